@@ -1,0 +1,24 @@
+"""Settings shared by all tests: Hypothesis without deadlines, torch on one thread."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "frugal", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("frugal")
+os.environ.setdefault("WANDB_MODE", "offline")
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of large reference data beside the checkout; its tests skip elsewhere."""
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("the reference data (../shared/data) is not beside this checkout")
+    return folder
