@@ -260,7 +260,6 @@ class DistanceTables:
         ):
             array = getattr(self, name)
             setattr(self, name, _extended(array, slots))
-        self.mine_reachable = _extended(self.mine_reachable, slots)
         self._holders = _extended(self._holders, slots)
         self._keys.extend([None] * (slots - before))
         self._free_slots.extend(range(slots - 1, before - 1, -1))
@@ -278,6 +277,18 @@ class DistanceTables:
             wider = np.zeros((slots, len(marks.mines_xy)), np.bool_)
             wider[:, :widest] = self.mine_reachable
             self.mine_reachable = wider
+
+
+_PER_ENTRY = (
+    "goal_row",
+    "area",
+    "scale_px",
+    "reach_px",
+    "mines",
+    "exit_reachable",
+    "mine_reachable",
+    "limit_frames",
+)
 
 
 def _extended(array: np.ndarray, length: int) -> np.ndarray:

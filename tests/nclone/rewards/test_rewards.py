@@ -140,8 +140,8 @@ def test_with_the_reach_of_the_path_every_step_towards_the_switch_pays():
         walk.motion.x[:] = x
         walk.step()
         potentials.append(walk.book.parts[0, 0])
-    assert potentials[0] == 0
-    assert (np.diff(potentials[1:]) > 0).all()
+    assert potentials[0] < 0.01
+    assert (np.diff(potentials) > 0).all()
 
 
 @pytest.mark.parametrize(("state", "x", "value"), [(0, 120, 0), (1, 120, 1), (2, 120, 1)])
