@@ -249,17 +249,8 @@ class DistanceTables:
 
     def _grow_slots(self, slots: int) -> None:
         before = len(self._keys)
-        for name in (
-            "goal_row",
-            "area",
-            "scale_px",
-            "reach_px",
-            "mines",
-            "exit_reachable",
-            "limit_frames",
-        ):
-            array = getattr(self, name)
-            setattr(self, name, _extended(array, slots))
+        for name in _PER_ENTRY:
+            setattr(self, name, _extended(getattr(self, name), slots))
         self._holders = _extended(self._holders, slots)
         self._keys.extend([None] * (slots - before))
         self._free_slots.extend(range(slots - 1, before - 1, -1))
