@@ -101,7 +101,8 @@ class Edge:
         if value.shape[1:] != f.shape or value.dtype != np.dtype(f.dtype):
             raise EncodingError(
                 f"Field '{f.name}' is declared as {f.shape} {np.dtype(f.dtype)}, but the "
-                f"environment gave {value.shape[1:]} {value.dtype}. Change the spec or the environment."
+                f"environment gave {value.shape[1:]} {value.dtype}. "
+                "Change the spec or the environment."
             )
         if self.debug and value.size and not f.low <= value.min() <= value.max() <= f.high:
             raise EncodingError(
