@@ -100,6 +100,7 @@ class NppConfig:
     ) -> VectorEnv:
         """All environments in one kernel call; `vec` other than `batch` wraps plain ones."""
         from frugal_rl.vec_env.batch import Batch
+
         from nclone.vec_env import NppVecEnv
 
         if vec is not None and not isinstance(vec, Batch):
