@@ -179,10 +179,12 @@ class DistanceTables:
             if before >= 0:
                 self.release(before)
 
-    def reachable(self, level: int, door_bits: int, deadly: np.ndarray | None = None) -> np.ndarray:
-        """[4400] bool: the nodes reachable from the spawn point."""
+    def reachable_steps(
+        self, level: int, door_bits: int, deadly: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """[4400] bool, nodes reachable from the spawn point, and [4400] uint8, their free steps."""
         self._flood(self.levels[level], door_bits, deadly)
-        return self._spawn_hops != UNREACHABLE
+        return self._spawn_hops != UNREACHABLE, self._steps.copy()
 
     def _flood(self, marks: Landmarks, door_bits: int, deadly: np.ndarray | None) -> int:
         closed = np.array([not door_bits >> d & 1 for d in range(len(marks.door_cells))], np.bool_)
