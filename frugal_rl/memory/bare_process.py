@@ -1,6 +1,6 @@
 """A process that imports what a run imports, steps two of its environments and says what it holds.
 
-    python -m frugal_rl.memory.bare_process < request.json
+python -m frugal_rl.memory.bare_process < request.json
 """
 
 from __future__ import annotations

@@ -60,7 +60,9 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def cgroup_limit(root: Path = Path("/sys/fs/cgroup"), of: Path = Path("/proc/self/cgroup")) -> int | None:
+def cgroup_limit(
+    root: Path = Path("/sys/fs/cgroup"), of: Path = Path("/proc/self/cgroup")
+) -> int | None:
     """The tightest memory limit of this process's control groups, v1 or v2; None without one."""
     try:
         lines = of.read_text().splitlines()

@@ -115,9 +115,7 @@ def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
     )  # fmt: skip
 
 
-def learner_parts(
-    run: RunConfig, probe: Probe | None
-) -> list[Part]:
+def learner_parts(run: RunConfig, probe: Probe | None) -> list[Part]:
     """Parameters, gradients, optimiser, activations and the copy that a checkpoint makes."""
     if probe is None:
         return []

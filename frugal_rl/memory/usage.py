@@ -42,8 +42,8 @@ def of_process(process: psutil.Process) -> Usage | None:
     }
     if "Pss_Anon" not in values:
         return _portable(process)
-    resident_files = values["Rss"] - _status(process.pid, "RssAnon") - _status(
-        process.pid, "RssShmem"
+    resident_files = (
+        values["Rss"] - _status(process.pid, "RssAnon") - _status(process.pid, "RssShmem")
     )
     return Usage(
         program, values["Pss_Anon"], values["Pss_Shmem"], max(0, resident_files), values["Pss"]
