@@ -19,11 +19,17 @@ HALF_MAX = 65504.0
 class Codec(ABC):
     """How one field is represented in a stored row.
 
-    Leading axes are batch axes: `encode` maps [..., *shape] to [..., *stored shape].
+    Leading axes are batch axes: `encode` maps [..., *shape] to [..., *stored shape]. Zeros are
+    stored as zero bytes, so that the zeros before an episode's first row decode to zeros.
+
+    `window` other than 1 says that the decoder needs past rows, and `pool` how the rollout keeps
+    rows of this codec where their stored length varies ("ragged", "delta"; else they are an array).
     """
 
     name: ClassVar[str]
     label: ClassVar[Label] = Label.lossless
+    window: ClassVar[int] = 1
+    pool: ClassVar[str] = ""
 
     @abstractmethod
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
@@ -36,6 +42,18 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """The stored form back to values."""
+
+    def encode_into(self, values: np.ndarray, out: np.ndarray) -> None:
+        """As `encode`, written into `out`."""
+        out[...] = self.encode(values)
+
+    def bounds(
+        self, low: float, high: float, dtype: np.dtype[Any], stored: np.dtype[Any]
+    ) -> tuple[float, float]:
+        """The range of stored values: the field's own for numbers kept as they are."""
+        if np.issubdtype(stored, np.integer) and stored != dtype:
+            return float(np.iinfo(stored).min), float(np.iinfo(stored).max)
+        return low, high
 
 
 @dataclass(frozen=True)

@@ -165,10 +165,10 @@ class Encoding:
 
     def _row(self, f: AnyField) -> Row:
         codec = offered(f)[self.choice[f.name]] or DenseCodec()
-        window = f.window if isinstance(f, Stored) else 1
+        window = f.window if isinstance(f, Stored) and f.window != 1 else codec.window
         padding = f.padding if isinstance(f, Stored) else Padding.zero
         shape, dtype = codec.stored(f.shape, np.dtype(f.dtype))
-        low, high = (f.low, f.high) if codec.name in ("dense", "half") else (0, 255)
+        low, high = codec.bounds(f.low, f.high, np.dtype(f.dtype), np.dtype(dtype))
         return Row(f.name, shape, np.dtype(dtype), low, high, codec, window, padding)
 
     @property
@@ -184,12 +184,13 @@ class Encoding:
     def policy_space(self, episode_steps: int = 0) -> spaces.Dict:
         """The stored types as the policy receives them: windows in front, and their `age`.
 
-        A row with window k is [k, *shape]; with `EPISODE`, [episode_steps, *shape]. `age` [1] int32
-        counts the steps since the episode began and is there only where a window is.
+        A row with window k is [k, *shape]; with `EPISODE`, [episode_steps + 1, *shape], as an
+        episode of S steps has S + 1 observations. `age` [1] int32 counts the steps since the
+        episode began and is there only where a window is.
         """
         boxes: dict[str, spaces.Space[Any]] = {}
         for r in self.rows:
-            k = episode_steps if r.window == EPISODE else r.window
+            k = episode_steps + 1 if r.window == EPISODE else r.window
             shape = r.shape if r.window == 1 else (k, *r.shape)
             boxes[r.name] = spaces.Box(r.low, r.high, shape, r.dtype.type)
         if self.windowed:
