@@ -43,7 +43,7 @@ def one_way_contact(world, thing):
     return NINJA_RADIUS - depth
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def push_from(level, world, things, entities, movers, w, e):
     """Physical response of one entity at the ninja's current place; True if there was one."""
     thing = things[level.first_entity + e]
@@ -95,7 +95,7 @@ def push_from(level, world, things, entities, movers, w, e):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def push_from_entities(level, world, things, entities, movers, w):
     """Physical responses of the entities around the ninja, in order; True if there was any."""
     c0, c1, r0, r1 = window(world.x, world.y)
@@ -113,7 +113,7 @@ def push_from_entities(level, world, things, entities, movers, w):
     return pushed
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def meet_entities(level, world, things, entities, movers, doors, lists, w):
     """Logical collisions with the entities around the ninja; the sum of their wall normals."""
     c0, c1, r0, r1 = window(world.x, world.y)
@@ -163,7 +163,7 @@ def open_exits(level, world, things, entities, lists, w):
             append(world, entities, w, e, cell_of(thing.x, thing.y))
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def meet_item(level, world, things, entities, movers, doors, w, e):
     """Things that are touched: mines, gold, exits, doors, launch pads, drones, balls."""
     thing = things[level.first_entity + e]
@@ -251,7 +251,7 @@ def meet_ball(world, ball):
     kill(world, st.BY_HAZARD)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def meet_solid(level, world, things, entities, movers, w, e):
     """Wall value of one-way platforms, blocks and thwumps; thwumps may kill."""
     thing = things[level.first_entity + e]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from nclone.sim.edges import column_free, row_free, set_door
@@ -14,7 +15,7 @@ from nclone.sim.queries import closest, sweep
 
 ZAP_SPEED, ZAP_RADIUS, ZAP_STEP = 8.0 / 7.0, 7.5, 24.0
 MINI_SPEED, MINI_RADIUS, MINI_STEP = 1.3, 4.0, 12.0
-TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
+TURNS = np.array([(1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2)])
 """Turns that a drone tries at a corner, by mode."""
 SPRING = 0.02222222222222222
 THWUMP_FORWARD, THWUMP_BACK = 20.0 / 7.0, 8.0 / 7.0
@@ -69,14 +70,15 @@ def move_drone(level, world, thing, mover, doorways, entities, doors, w, e):
     direction = entities[w, e].state
     dx = mover.tx - mover.x
     dy = mover.ty - mover.y
-    d = math.sqrt(dx * dx + dy * dy)
     sx = speed * unit_x(direction)
     sy = speed * unit_y(direction)
-    if d < 1e-6 or dx * (mover.tx - (mover.x + sx)) + dy * (mover.ty - (mover.y + sy)) < 0.0:
+    passes = dx * (mover.tx - (mover.x + sx)) + dy * (mover.ty - (mover.y + sy)) < 0.0
+    if passes or math.sqrt(dx * dx + dy * dy) < 1e-6:
+        d = math.sqrt(dx * dx + dy * dy)
         mover.x = mover.tx
         mover.y = mover.ty
         for i in range(4):
-            n = (direction + TURNS[thing.mode][i]) % 4
+            n = (direction + TURNS[thing.mode, i]) % 4
             if drone_may_go(level, doorways, doors, w, mover.x, mover.y, n, radius, step):
                 entities[w, e].state = n
                 mover.tx = mover.x + step * unit_x(n)
@@ -92,9 +94,7 @@ def move_drone(level, world, thing, mover, doorways, entities, doors, w, e):
 
 @njit(cache=True, error_model="numpy")
 def move_bounce_block(world, thing, mover, entities, w, e):
-    """A damped spring pulls the block back to where it was built."""
-    if mover.vx == 0.0 and mover.vy == 0.0 and mover.x == thing.x and mover.y == thing.y:
-        return
+    """A damped spring pulls a block that is not at rest back to where it was built."""
     mover.vx *= 0.98
     mover.vy *= 0.98
     mover.x += mover.vx
@@ -110,10 +110,8 @@ def move_bounce_block(world, thing, mover, entities, w, e):
 
 @njit(cache=True, error_model="numpy")
 def move_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
-    """Charge until an edge stops it, then go back to the start."""
+    """Charge until an edge stops it, then go back to the start; not for idle ones."""
     state = entities[w, e].state
-    if state == 0:
-        return
     horizontal = thing.orientation == 0 or thing.orientation == 4
     sign = 1 if thing.orientation == 0 or thing.orientation == 2 else -1
     speed = THWUMP_FORWARD if state == 1 else THWUMP_BACK
@@ -150,8 +148,8 @@ def move_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
 
 @njit(cache=True, error_model="numpy")
 def think_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
-    """Start a charge when the ninja is in the lane in front and nothing solid is before it."""
-    if entities[w, e].state != 0 or not is_target(world):
+    """Start an idle one when the ninja is in the lane in front with nothing solid between."""
+    if not is_target(world):
         return
     horizontal = thing.orientation == 0 or thing.orientation == 4
     sign = 1 if thing.orientation == 0 or thing.orientation == 2 else -1
@@ -282,7 +280,7 @@ def push_other_balls(level, movers, w, e, slot):
 
 @njit(cache=True, error_model="numpy")
 def think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
-    """Launch away from the ninja once it lets go, then creep back to the start."""
+    """Launch away from the ninja once it lets go, then creep back; not for idle ones."""
     entity = entities[w, e]
     if entity.state == 1:
         if entity.flag:

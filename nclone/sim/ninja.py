@@ -40,7 +40,7 @@ def win(world):
         world.events |= st.COMPLETED
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def integrate(world):
     """Apply drag and gravity, move, and clear the sums of the frame's contacts."""
     world.vx_before = world.vx
@@ -92,7 +92,7 @@ def next_buffer(buffer, last):
     return buffer + 1 if -1 < buffer < last else -1
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def think(world, h, j):
     """Buffers every frame, then what the state allows."""
     new_jump = j != 0 and world.jump_before == 0
@@ -123,7 +123,7 @@ def think(world, h, j):
         think_on_floor(world, h, new_jump, in_jump)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def think_on_floor(world, h, new_jump, in_jump):
     """Run, slide, stand or jump off the floor."""
     v1 = world.vx + GROUND_ACCELERATION * h
@@ -180,7 +180,7 @@ def slide_uphill(world):
     world.vy = world.vy / speed * slower
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def think_in_air(world, h, j, new_jump, in_jump, in_wall, in_floor, in_launch):
     """Steer, end a jump, jump again from a buffer, or slide along a wall."""
     v1 = world.vx + AIR_ACCELERATION * h

@@ -90,7 +90,7 @@ def closest(level, segments, doorways, doors, w, x, y, r):
                     best_a = a
                     best_b = b
                     side = -1 if back else 1
-            if step == 0 and level.doors > 0:
+            if step == 0 and level.doorways[c] >> np.uint32(row) & np.uint32(1):
                 for d in range(level.doors):
                     door = doorways[level.first_door + d]
                     if door.cell == cell and doors[w, d].closed:
@@ -189,7 +189,7 @@ def wall_push(x, y, a, b):
     return 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", forceinline=True)
 def wall_normals(level, segments, doorways, doors, w, x, y, total):
     """`total` plus the normals of all walls in reach, in query order."""
     c0 = grid_index(x - WALL_REACH, 24.0, 43)
@@ -234,7 +234,7 @@ def wall_normals(level, segments, doorways, doors, w, x, y, total):
                         s.kind == CONVEX,
                     )
                 total += wall_push(x, y, a, b)
-            if step == 0 and level.doors > 0:
+            if step == 0 and level.doorways[c] >> np.uint32(row) & np.uint32(1):
                 for d in range(level.doors):
                     door = doorways[level.first_door + d]
                     if door.cell == cell and doors[w, d].closed:
