@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from nclone.sim import state as st
+from nclone.sim.compile import device, inlined
 from nclone.sim.contacts import MINE_RADII, meet_entities, push_from_entities
 from nclone.sim.geometry import cell_of, touch
 from nclone.sim.grid import window
@@ -35,7 +35,7 @@ CRUSH_LIMIT = 0.05
 FOUR_THIRDS = 4.0 / 3.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def contact_dx(x, a):
     """X - a, with tiny values made zero except at three places that the game is known for."""
     dx = x - a
@@ -48,7 +48,7 @@ def contact_dx(x, a):
     return dx
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def push_out_of_tiles(level, world, segments, doorways, doors, w):
     """Push the ninja out of what it touches; number of pushes and a bound of its clearance."""
     for pushes in range(MAX_PUSHES):
@@ -83,7 +83,7 @@ def push_out_of_tiles(level, world, segments, doorways, doors, w):
     return MAX_PUSHES, 0.0
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def collide(level, world, segments, things, doorways, entities, movers, doors, w):
     """Four substeps of entities first, then tiles.
 
@@ -127,14 +127,14 @@ def collide(level, world, segments, things, doorways, entities, movers, doors, w
             world.clearance = 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def hits_too_hard(world, nx, ny):
     """Whether the old velocity against a surface with this normal is deadly."""
     impact = -(nx * world.vx_old + ny * world.vy_old)
     return impact > IMPACT_LIMIT - FOUR_THIRDS * abs(ny)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def settle_contacts(world, walls):
     """Turn the frame's contacts into flags, normals and deadly impacts."""
     world.airborn_before = world.airborn
@@ -171,7 +171,7 @@ def settle_contacts(world, walls):
             kill(world, st.BY_OTHER)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def watch(level, world, things, entities, w, e):
     """A mine's thought or a boost pad's move; both depend on nothing but the ninja."""
     thing = things[level.first_entity + e]
@@ -202,7 +202,7 @@ def watch(level, world, things, entities, w, e):
         world.mines_toggling -= 1
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def watch_ninja(level, world, things, entities, lists, w):
     """Mines and boost pads: first those in contact, wherever they are, then those around.
 
@@ -234,7 +234,7 @@ def watch_ninja(level, world, things, entities, lists, w):
                     e = np.int64(entities[w, e].next)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def run_entities(level, world, segments, things, doorways, lists, entities, movers, doors, w):
     """Every entity moves, then every entity thinks, in processing order."""
     for at in range(level.lists[st.MOVING], level.lists[st.MOVING + 1]):
@@ -267,7 +267,7 @@ def run_entities(level, world, segments, things, doorways, lists, entities, move
             think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
 
 
-@njit(cache=True, error_model="numpy", forceinline=True)
+@inlined
 def advance_frame(
     level, world, segments, things, doorways, lists, entities, movers, doors, w, h, j
 ):

@@ -7,12 +7,12 @@ moved in later. An inactive entity is unlinked, which no query can tell from ski
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from nclone.sim.compile import device
 from nclone.sim.geometry import cell_of
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def unlink(world, entities, w, e):
     """Take entity e out of the list of its cell."""
     cell = entities[w, e].cell
@@ -29,7 +29,7 @@ def unlink(world, entities, w, e):
     entities[w, at].next = following
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def append(world, entities, w, e, cell):
     """Put entity e at the end of a cell's list."""
     entities[w, e].cell = cell
@@ -45,7 +45,7 @@ def append(world, entities, w, e, cell):
     entities[w, at].next = e
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def re_cell(world, entities, w, e, x, y):
     """Move entity e, which now stands at x, y, to the end of the list of its new cell.
 
@@ -63,14 +63,14 @@ def re_cell(world, entities, w, e, x, y):
         append(world, entities, w, e, cell)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def deactivate(world, entities, w, e):
     """Remove entity e from play."""
     entities[w, e].active = 0
     unlink(world, entities, w, e)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def window(x, y):
     """The 3 x 3 cells around a point: first and last column, first and last row."""
     cell = cell_of(x, y)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from nclone.sim.compile import device
 from nclone.sim.edges import column_free, row_free, set_door
 from nclone.sim.geometry import half_index
 from nclone.sim.grid import re_cell
@@ -23,19 +23,19 @@ BALL_MAX_SPEED = 0.85
 REGULAR_DOOR_FRAMES = 5
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def unit_x(direction):
     """X part of direction 0 right, 1 down, 2 left, 3 up."""
     return 1 - direction if direction % 2 == 0 else 0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def unit_y(direction):
     """Y part of direction 0 right, 1 down, 2 left, 3 up."""
     return 2 - direction if direction % 2 == 1 else 0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def drone_may_go(level, doorways, doors, w, x, y, direction, radius, step):
     """Whether no edge lies between a drone and its next target in a direction."""
     if direction % 2 == 0:
@@ -61,7 +61,7 @@ def drone_may_go(level, doorways, doors, w, x, y, direction, radius, step):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def move_drone(level, world, thing, mover, doorways, entities, doors, w, e):
     """Patrol along the grid; at each target choose the first free turn of the mode's list."""
     speed, radius, step = ZAP_SPEED, ZAP_RADIUS, ZAP_STEP
@@ -92,7 +92,7 @@ def move_drone(level, world, thing, mover, doorways, entities, doors, w, e):
         re_cell(world, entities, w, e, mover.x, mover.y)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def move_bounce_block(world, thing, mover, entities, w, e):
     """A damped spring pulls a block that is not at rest back to where it was built."""
     mover.vx *= 0.98
@@ -108,7 +108,7 @@ def move_bounce_block(world, thing, mover, entities, w, e):
     re_cell(world, entities, w, e, mover.x, mover.y)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def move_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
     """Charge until an edge stops it, then go back to the start; not for idle ones."""
     state = entities[w, e].state
@@ -146,7 +146,7 @@ def move_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
     re_cell(world, entities, w, e, mover.x, mover.y)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def think_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
     """Start an idle one when the ninja is in the lane in front with nothing solid between."""
     if not is_target(world):
@@ -180,7 +180,7 @@ def think_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
         entities[w, e].state = 1
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def think_regular_door(world, doors, w, d):
     """Close a regular door five frames after its last contact."""
     if not doors[w, d].closed:
@@ -189,7 +189,7 @@ def think_regular_door(world, doors, w, d):
             set_door(world, doors, w, d, True)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def steer_ball(world, ball):
     """Accelerate towards the ninja, or slow down when there is none."""
     if not is_target(world):
@@ -214,7 +214,7 @@ def steer_ball(world, ball):
         ball.vy = ball.vy / speed * m
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def think_ball(level, world, segments, doorways, entities, movers, doors, w, e, slot):
     """Chase, slide along the tiles, and push away from the other balls."""
     ball = movers[w, slot]
@@ -257,7 +257,7 @@ def think_ball(level, world, segments, doorways, entities, movers, doors, w, e, 
     re_cell(world, entities, w, e, ball.x, ball.y)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def push_other_balls(level, movers, w, e, slot):
     """Repel the balls of higher rank; balls at the same point, which is undefined, do nothing."""
     rank = e - level.first_ball
@@ -278,7 +278,7 @@ def push_other_balls(level, movers, w, e, slot):
             other.vy -= dy
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
     """Launch away from the ninja once it lets go, then creep back; not for idle ones."""
     entity = entities[w, e]
@@ -302,7 +302,7 @@ def think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w,
         )
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def step_shove_thwump(level, world, mover, doorways, entities, doors, w, e, gx, gy, speed):
     """Move by one step; an edge on the way turns it back."""
     if mover.ty == 0.0:
