@@ -17,7 +17,6 @@ from frugal_rl.testing.toy import TOY_SPEC, Toy
 from frugal_rl.train.decoder import Decoder, decode_row, resolve_twin
 from frugal_rl.train.mirror import TableMirror, distinct, take
 
-
 torch.set_num_threads(1)
 
 

@@ -19,7 +19,6 @@ from frugal_rl.train.collect import to_tensors
 from frugal_rl.train.networks import MlpAgent, NatureCnnAgent, channels_first, is_image
 from frugal_rl.train.policy import FrugalPolicy
 
-
 torch.set_num_threads(1)
 
 
