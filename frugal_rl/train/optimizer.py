@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+ALIGNMENT = 16
+"""Elements: each parameter begins on a cache line, as one of its own would. Matrix products of
+unaligned operands may differ in their last bits."""
+
+
+def padded(parameter: Tensor) -> int:
+    """Elements that a parameter takes in the flat tensor."""
+    return -(-parameter.numel() // ALIGNMENT) * ALIGNMENT
 
 
 class FlatAdam:
@@ -21,15 +31,15 @@ class FlatAdam:
         self, parameters: Iterable[nn.Parameter], learning_rate: float, eps: float, fused: bool
     ) -> None:
         self.parameters = [p for p in parameters if p.requires_grad]
-        with torch.no_grad():
-            self.flat = nn.Parameter(torch.cat([p.detach().flatten() for p in self.parameters]))
+        starts = list(accumulate((padded(p) for p in self.parameters), initial=0))
+        like = self.parameters[0]
+        self.flat = nn.Parameter(torch.zeros(starts[-1], dtype=like.dtype, device=like.device))
         self.flat.grad = torch.zeros_like(self.flat)
-        start = 0
-        for p in self.parameters:
-            end = start + p.numel()
-            p.data = self.flat.data[start:end].view_as(p)
-            p.grad = self.flat.grad[start:end].view_as(p)
-            start = end
+        for p, start in zip(self.parameters, starts, strict=False):
+            here = slice(start, start + p.numel())
+            self.flat.data[here] = p.detach().flatten()
+            p.data = self.flat.data[here].view_as(p)
+            p.grad = self.flat.grad[here].view_as(p)
         self.gradients: list[Tensor] = [p.grad for p in self.parameters if p.grad is not None]
         self.adam = torch.optim.Adam([self.flat], lr=learning_rate, eps=eps, fused=fused)
 

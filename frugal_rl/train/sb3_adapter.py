@@ -9,8 +9,11 @@ import gymnasium as gym
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
+from frugal_rl.observation.edge import Edge
+from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.vec_env.interface import VectorEnv
+from frugal_rl.vec_env.plain import SpecEnv
 
 
 class Sb3VecEnv(VecEnv):
@@ -83,6 +86,39 @@ class Sb3VecEnv(VecEnv):
 
     def _get_indices(self, indices: int | Iterable[int] | None) -> Iterable[int]:
         return super()._get_indices(indices)
+
+
+class PolicyFormEnv(gym.Wrapper[dict[str, np.ndarray], Any, dict[str, np.ndarray], Any]):
+    """A plain environment whose observation is the policy form of an encoding, for DummyVecEnv.
+
+    Ids refer to the environment's own `tables`: several of them under one policy need encodings
+    that store static fields themselves (`dense`).
+    """
+
+    def __init__(self, env: SpecEnv, encoding: Encoding, episode_steps: int) -> None:
+        super().__init__(env)
+        self.plain = env
+        self.tables = env.tables
+        self.observation_space: Any = encoding.policy_space(episode_steps)
+        self._edge = Edge(encoding, env.tables, 1)
+        self._history = History(encoding, 1, episode_steps)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Start an episode."""
+        _, info = self.plain.reset(seed=seed, options=options)
+        return self._observe(begins=True), info
+
+    def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        """Take one action."""
+        _, reward, terminated, truncated, info = self.plain.step(action)
+        return self._observe(begins=False), reward, terminated, truncated, info
+
+    def _observe(self, begins: bool) -> dict[str, np.ndarray]:
+        raw = {name: np.asarray(value)[None] for name, value in self.plain.raw().items()}
+        rows, _ = self._history.push(self._edge.encode(raw), np.array([begins]))
+        return {name: np.array(row[0]) for name, row in rows.items()}
 
 
 def _copied(rows: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
