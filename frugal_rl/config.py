@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
-from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -85,9 +84,8 @@ def build_run(cfg: DictConfig) -> RunConfig:
         hydra_config = HydraConfig.get()
         typed = tuple(hydra_config.overrides.task)
         values["run_dir"] = str(hydra_config.runtime.output_dir)
-        values["choices"] = {
-            k: v for k, v in hydra_config.runtime.choices.items() if not str(k).startswith("hydra")
-        }
+        values["config_name"] = str(hydra_config.job.config_name)
+        values["choices"] = _own_choices(hydra_config.runtime.choices)
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
 
@@ -103,11 +101,17 @@ def run_from(
     return build_as(RunConfig, run_values, plugins=plugins)
 
 
-def compose_run(overrides: Sequence[str] = (), config_name: str = "train") -> RunConfig:
-    """The run that `scripts/train.py <overrides>` would be, without running Hydra's job."""
-    check_words(config_name, overrides)
+def compose_run(
+    overrides: Sequence[str] = (), config_name: str = "train", check: bool = True
+) -> RunConfig:
+    """The run that `scripts/train.py <overrides>` would be, without running Hydra's job.
+
+    `check=False` trusts the words, as those that were checked before.
+    """
+    if check:
+        check_words(config_name, overrides)
     cfg, choices = compose_plain(config_name, overrides)
-    values = plain(cfg) | {"choices": choices}
+    values = plain(cfg) | {"choices": choices, "config_name": config_name}
     return run_from(values, overrides, tuple(values.get("plugins") or ()))
 
 
@@ -200,11 +204,15 @@ def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfi
     """The composed configuration without Hydra's own keys, and the choice of each group."""
     with initialize_config_dir(str(folder("conf")), **_version()):
         cfg = compose(config_name, list(overrides), return_hydra_config=True)
-        choices = dict(cfg.hydra.runtime.choices)
-    GlobalHydra.instance().clear()
+        choices = _own_choices(cfg.hydra.runtime.choices)
     OmegaConf.set_struct(cfg, False)
     del cfg["hydra"]
-    return cfg, {k: v for k, v in choices.items() if not str(k).startswith("hydra")}
+    return cfg, choices
+
+
+def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """The choice of each of our groups, without Hydra's own."""
+    return {str(k): v for k, v in choices.items() if not str(k).startswith("hydra")}
 
 
 def _typed_words(arguments: Sequence[str]) -> list[str]:

@@ -71,7 +71,7 @@ def variant(run: RunConfig, extra: Sequence[str]) -> RunConfig:
     keys = {o.split("=")[0] for o in extra}
     kept = [o for o in run.overrides if o.split("=")[0] not in keys]
     config_name = str(run.resolved.get("config_name", "train"))
-    return replace(compose_run([*kept, *extra], config_name), run_dir=run.run_dir)
+    return replace(compose_run([*kept, *extra], config_name, check=False), run_dir=run.run_dir)
 
 
 def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train") -> str:
