@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -96,6 +98,7 @@ def run_from(
 
     Plugins named inside a checkpoint are not trusted: the caller passes those that the user named.
     """
+    _refuse_without_overlay(values)
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
     run_values |= {"resolved": dict(values), "overrides": list(overrides)}
     return build_as(RunConfig, run_values, plugins=plugins)
@@ -113,6 +116,31 @@ def compose_run(
     cfg, choices = compose_plain(config_name, overrides)
     values = plain(cfg) | {"choices": choices, "config_name": config_name}
     return run_from(values, overrides, tuple(values.get("plugins") or ()))
+
+
+def _refuse_without_overlay(values: Mapping[str, Any]) -> None:
+    """A profile that makes the problem smaller says nothing without the sizes for its environment.
+
+    Raises:
+        ConfigError: naming the profiles that fit.
+    """
+    memory, choices = values.get("memory") or {}, values.get("choices") or {}
+    if memory.get("label") != "capacity" or not choices:
+        return
+    conf, env = folder("conf"), choices.get("env")
+    overlays = {p.stem for p in (conf / "memory" / "fit").glob("*.yaml")}
+    profile = choices.get("memory")
+    if f"{env}_{profile}" in overlays:
+        return
+    fitting = []
+    for path in sorted((conf / "memory").glob("*.yaml")):
+        label = OmegaConf.select(OmegaConf.load(path), "memory.label")
+        if label != "capacity" or f"{env}_{path.stem}" in overlays:
+            fitting.append(path.stem)
+    raise ConfigError(
+        f"memory={profile} makes the problem smaller, and conf/memory/fit has no sizes for "
+        f"env={env}. Profiles that fit: {', '.join(fitting)}."
+    )
 
 
 def options(cfg: DictConfig, cls: type[T]) -> T:
@@ -202,9 +230,10 @@ def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
 
 def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfig, dict[str, Any]]:
     """The composed configuration without Hydra's own keys, and the choice of each group."""
-    with initialize_config_dir(str(folder("conf")), **_version()):
+    running = GlobalHydra.instance().is_initialized()  # inside a job its search path is used
+    with nullcontext() if running else initialize_config_dir(str(folder("conf")), **_version()):
         cfg = compose(config_name, list(overrides), return_hydra_config=True)
-        choices = _own_choices(cfg.hydra.runtime.choices)
+    choices = _own_choices(cfg.hydra.runtime.choices)
     OmegaConf.set_struct(cfg, False)
     del cfg["hydra"]
     return cfg, choices

@@ -15,7 +15,6 @@ from typing import Any
 
 from frugal_rl.memory.machine import GIB
 from frugal_rl.memory.plan import Plan
-from frugal_rl.memory.profile import Shuffle
 from frugal_rl.observation.choices import FrameStack
 from frugal_rl.observation.spec import Stored
 from frugal_rl.run import RunConfig
@@ -34,8 +33,8 @@ class Facts:
     stack_in_env: bool = False
     stack_in_buffer: bool = False
     rollout_bytes: int = 0
-    rollout_copies: int = 1
-    """How often the observations exist at the update's peak: 2 where they are flattened."""
+    flattened_bytes: int = 0
+    """What flattening adds at the update's peak."""
     stored_as_integers: bool = True
     own_buffer: bool = True
     """False for stable-baselines3's own rollout buffer."""
@@ -56,8 +55,8 @@ class Facts:
     micro_batch: int = 0
     target_kl: float | None = None
     gamma: float = 0.99
-    episode_steps: tuple[int, int] = (1, 1)
-    """The shortest and the longest typical episode."""
+    episode_steps: tuple[int, int] | None = None
+    """The shortest and the longest typical episode, where they are known."""
     time_limit_steps: int | None = None
     longest_episode_steps: int | None = None
     vec: str = "batch"
@@ -103,7 +102,7 @@ class Facts:
     @property
     def rollout_peak_bytes(self) -> int:
         """The rollout at the update's peak."""
-        return self.rollout_bytes * self.rollout_copies
+        return self.rollout_bytes + self.flattened_bytes
 
 
 def facts_of(run: RunConfig, plan: Plan) -> Facts:
@@ -114,7 +113,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
     vec = {"sharedmemory": "shared_memory"}.get(vec, vec)
     workers = int(getattr(run.vec, "workers", 0) or 0)
     on_device = plan.vram_bytes > 0
-    update = {p.name: p.vram_bytes if on_device else p.ram_bytes for p in plan.parts}
+    update = {p.name: (on_device and p.vram_bytes) or p.ram_bytes for p in plan.parts}
     weights = sum(update.get(n, 0) for n in ("parameters", "gradients", "optimiser"))
     observed = sum(f.nbytes * max(1, getattr(f, "window", 1)) for f in spec.observed())
     evaluation = run.evaluation
@@ -123,7 +122,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         stack=max(windows, default=1),
         stack_in_buffer=bool(windows) and run.memory.frame_stack is FrameStack.once,
         rollout_bytes=plan.rollout_bytes,
-        rollout_copies=2 if run.memory.shuffle is Shuffle.copy else 1,
+        flattened_bytes=update.get("flattened copy", 0),
         sb3_version=sb3_version(),
         env_bytes=sum(p.ram_bytes for p in plan.parts if _is_env(p.name)),
         total_bytes=plan.ram_bytes,
@@ -137,8 +136,8 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         batch_size=algo.batch_size,
         total_steps=algo.total_steps,
         micro_batch=run.memory.micro_batch,
-        episode_steps=(run.env.episode_steps, run.env.episode_steps),
-        time_limit_steps=run.env.episode_steps,
+        episode_steps=_typical_episode(run),
+        time_limit_steps=run.env.episode_steps or None,
         vec=vec,
         workers=workers,
         torch_threads=run.hardware.threads or limit.cores,
@@ -150,10 +149,18 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         checkpoint_bytes=3 * update.get("parameters", 0) + (1 << 20),
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,
-        eval_steps=evaluation.episodes * run.env.episode_steps,
+        eval_steps=evaluation.episodes * (_typical_episode(run) or (0, 0))[1],
         eval_every_steps=evaluation.every_steps,
         **_learning(algo),
     )
+
+
+def _typical_episode(run: RunConfig) -> tuple[int, int] | None:
+    """What the environment says of itself, else its limit."""
+    typical = getattr(run.env, "typical_episode_steps", None)
+    if typical is not None:
+        return int(typical[0]), int(typical[1])
+    return (run.env.episode_steps, run.env.episode_steps) if run.env.episode_steps else None
 
 
 def _learning(algo: Any) -> dict[str, Any]:

@@ -37,9 +37,9 @@ def rollout_bytes(f: Facts) -> Finding:
 
 
 def rollout_peak(f: Facts) -> Finding:
-    """F03: the same at the update's peak, where a flattened copy doubles it: error above 0.8."""
+    """F03: the same at the update's peak, where flattening copies once more: error above 0.8."""
     peak = f.rollout_peak_bytes * widened(f)
-    copied = "; flattening copies the observations once more" if f.rollout_copies > 1 else ""
+    copied = "; flattening copies the observations once more" if f.flattened_bytes else ""
     severity = Severity.error if peak > 0.8 * f.ram_bytes else Severity.ok
     return Finding(
         "F03", "rollout peak", severity, human(peak),

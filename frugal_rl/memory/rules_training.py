@@ -67,8 +67,10 @@ def reuse(f: Facts) -> Finding:
     )  # fmt: skip
 
 
-def rollout_against_episode(f: Facts) -> Finding:
+def rollout_against_episode(f: Facts) -> Finding | None:
     """F13: steps per rollout against the length of an episode, warn outside 0.5 to 20."""
+    if f.episode_steps is None:
+        return None
     shortest, longest = f.episode_steps
     most, fewest = f.n_steps / shortest, f.n_steps / longest
     odd = fewest < 0.5 or most > 20

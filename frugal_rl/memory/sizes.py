@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,13 +32,12 @@ CHECKPOINT = frozenset({Phase.checkpoint})
 
 def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     """Simulators, workers, tables and windows, for training and for evaluation."""
-    env, memory = run.env, run.memory
-    training = list(env.parts(run.algo.num_envs, encoding, memory, run.vec))
+    training = parts_of(run, run.algo.num_envs, encoding)
     players = min(run.evaluation.num_envs, max(1, run.evaluation.episodes))
     phases = ALL_PHASES if run.evaluation.every_steps else AT_THE_END
     evaluating = [
         replace(p, name=f"evaluation: {p.name}", phases=phases)
-        for p in env.parts(players, encoding, memory, run.vec)
+        for p in parts_of(run, players, encoding)
         if not p.shared
     ]
     windows = [
@@ -48,6 +48,20 @@ def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
         ),
     ]
     return [*training, *evaluating, *windows]
+
+
+@lru_cache(maxsize=256)
+def _remembered(key: str) -> list[Part]:
+    """One list per key, filled by `parts_of`."""
+    return []
+
+
+def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
+    """What the environment says of itself; asked once per size, as some build a small one."""
+    kept = _remembered(repr((run.env, num_envs, encoding.choice, run.memory, run.vec)))
+    if not kept:
+        kept += run.env.parts(num_envs, encoding, run.memory, run.vec)
+    return list(kept)
 
 
 def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) -> list[Part]:
