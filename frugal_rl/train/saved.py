@@ -85,9 +85,7 @@ def load_policy(
         CheckpointError: the weights do not fit the network of this run.
     """
     maker = getattr(run.algo, "build_policy", None)
-    policy: FrugalPolicy = (
-        maker(run, vec_env) if maker else run.algo.build(run, vec_env).policy
-    )
+    policy: FrugalPolicy = maker(run, vec_env) if maker else run.algo.build(run, vec_env).policy
     try:
         policy.load_state_dict(content["learner"]["policy"])
     except (KeyError, RuntimeError) as error:
