@@ -2,11 +2,11 @@
 
 import sys
 
-from frugal_rl.train.probe import probe_update
 from omegaconf import DictConfig
 
 from frugal_rl.config import build_run, main, options
 from frugal_rl.report.plan_command import PlanOptions, print_plan
+from frugal_rl.train.probe import probe_update
 
 
 @main("plan")
