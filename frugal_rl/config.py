@@ -6,7 +6,7 @@ import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -100,8 +100,8 @@ def run_from(
     """
     _refuse_without_overlay(values)
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
-    run_values |= {"resolved": dict(values), "overrides": list(overrides)}
-    return build_as(RunConfig, run_values, plugins=plugins)
+    run = build_as(RunConfig, run_values, plugins=plugins)
+    return replace(run, resolved=dict(values), overrides=tuple(overrides))
 
 
 def compose_run(
