@@ -9,11 +9,19 @@ from typing import Any
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from npp_rl.encoders.interface import GraphEncoding, Kind
+from npp_rl.encoders.interface import GraphEncoding, Kind, Readout
 from npp_rl.fusion import FusionKind
 from npp_rl.network import AttentionNetwork
 from npp_rl.objectives import ObjectiveHead, ObjectiveValues
 from npp_rl.trunk import ValueKind
+
+
+OFF = {
+    "agent.graph.kind": "none",
+    "agent.objectives.head": "none",
+    "agent.graph.readout": "[pool]",
+}
+"""How options are switched off that are no widths."""
 
 
 class StateBranch(Enum):
@@ -95,11 +103,16 @@ class AttentionAgent:
             "player_frame": ("player_cnn", self.player_cnn),
             "global_view": ("global_cnn", self.global_cnn),
             "graph_node_feats": ("graph.kind", self.graph.kind is not Kind.none),
+            "cell": ("graph.readout", self._reads_node(Readout.player_node)),
+            "graph_goal_nodes": ("graph.readout", self._reads_node(Readout.objective_nodes)),
         }
         wanted |= {name: f"agent.{o}" for name, (o, on) in optional.items() if on}
         if self.objectives.head is not ObjectiveHead.none:
             wanted["exit_features"] = "agent.objectives.head"
         return wanted
+
+    def _reads_node(self, readout: Readout) -> bool:
+        return self.graph.kind is not Kind.none and readout in self.graph.readout
 
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> AttentionNetwork:
         """The network for this observation and these actions."""
@@ -110,6 +123,6 @@ class AttentionAgent:
             raise ConfigError(
                 f"{option} reads '{name}', which this observation does not have "
                 f"(it has {', '.join(sorted(observed))}). Choose an env.obs that shows it, or "
-                f"switch the branch off: {option}={'none' if '.' in option[6:] else 0}."
+                f"switch the branch off: {option}={OFF.get(option, 0)}."
             )
         return AttentionNetwork(self, encoding, tables, action_space)

@@ -49,13 +49,16 @@ def from_padded(
     node_mask: Tensor,
     edge_mask: Tensor,
 ) -> GraphBatch:
-    """One graph per sample: [B, N, F], [B, 2, E], [B, E, 14] or None, [B, N] and [B, E] 0/1."""
+    """One graph per sample: [B, N, F], [B, E, 2] or [B, 2, E], [B, E, 14] or None, [B, N] and
+    [B, E] 0/1."""
+    if edge_index.shape[-1] != 2:
+        edge_index = edge_index.transpose(1, 2)
     real = node_mask.bool()
     number = (torch.cumsum(real.flatten(), 0) - 1).view(real.shape)
     sizes = real.sum(1)
     samples = torch.arange(len(sizes), device=sizes.device)
     sample, edge = torch.nonzero(edge_mask, as_tuple=True)
-    ends = edge_index[sample, :, edge].long()  # [e, 2]
+    ends = edge_index[sample, edge].long()  # [e, 2]
     return GraphBatch(
         nodes=node_feats[real].float(),
         edge_index=number[sample[:, None], ends].T,
