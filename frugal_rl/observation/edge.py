@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -115,6 +115,25 @@ class Edge:
                 f"Field '{f.name}' is declared within [{f.low}, {f.high}], but the environment "
                 f"gave values from {value.min()} to {value.max()}."
             )
+
+
+def needed_raw(encoding: Encoding, given: Collection[str]) -> list[str]:
+    """Names of the raw fields that `Edge` reads, of those that an environment gives."""
+    spec = encoding.spec
+    needed: dict[str, None] = {}
+    todo = [r.name for r in encoding.rows]
+    while todo:
+        name = todo.pop(0)
+        f = spec.by_name.get(name)
+        if name in given:
+            needed[name] = None
+        elif isinstance(f, Static):
+            todo.append(f"{f.table}_id")
+        elif isinstance(f, Derived):
+            todo.extend(f.sources)
+        else:
+            _given({n: np.empty(0) for n in given}, name)
+    return list(needed)
 
 
 def _derived_from_windows(encoding: Encoding) -> set[str]:

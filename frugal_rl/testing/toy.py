@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ TABLE = "map"
 
 def picture(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
     """`walls` [N, 5, 5] and `position` [N, 2] -> [N, 5, 5] uint8: walls 1, the walker 2."""
-    drawn = sources["walls"].copy()
+    drawn: np.ndarray = sources["walls"].copy()
     x, y = sources["position"].T
     drawn[np.arange(len(drawn)), y, x] = 2
     return drawn
@@ -39,8 +40,8 @@ def picture(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
 
 def turns(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
     """`moves` [N, S, 1] (action + 1, zero pads) -> [N, 4] int16: how often each was taken."""
-    taken = sources["moves"] == np.arange(1, len(MOVES) + 1)
-    return taken.sum(axis=-2).astype(np.int16)
+    taken: np.ndarray = sources["moves"] == np.arange(1, len(MOVES) + 1)
+    return np.asarray(taken.sum(axis=-2), np.int16)
 
 
 TOY_SPEC = ObservationSpec(
@@ -99,7 +100,7 @@ class ToyWorlds:
     def begin(self, world: int, rng: np.random.Generator) -> None:
         """Start an episode of one world in the corner of a random map."""
         level = int(rng.integers(self.levels))
-        self.map_id[world] = self.tables[TABLE].intern(level, lambda: map_rows(level))
+        self.map_id[world] = self.tables[TABLE].intern(level, partial(map_rows, level))
         self.position[world] = rng.integers(0, 2, 2) * (SIZE - 1)
         for values in (self.speed, self.trail, self.moves, self.turns, self.steps):
             values[world] = 0
@@ -207,7 +208,7 @@ class ToyBatch(VectorEnv):
         ended = self._ended(np.flatnonzero(done), reached) if done.any() else None
         for world in np.flatnonzero(done):
             self.returns[world] = 0
-            self.worlds.begin(world, self.rngs[world])
+            self.worlds.begin(int(world), self.rngs[world])
         rows = self.edge.encode(self.worlds.raw())
         return Step(rows, reward, done, late, index, final_rows, ended)
 
@@ -243,7 +244,7 @@ class ToyBatch(VectorEnv):
     def load(self, state: dict[str, Any]) -> Rows:
         """Continue from `state()`."""
         for level in state["maps"]:
-            self.tables[TABLE].intern(level, lambda level=level: map_rows(level))
+            self.tables[TABLE].intern(level, partial(map_rows, level))
         for name, values in state["worlds"].items():
             getattr(self.worlds, name)[...] = values
         self.returns[:] = state["returns"]

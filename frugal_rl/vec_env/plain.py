@@ -27,7 +27,7 @@ def env_seeds(num_envs: int, seed: int) -> list[int]:
     return [int(np.random.SeedSequence([seed, i]).generate_state(1)[0]) for i in range(num_envs)]
 
 
-class SpecEnv(gym.Env[dict[str, np.ndarray], Any]):
+class SpecEnv(gym.Env[Any, Any]):
     """A Gymnasium environment whose observation is computed from its spec.
 
     `tables` holds the static rows that this environment has met; ids in `raw` refer to it.
@@ -58,9 +58,13 @@ class SpecEnv(gym.Env[dict[str, np.ndarray], Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Start an episode; returns the full observation."""
+        self.restart(seed)
+        return self._observe(begins=True), {}
+
+    def restart(self, seed: int | None = None) -> None:
+        """Start an episode without computing the full observation."""
         super().reset(seed=seed)
         self.begin()
-        return self._observe(begins=True), {}
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Take one action; returns the full observation."""
