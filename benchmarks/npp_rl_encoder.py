@@ -83,10 +83,10 @@ def encode(way: str, gcn: Gcn, table: TableMirror, ids: Tensor) -> Tensor:
     if way == "padded":
         return padded_gcn(gcn, table, ids)
     own = torch.arange(len(ids))
-    graphs = ragged_graphs(table, ids, own, False) if way == "ragged" else from_table(table, ids, False)
-    pooled = gcn(
-        graphs.nodes, graphs.edge_index, None, graphs.graph_of_node, graphs.num_graphs
-    )[1]
+    graphs = (
+        ragged_graphs(table, ids, own, False) if way == "ragged" else from_table(table, ids, False)
+    )
+    pooled = gcn(graphs.nodes, graphs.edge_index, None, graphs.graph_of_node, graphs.num_graphs)[1]
     return pooled[graphs.graph_of_sample]
 
 
@@ -134,7 +134,9 @@ def main() -> None:
         way, *numbers = args.case
         print(json.dumps(run_case(way, *(int(n) for n in numbers))))
         return
-    print(f"GCN 3 x 128, forward and backward, {torch.get_num_threads()} threads, graphs of 450/1714")
+    print(
+        f"GCN 3 x 128, forward and backward, {torch.get_num_threads()} threads, graphs of 450/1714"
+    )
     print("| batch | distinct | way | seconds | peak MiB | times faster than padded |")
     print("|---|---|---|---|---|---|")
     for batch in args.batches:

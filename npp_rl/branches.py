@@ -86,7 +86,7 @@ class StateMlp(nn.Module):
         self.body = vector_mlp(state_size * window + extra, features)
 
     def forward(self, state: Tensor, extra: Tensor) -> Tensor:
-        """state [B, (K,) S], extra [B, X] -> [B, features]."""
+        """State [B, (K,) S], extra [B, X] -> [B, features]."""
         features: Tensor = self.body(torch.cat((state.flatten(1), extra), dim=1))
         return features
 
@@ -108,7 +108,7 @@ class AttentiveStateMlp(nn.Module):
         self.output = nn.Sequential(nn.Linear(64 + extra, features), nn.ReLU())
 
     def forward(self, state: Tensor, extra: Tensor) -> Tensor:
-        """state [B, (K,) S], extra [B, X] -> [B, features]."""
+        """State [B, (K,) S], extra [B, X] -> [B, features]."""
         rows = state if state.ndim == 3 else state[:, None]
         parts = rows.split(self.groups, dim=-1)
         tokens = torch.stack([e(p) for e, p in zip(self.encode, parts, strict=True)], dim=2)

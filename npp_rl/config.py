@@ -15,7 +15,6 @@ from npp_rl.network import AttentionNetwork
 from npp_rl.objectives import ObjectiveHead, ObjectiveValues
 from npp_rl.trunk import ValueKind
 
-
 OFF = {
     "agent.graph.kind": "none",
     "agent.objectives.head": "none",
@@ -103,7 +102,7 @@ class AttentionAgent:
             "player_frame": ("player_cnn", self.player_cnn),
             "global_view": ("global_cnn", self.global_cnn),
             "graph_node_feats": ("graph.kind", self.graph.kind is not Kind.none),
-            "cell": ("graph.readout", self._reads_node(Readout.player_node)),
+            "cell": ("graph.readout", self._reads_node(Readout.player_node, Readout.path)),
             "graph_goal_nodes": ("graph.readout", self._reads_node(Readout.objective_nodes)),
         }
         wanted |= {name: f"agent.{o}" for name, (o, on) in optional.items() if on}
@@ -111,8 +110,8 @@ class AttentionAgent:
             wanted["exit_features"] = "agent.objectives.head"
         return wanted
 
-    def _reads_node(self, readout: Readout) -> bool:
-        return self.graph.kind is not Kind.none and readout in self.graph.readout
+    def _reads_node(self, *readouts: Readout) -> bool:
+        return self.graph.kind is not Kind.none and bool(set(readouts) & set(self.graph.readout))
 
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> AttentionNetwork:
         """The network for this observation and these actions."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -26,18 +27,17 @@ class EmbeddingCache:
     def clear(self) -> None:
         """Forget everything: the parameters have changed."""
         self._place = torch.full((0,), -1, dtype=torch.int64)
-        self._nodes: Tensor | None = None
-        self._pooled: Tensor | None = None
-        self._first: Tensor | None = None
+        self._held: EmbeddedGraphs | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of all embeddings held."""
-        held = (self._nodes, self._pooled, self._first, self._place)
-        return sum(t.nbytes for t in held if t is not None)
+        h = self._held
+        held = (self._place,) if h is None else (self._place, h.nodes, h.paths, h.pooled)
+        return sum(t.nbytes for t in held)
 
     def embed(self, ids: Tensor, encode: Callable[[Tensor], EmbeddedGraphs]) -> EmbeddedGraphs:
-        """ids [B] int64 of graphs; `encode(ids [G])` is asked for those not yet known."""
+        """Ids [B] int64 of graphs; `encode(ids [G])` is asked for those not yet known."""
         if self.nbytes > self.max_bytes:
             self.clear()
         unique = torch.unique(ids)
@@ -47,8 +47,8 @@ class EmbeddingCache:
         self.hits += len(unique) - len(fresh)
         if len(fresh):
             self._append(fresh, encode(fresh))
-        assert self._nodes is not None and self._pooled is not None and self._first is not None
-        return EmbeddedGraphs(self._nodes, self._pooled, self._first, self._place[ids])
+        assert self._held is not None
+        return replace(self._held, graph_of_sample=self._place[ids])
 
     def _make_room(self, ids: int, device: torch.device) -> None:
         if len(self._place) < ids:
@@ -57,12 +57,16 @@ class EmbeddingCache:
             self._place = grown
 
     def _append(self, fresh: Tensor, new: EmbeddedGraphs) -> None:
-        if self._nodes is None or self._pooled is None or self._first is None:
-            self._place[fresh] = torch.arange(len(fresh), device=fresh.device)
-            self._nodes, self._pooled, self._first = new.nodes, new.pooled, new.first_node
-            return
-        known = len(self._pooled)
+        known = 0 if self._held is None else len(self._held.pooled)
         self._place[fresh] = known + torch.arange(len(fresh), device=fresh.device)
-        self._first = torch.cat((self._first, new.first_node + len(self._nodes)))
-        self._nodes = torch.cat((self._nodes, new.nodes))
-        self._pooled = torch.cat((self._pooled, new.pooled))
+        if self._held is None:
+            self._held = new
+            return
+        old = self._held
+        self._held = EmbeddedGraphs(
+            torch.cat((old.nodes, new.nodes)),
+            torch.cat((old.paths, new.paths)),
+            torch.cat((old.pooled, new.pooled)),
+            torch.cat((old.first_node, new.first_node + len(old.nodes))),
+            old.graph_of_sample,
+        )

@@ -25,6 +25,7 @@ from npp_rl.encoders.interface import Readout
 from npp_rl.fusion import build_fusion
 from npp_rl.graph_reader import GraphReader
 from npp_rl.graphs import EmbeddedGraphs
+from npp_rl.paths import PATH_VALUES
 
 if TYPE_CHECKING:
     from npp_rl.config import AttentionAgent
@@ -71,6 +72,7 @@ class Extractor(nn.Module):
             Readout.pool: agent.graph.out,
             Readout.player_node: agent.graph.hidden,
             Readout.objective_nodes: agent.graph.hidden,
+            Readout.path: PATH_VALUES,
         }
         return [named[n] for n in self.branches] + [graph[r] for r in self.readout]
 
@@ -78,7 +80,9 @@ class Extractor(nn.Module):
         """Fields of B samples -> features [B, out]."""
         state = fields["game_state"]
         empty = state.new_zeros((len(state), 0))
-        extra = torch.cat([fields[n].flatten(1) for n in self.extra], dim=1) if self.extra else empty
+        extra = (
+            torch.cat([fields[n].flatten(1) for n in self.extra], dim=1) if self.extra else empty
+        )
         parts = [self.state(state, extra)]
         parts += [branch(fields[name]) for name, branch in self.branches.items()]
         graphs = None
@@ -88,6 +92,7 @@ class Extractor(nn.Module):
                 Readout.pool: graphs.of_samples,
                 Readout.player_node: lambda: self._player(fields, graphs),
                 Readout.objective_nodes: lambda: self._objective(fields, graphs),
+                Readout.path: lambda: self._path(fields, graphs),
             }
             parts += [read[r]() for r in self.readout]
         return Features(self.fusion(parts), graphs)
@@ -96,6 +101,10 @@ class Extractor(nn.Module):
         assert self.graph is not None
         return graphs.at(self.graph.player_places(fields)[:, None]).flatten(1)
 
+    def _path(self, fields: Fields, graphs: EmbeddedGraphs) -> Tensor:
+        assert self.graph is not None
+        return graphs.paths_at(self.graph.player_places(fields)[:, None]).flatten(1)
+
     def _objective(self, fields: Fields, graphs: EmbeddedGraphs) -> Tensor:
         assert self.graph is not None
         goals = self.graph.goal_places(fields)
@@ -103,7 +112,9 @@ class Extractor(nn.Module):
         return graphs.at(goals.gather(1, current)).flatten(1)
 
 
-def _state_branch(agent: AttentionAgent, spec: ObservationSpec, extra: tuple[str, ...]) -> nn.Module:
+def _state_branch(
+    agent: AttentionAgent, spec: ObservationSpec, extra: tuple[str, ...]
+) -> nn.Module:
     shape = observed_shape(spec.by_name["game_state"])  # type: ignore[arg-type]
     window = shape[0] if len(shape) == 2 else 1
     extras = sum(spec.by_name[n].shape[0] for n in extra)

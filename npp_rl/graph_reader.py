@@ -14,7 +14,7 @@ from frugal_rl.observation.spec import Static
 from frugal_rl.train.mirror import TableMirror
 from npp_rl.embedding_cache import EmbeddingCache
 from npp_rl.encoders.build import build_encoder
-from npp_rl.encoders.interface import GraphEncoder, Kind
+from npp_rl.encoders.interface import GraphEncoder, Kind, Readout
 from npp_rl.graphs import (
     EDGE_FEATS,
     EDGE_INDEX,
@@ -27,6 +27,7 @@ from npp_rl.graphs import (
     from_table,
     ragged_graphs,
 )
+from npp_rl.paths import path_values
 
 if TYPE_CHECKING:
     from npp_rl.config import AttentionAgent
@@ -44,11 +45,18 @@ class GraphReader(nn.Module):
     """Reads the graphs of a batch, each distinct one once where they are interned."""
 
     def __init__(
-        self, encoder: GraphEncoder, table: str, interned: bool, edge_features: bool, cache: bool
+        self,
+        encoder: GraphEncoder,
+        table: str,
+        interned: bool,
+        edge_features: bool,
+        paths: bool,
+        cache: bool,
     ) -> None:
         super().__init__()
         self.encoder = encoder
-        self.table, self.interned, self.edge_features = table, interned, edge_features
+        self.table, self.interned = table, interned
+        self.edge_features, self.paths = edge_features, paths
         self.cache = EmbeddingCache() if cache and interned else None
         self.recompute = False
 
@@ -65,7 +73,8 @@ class GraphReader(nn.Module):
         )
         parts = [NODE_FEATS, EDGE_INDEX, *([EDGE_FEATS] if edges else [])]
         interned = all(encoding.choice[name] == "interned" for name in parts)
-        return cls(encoder, feats.table, interned, edges, agent.cache_embeddings)
+        paths = Readout.path in agent.graph.readout
+        return cls(encoder, feats.table, interned, edges, paths, agent.cache_embeddings)
 
     def train(self, mode: bool = True) -> GraphReader:
         """Entering or leaving an update begins a new policy version: cached embeddings go."""
@@ -106,7 +115,8 @@ class GraphReader(nn.Module):
             )
         else:
             nodes, pooled = self.encoder(*inputs, graphs.num_graphs)
-        return EmbeddedGraphs(nodes, pooled, graphs.first_node, graphs.graph_of_sample)
+        paths = path_values(graphs) if self.paths else graphs.nodes[:, :0]
+        return EmbeddedGraphs(nodes, paths, pooled, graphs.first_node, graphs.graph_of_sample)
 
     def _table(self, fields: Mapping[str, Tensor]) -> TableMirror:
         table: TableMirror = fields.tables[self.table]  # type: ignore[attr-defined]

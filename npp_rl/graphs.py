@@ -50,7 +50,8 @@ def from_padded(
     edge_mask: Tensor,
 ) -> GraphBatch:
     """One graph per sample: [B, N, F], [B, E, 2] or [B, 2, E], [B, E, 14] or None, [B, N] and
-    [B, E] 0/1."""
+    [B, E] 0/1.
+    """
     if edge_index.shape[-1] != 2:
         edge_index = edge_index.transpose(1, 2)
     real = node_mask.bool()
@@ -98,12 +99,14 @@ class EmbeddedGraphs:
     """What an encoder gave for G graphs, and which of them each sample has.
 
     nodes            [n, D]
+    paths            [n, PATH_VALUES], see `npp_rl.paths`; [n, 0] where nobody reads them
     pooled           [G, out]
     first_node       [G] int64
     graph_of_sample  [B] int64
     """
 
     nodes: Tensor
+    paths: Tensor
     pooled: Tensor
     first_node: Tensor
     graph_of_sample: Tensor
@@ -113,8 +116,16 @@ class EmbeddedGraphs:
         return self.pooled[self.graph_of_sample]
 
     def at(self, places: Tensor) -> Tensor:
-        """places [B, K] int64, nodes within each sample's graph -> [B, K, D]; -1 gives zeros."""
-        if not len(self.nodes):
-            return self.nodes.new_zeros((*places.shape, self.nodes.shape[1]))
+        """Places [B, K] int64, nodes within each sample's graph -> [B, K, D]; -1 gives zeros."""
+        return self._read(self.nodes, places)
+
+    def paths_at(self, places: Tensor) -> Tensor:
+        """Places [B, K] int64 -> [B, K, PATH_VALUES]; -1 gives zeros."""
+        return self._read(self.paths, places)
+
+    def _read(self, values: Tensor, places: Tensor) -> Tensor:
+        if not len(values):
+            return values.new_zeros((*places.shape, values.shape[1]))
         rows = self.first_node[self.graph_of_sample][:, None] + places.clamp(min=0)
-        return self.nodes[rows] * (places >= 0)[..., None]
+        rows = rows.clamp(max=len(values) - 1)
+        return values[rows] * (places >= 0)[..., None]

@@ -12,9 +12,9 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 from frugal_rl.train.networks import Network, Output
 from npp_rl.auxiliary import AuxiliaryHeads
+from npp_rl.encoders.interface import Readout
 from npp_rl.extractor import Extractor, Features
 from npp_rl.graph_reader import GraphReader
-from npp_rl.encoders.interface import Readout
 from npp_rl.objectives import MAX_DOORS, Attended, ObjectiveHead, ObjectivePolicy, Tokens
 from npp_rl.trunk import ValueKind, build_value_head, masked_probabilities, residual_trunk
 

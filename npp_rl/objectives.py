@@ -110,7 +110,7 @@ class ObjectiveTokens(nn.Module):
         num_doors: Tensor | None,
         nodes: Tensor | None = None,
     ) -> Tokens:
-        """exit [B, 7], doors [B, 16, 8], num_doors [B], nodes [B, 34, node width] -> tokens."""
+        """Exit [B, 7], doors [B, 16, 8], num_doors [B], nodes [B, 34, node width] -> tokens."""
         samples = torch.arange(len(exit_features), device=exit_features.device)
         values, owners, places, goals = [], [], [], []
         for place, part in enumerate(self._exit_parts(exit_features)):
@@ -155,7 +155,7 @@ class ObjectiveAttention(nn.Module):
         self.mix = nn.Linear(values.width, values.width)
 
     def forward(self, latent: Tensor, tokens: Tokens) -> Attended:
-        """latent [B, D] and tokens -> mixed [B, width], weights and entropy of this very pass."""
+        """Latent [B, D] and tokens -> mixed [B, width], weights and entropy of this very pass."""
         batch = len(latent)
         query = self.query(latent).unflatten(1, (self.heads, -1))
         key = self.key(tokens.values).unflatten(1, (self.heads, -1))
@@ -196,6 +196,6 @@ class ObjectivePolicy(nn.Module):
         nn.init.orthogonal_(self.logits.weight, 0.01)
 
     def forward(self, latent: Tensor, tokens: Tokens) -> tuple[Tensor, Attended]:
-        """latent [B, D] and tokens -> logits [B, actions], and the attention behind them."""
+        """Latent [B, D] and tokens -> logits [B, actions], and the attention behind them."""
         attended = self.attention(latent, tokens)
         return self.logits(self.body(torch.cat((latent, attended.mixed), dim=1))), attended

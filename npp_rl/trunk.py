@@ -21,7 +21,7 @@ class TrunkLayer(nn.Module):
             self.skip = nn.Identity() if same else nn.Linear(inputs, outputs, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x [B, inputs] -> [B, outputs]."""
+        """X [B, inputs] -> [B, outputs]."""
         y: Tensor = self.body(x)
         return y if self.skip is None else y + self.skip(x)
 
@@ -52,7 +52,7 @@ class ValueHead(nn.Module):
         nn.init.zeros_(self.value.bias)
 
     def forward(self, latent: Tensor, probabilities: Tensor | None = None) -> Tensor:
-        """latent [B, D] -> [B, 1]."""
+        """Latent [B, D] -> [B, 1]."""
         value: Tensor = self.value(latent)
         return value
 
@@ -71,7 +71,7 @@ class DuelingHead(ValueHead):
         nn.init.zeros_(self.advantages.bias)
 
     def forward(self, latent: Tensor, probabilities: Tensor | None = None) -> Tensor:
-        """latent [B, D], probabilities [B, A] -> [B, 1]."""
+        """Latent [B, D], probabilities [B, A] -> [B, 1]."""
         if probabilities is None:
             raise ValueError("A dueling value needs the policy's probabilities.")
         advantages = self.advantages(latent)

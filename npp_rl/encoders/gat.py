@@ -28,8 +28,10 @@ class Attention(nn.Module):
         nn.init.xavier_uniform_(self.score_source)
         nn.init.xavier_uniform_(self.score_target)
 
-    def forward(self, h: Tensor, source: Tensor, target: Tensor, edge_attr: Tensor | None) -> Tensor:
-        """h [n, D]; source and target [e + n] int64, the last n being self-loops."""
+    def forward(
+        self, h: Tensor, source: Tensor, target: Tensor, edge_attr: Tensor | None
+    ) -> Tensor:
+        """H [n, D]; source and target [e + n] int64, the last n being self-loops."""
         z = self.linear(h).unflatten(1, (self.heads, -1))  # [n, H, D / H]
         from_source = (z * self.score_source.to(z.dtype)).sum(-1)
         at_target = (z * self.score_target.to(z.dtype)).sum(-1)

@@ -24,7 +24,7 @@ class Convolution(nn.Module):
     def forward(
         self, h: Tensor, edges: Neighbours, source_scale: Tensor, target_scale: Tensor
     ) -> Tensor:
-        """h [n, D]; the scales [n, 1] multiply messages where they leave and where they arrive."""
+        """H [n, D]; the scales [n, 1] multiply messages where they leave and where they arrive."""
         messages = edges.sum(self.linear(h) * source_scale.to(h.dtype)) * target_scale.to(h.dtype)
         return torch.relu(self.norm(h + messages))
 

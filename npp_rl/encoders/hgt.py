@@ -25,7 +25,7 @@ class PerType(nn.Module):
         self.maps = nn.ModuleList(nn.Linear(inputs, outputs) for _ in range(types))
 
     def forward(self, x: Tensor, members: list[Tensor]) -> Tensor:
-        """x [n, inputs]; members: the rows of each type, int64 -> [n, outputs]."""
+        """X [n, inputs]; members: the rows of each type, int64 -> [n, outputs]."""
         present = [(m, rows) for m, rows in zip(self.maps, members, strict=True) if len(rows)]
         parts = [m(x[rows]) for m, rows in present]
         place = torch.argsort(torch.cat([rows for _, rows in present]))
@@ -53,7 +53,7 @@ class Transformer(nn.Module):
         members: list[Tensor],
         edges_of_type: list[Tensor],
     ) -> Tensor:
-        """h [n, D]; source, target [e] int64; rows of each node type and of each edge type."""
+        """H [n, D]; source, target [e] int64; rows of each node type and of each edge type."""
         q, k, v = self.qkv(h, members).unflatten(1, (3, self.heads, -1)).unbind(1)  # [n, H, d]
         scores, messages, order = [], [], []
         for kind, rows in enumerate(edges_of_type):
@@ -75,7 +75,8 @@ class Transformer(nn.Module):
 
 class Hgt(GraphEncoder):
     """Types of nodes and edges are read from their one-hot features; without edge features all
-    edges count as adjacent."""
+    edges count as adjacent.
+    """
 
     def __init__(self, values: GraphEncoding, node_features: int) -> None:
         super().__init__(values, values.hidden)

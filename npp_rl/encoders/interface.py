@@ -35,11 +35,16 @@ class Pool(Enum):
 
 
 class Readout(Enum):
-    """What samples read of their graph: the whole, the player's place, the objectives' places."""
+    """What samples read of their graph.
+
+    The whole, the embedding at the player's place, those at the objectives' places, or where the
+    shortest path to the objective goes from the player's place (no embedding, plain geometry).
+    """
 
     pool = "pool"
     player_node = "player_node"
     objective_nodes = "objective_nodes"
+    path = "path"
 
 
 class DegreeScale(Enum):
@@ -75,7 +80,9 @@ class GraphEncoding:
                 f"agent.graph.heads={self.heads}; choose one that is."
             )
         if self.kind is not Kind.none and (not self.readout or self.layers < 1):
-            raise ValueError("agent.graph needs at least one layer and one readout, such as [pool].")
+            raise ValueError(
+                "agent.graph needs at least one layer and one readout, such as [pool]."
+            )
 
 
 class GraphEncoder(nn.Module, ABC):
@@ -92,7 +99,7 @@ class GraphEncoder(nn.Module, ABC):
 
     @abstractmethod
     def embed(self, nodes: Tensor, edge_index: Tensor, edge_attr: Tensor | None) -> Tensor:
-        """nodes [n, F], edge_index [2, e] integer, edge_attr [e, 14] or None -> [n, hidden]."""
+        """Nodes [n, F], edge_index [2, e] integer, edge_attr [e, 14] or None -> [n, hidden]."""
 
     def forward(
         self,

@@ -30,10 +30,8 @@ class Bags:
         return self.offsets[1:] - self.offsets[:-1]
 
     def sum(self, x: Tensor) -> Tensor:
-        """x [N, D] -> [N, D]: the sum of x over each node's group."""
-        return F.embedding_bag(
-            self.members, x, self.offsets, mode="sum", include_last_offset=True
-        )
+        """X [N, D] -> [N, D]: the sum of x over each node's group."""
+        return F.embedding_bag(self.members, x, self.offsets, mode="sum", include_last_offset=True)
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class Neighbours:
         return cls(_grouped(target, source, num_nodes), _grouped(source, target, num_nodes))
 
     def sum(self, x: Tensor) -> Tensor:
-        """x [N, D] -> [N, D]: for each node the sum over the sources of its incoming edges."""
+        """X [N, D] -> [N, D]: for each node the sum over the sources of its incoming edges."""
         summed: Tensor = _NeighbourSum.apply(x, self)
         return summed
 
@@ -86,7 +84,7 @@ def segment_softmax(scores: Tensor, segment: Tensor, num_segments: int) -> Tenso
 
 
 def segment_mean(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:
-    """x [N, D], segment [N] int64 -> [segments, D]; zeros where a segment is empty."""
+    """X [N, D], segment [N] int64 -> [segments, D]; zeros where a segment is empty."""
     total = torch.zeros((num_segments, x.shape[1]), dtype=x.dtype, device=x.device)
     total = total.index_add(0, segment, x)
     counts = torch.bincount(segment, minlength=num_segments).clamp(min=1)
@@ -94,7 +92,7 @@ def segment_mean(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:
 
 
 def segment_max(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:
-    """x [N, D], segment [N] int64 -> [segments, D]; zeros where a segment is empty."""
+    """X [N, D], segment [N] int64 -> [segments, D]; zeros where a segment is empty."""
     out = torch.zeros((num_segments, x.shape[1]), dtype=x.dtype, device=x.device)
     index = segment[:, None].expand_as(x)
     return out.scatter_reduce(0, index, x, "amax", include_self=False)

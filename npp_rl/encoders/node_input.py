@@ -9,7 +9,7 @@ from npp_rl.encoders.interface import NODE_TYPE_COLUMNS, NODE_TYPES, GraphEncodi
 
 
 def node_type(nodes: Tensor) -> Tensor:
-    """nodes [n, 21] -> [n] int64: the type that the one-hot columns name."""
+    """Nodes [n, 21] -> [n] int64: the type that the one-hot columns name."""
     return nodes[:, NODE_TYPE_COLUMNS].argmax(dim=1)
 
 
@@ -22,7 +22,7 @@ class NodeInput(nn.Module):
         self.types = nn.Embedding(NODE_TYPES, values.hidden) if values.type_embedding else None
 
     def forward(self, nodes: Tensor) -> Tensor:
-        """nodes [n, F] -> [n, hidden]."""
+        """Nodes [n, F] -> [n, hidden]."""
         h = self.linear(nodes)
         if self.types is not None:
             h = h + self.types(node_type(nodes))

@@ -11,9 +11,8 @@ from npp_rl.objectives import ObjectiveValues
 
 @pytest.fixture
 def network_and_world(small, world):
-    readout = (Readout.pool, Readout.player_node, Readout.objective_nodes)
     agent = AttentionAgent(
-        graph=GraphEncoding(**small.graph, readout=readout),
+        graph=GraphEncoding(**small.graph, readout=tuple(Readout)),
         objectives=ObjectiveValues(**small.objectives),
         **small.agent,
     )
@@ -74,5 +73,5 @@ def test_the_cache_stays_below_its_bound(network_and_world):
         for start in range(0, 20, 4):
             network(w.fields(w.encoding(), np.arange(start, start + 4)))
             held = cache.nbytes
-    biggest = 4 * 40 * 16 * 4 + 4 * 16 * 4 + 1000
+    biggest = 4 * 40 * (16 + 11) * 4 + 4 * 16 * 4 + 1000
     assert held < biggest

@@ -145,9 +145,10 @@ def test_the_predecessors_scale_is_the_padding_size_and_the_default_is_not():
     by_padding = Gcn(GraphEncoding(Kind.gcn, 2, 16, 4, 8, scale=DegreeScale.max_nodes), 21)
     by_padding.load_state_dict(by_degree.state_dict())
 
-    difference = by_degree(nodes, index, None, owner, graphs)[1] - by_padding(
-        nodes, index, None, owner, graphs
-    )[1]
+    difference = (
+        by_degree(nodes, index, None, owner, graphs)[1]
+        - by_padding(nodes, index, None, owner, graphs)[1]
+    )
 
     assert difference.abs().max() > 1e-4
 

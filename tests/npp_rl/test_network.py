@@ -14,7 +14,7 @@ from npp_rl.fusion import FusionKind
 from npp_rl.objectives import ObjectiveHead, ObjectiveValues
 from npp_rl.trunk import ValueKind
 
-ALL = (Readout.pool, Readout.player_node, Readout.objective_nodes)
+ALL = tuple(Readout)
 
 
 @pytest.fixture
