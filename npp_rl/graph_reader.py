@@ -67,7 +67,8 @@ class GraphReader(nn.Module):
             return None
         feats = encoding.spec.by_name[NODE_FEATS]
         encoder = build_encoder(agent.graph, feats.shape[-1])
-        assert encoder is not None and isinstance(feats, Static)
+        assert encoder is not None
+        assert isinstance(feats, Static)
         edges = agent.graph.edge_features or (
             agent.graph.kind is Kind.hgt and EDGE_FEATS in encoding.spec.by_name
         )

@@ -49,8 +49,9 @@ def from_padded(
     node_mask: Tensor,
     edge_mask: Tensor,
 ) -> GraphBatch:
-    """One graph per sample: [B, N, F], [B, E, 2] or [B, 2, E], [B, E, 14] or None, [B, N] and
-    [B, E] 0/1.
+    """One graph per sample.
+
+    Shapes: [B, N, F], [B, E, 2] or [B, 2, E], [B, E, 14] or None, [B, N] and [B, E] 0/1.
     """
     if edge_index.shape[-1] != 2:
         edge_index = edge_index.transpose(1, 2)

@@ -32,8 +32,10 @@ def next_nodes(graphs: GraphBatch) -> Tensor:
 
 
 def path_values(graphs: GraphBatch) -> Tensor:
-    """[n, PATH_VALUES]: dx, dy to the node 1, 2, 4, 8, 16 hops ahead as shares of the furthest
-    they can be, and the hops that remain as a share of the graph's most.
+    """[n, PATH_VALUES]: where each node's path leads, and how far it still is.
+
+    dx, dy to the node 1, 2, 4, 8, 16 hops ahead as shares of the furthest they can be; the hops
+    that remain as a share of the graph's most.
     """
     scale = torch.tensor(MAP_PX, device=graphs.nodes.device) / STEP_PX
     place = graphs.nodes[:, [X, Y]] * scale

@@ -1,4 +1,4 @@
-"""Heterogeneous graph transformer: keys, queries and values per node type, relations per edge type."""
+"""Heterogeneous graph transformer: maps per node type, relations per edge type."""
 
 from __future__ import annotations
 
@@ -74,8 +74,9 @@ class Transformer(nn.Module):
 
 
 class Hgt(GraphEncoder):
-    """Types of nodes and edges are read from their one-hot features; without edge features all
-    edges count as adjacent.
+    """Reads the types of nodes and edges from their one-hot features.
+
+    Without edge features all edges count as adjacent.
     """
 
     def __init__(self, values: GraphEncoding, node_features: int) -> None:

@@ -154,5 +154,5 @@ def test_the_predecessors_scale_is_the_padding_size_and_the_default_is_not():
 
 
 def test_heads_that_do_not_divide_the_width_are_refused_in_words():
-    with pytest.raises(ValueError, match="multiple of agent.graph.heads"):
+    with pytest.raises(ValueError, match=r"multiple of agent\.graph\.heads"):
         GraphEncoding(Kind.gat, 2, 10, 4, 8)
