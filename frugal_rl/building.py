@@ -161,11 +161,14 @@ def _sequence(value: Any, hint: Any, where: str, plugins: Sequence[str]) -> Any:
 
 
 def _mapping(value: Any, hint: Any, where: str, plugins: Sequence[str]) -> dict[str, Any]:
+    """Entries by name; an entry that is null, where its type has no null, is left out."""
     if not isinstance(value, Mapping):
         raise _wrong(value, "a group of options", where)
     args = typing.get_args(hint)
     item = args[1] if args else Any
-    return {str(k): convert(v, item, _join(where, str(k)), plugins) for k, v in value.items()}
+    optional = item is Any or type(None) in typing.get_args(item)
+    given = {str(k): v for k, v in value.items() if v is not None or optional}
+    return {k: convert(v, item, _join(where, k), plugins) for k, v in given.items()}
 
 
 def _member(value: Any, hint: type[Enum], where: str) -> Enum:

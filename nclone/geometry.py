@@ -85,3 +85,17 @@ def is_solid_in_level(tiles, x, y):
         return True
     column, row = int(x // TILE_PX), int(y // TILE_PX)
     return is_solid(tiles[row, column], x - column * TILE_PX, y - row * TILE_PX)
+
+
+def solid_mask(tile: int, x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """`is_solid` for arrays of tile-relative points; bool of their broadcast shape."""
+    x, y = np.broadcast_arrays(x, y)
+    kind, x1, y1, x2, y2 = SHAPES[tile] if tile < TILE_TYPES else SHAPES[0]
+    if kind == LINE:
+        return (y - y1) * (x2 - x1) - (x - x1) * (y2 - y1) < 0
+    distance_squared = (x - x1) ** 2 + (y - y1) ** 2
+    if kind == DISC:
+        return distance_squared < TILE_PX**2
+    if kind == PIPE:
+        return distance_squared > TILE_PX**2
+    return np.zeros(x.shape, np.bool_)

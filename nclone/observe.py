@@ -212,11 +212,17 @@ def write_place(w, cell, offset):
     offset[1] = _clip((w.y - HALF_PX * row) / (HALF_PX / 2.0) - 1.0, -1.0, 1.0)
 
 
+@njit(cache=True)
+def write_time(w, limit, out):
+    """The share of the frame limit that is left: out [1] float32."""
+    out[0] = max(0.0, 1.0 - w.frame / limit)
+
+
 @njit(cache=True, parallel=True)
 def observe(worlds, ways, places, chosen, nearest, rows):
     """Write the rows of the worlds listed in `chosen`.
 
-    places   [N, 4] float64   switch x, y and door x, y in px
+    places   [levels, 4] float64  switch x, y and door x, y in px
     chosen   [M] int64        worlds to observe; row m of `rows` belongs to world chosen[m]
     nearest  [N, 8] float64   scratch
     rows     written, [>= M, ...]
@@ -226,9 +232,9 @@ def observe(worlds, ways, places, chosen, nearest, rows):
         w = worlds.world[n]
         write_game_state(w, rows.game_state[m])
         write_exit_features(
-            w, ways.entry[n], ways, ways.switch_hit[n], places[n], rows.exit_features[m]
+            w, ways.entry[n], ways, ways.switch_hit[n], places[w.level], rows.exit_features[m]
         )
-        rows.time_remaining[m, 0] = max(0.0, 1.0 - w.frame / ways.limit[n])
+        write_time(w, ways.limit[n], rows.time_remaining[m])
         write_place(w, rows.cell[m], rows.cell_offset[m])
         write_hazards(w, worlds, n, nearest[m], rows.hazards[m])
         write_action_mask(w, rows.action_mask[m])

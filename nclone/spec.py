@@ -136,3 +136,12 @@ def observation_spec(observation: Observation) -> ObservationSpec:
 def level_table() -> StaticTable:
     """The table of static level data, empty."""
     return StaticTable(LEVEL_TABLE, (TableField("tiles", (ROWS, COLUMNS), np.uint8),))
+
+
+def raw_arrays(observation: Observation, num_worlds: int) -> dict[str, np.ndarray]:
+    """Arrays [N, *shape] for the stored fields of a profile."""
+    return {
+        f.name: np.zeros((num_worlds, *f.shape), f.dtype)
+        for f in observation_spec(observation).fields
+        if isinstance(f, Stored)
+    }

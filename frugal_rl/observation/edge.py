@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs import DenseCodec
 from frugal_rl.observation.encoding import Encoding, Row
-from frugal_rl.observation.spec import AnyField, Derived, Private, Static
+from frugal_rl.observation.spec import AnyField, Derived, Private, Static, Stored
 from frugal_rl.observation.tables import Arena, StaticTable, Tables
 
 Raw = Mapping[str, np.ndarray]
@@ -35,6 +35,7 @@ class Edge:
     ) -> None:
         self.encoding = encoding
         self.tables = tables
+        self._needs_past = _derived_from_windows(encoding)
         self.reuse = reuse
         self.debug = debug
         self._out = {
@@ -65,6 +66,11 @@ class Edge:
             return self._own(np.asarray(_given(raw, row.name), np.int32))
         if isinstance(f, Static) and f.name not in raw:
             return self._gather_static(f, row, raw)
+        if f.name in self._needs_past and f.name not in raw:
+            raise EncodingError(
+                f"Field '{f.name}' is computed from past rows, which the edge does not have: "
+                f"choose env.fields.{f.name}=derived, or let the environment give it as well."
+            )
         value = value_of(f.name, self.encoding, raw, self.tables, values)
         self._check(f, value)
         if not self._is_coded(row):
@@ -109,6 +115,35 @@ class Edge:
                 f"Field '{f.name}' is declared within [{f.low}, {f.high}], but the environment "
                 f"gave values from {value.min()} to {value.max()}."
             )
+
+
+def needed_raw(encoding: Encoding, given: Collection[str]) -> list[str]:
+    """Names of the raw fields that `Edge` reads, of those that an environment gives."""
+    spec = encoding.spec
+    needed: dict[str, None] = {}
+    todo = [r.name for r in encoding.rows]
+    while todo:
+        name = todo.pop(0)
+        f = spec.by_name.get(name)
+        if name in given:
+            needed[name] = None
+        elif isinstance(f, Static):
+            todo.append(f"{f.table}_id")
+        elif isinstance(f, Derived):
+            todo.extend(f.sources)
+        else:
+            _given({n: np.empty(0) for n in given}, name)
+    return list(needed)
+
+
+def _derived_from_windows(encoding: Encoding) -> set[str]:
+    """Derived fields with a windowed source, directly or through another derived field."""
+    past = {r.name for r in encoding.windowed}
+    past |= {f.name for f in encoding.spec.fields if isinstance(f, Stored) and f.window != 1}
+    derived = [f for f in encoding.spec.fields if isinstance(f, Derived)]
+    for _ in derived:
+        past |= {f.name for f in derived if past & set(f.sources)}
+    return past & {f.name for f in derived}
 
 
 def _given(raw: Raw, name: str) -> np.ndarray:
@@ -174,4 +209,6 @@ def decode(
     names = [f.name for f in encoding.spec.observed()]
     if encoding.internal:
         names += [f.name for f in encoding.spec.fields if isinstance(f, Private)]
-    return {name: value_of(name, encoding, decoded, tables, values) for name in names}
+    observed = {n: value_of(n, encoding, decoded, tables, values) for n in names}
+    dtypes = {f.name: np.dtype(f.dtype) for f in encoding.spec.fields}
+    return {name: value.astype(dtypes[name], copy=False) for name, value in observed.items()}
