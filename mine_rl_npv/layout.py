@@ -92,6 +92,7 @@ def lay_out(
     shape: tuple[int, int, int] | None = None,
     destinations: bool = False,
     inside: np.ndarray | None = None,
+    units: int = 0,
 ) -> MineLayout:
     """Orders the blocks of a mine's pit by column.
 
@@ -100,6 +101,7 @@ def lay_out(
         shape: grid; None takes the smallest that holds the blocks.
         destinations: whether actions choose among destinations.
         inside: (n,) bool blocks that may be mined; None takes the ultimate pit.
+        units: above 0, every block is a column of its own (exact on any graph); that many columns.
 
     Raises:
         ConfigError: nothing is worth mining, the grid is too small, or a column too deep.
@@ -114,6 +116,11 @@ def lay_out(
     if any(have < want for have, want in zip(shape, needed, strict=True)):
         raise ConfigError(f"{instance.name} needs a grid of {needed}, the grid is {shape}.")
     ids = np.flatnonzero(inside)
+    if units:
+        start = np.minimum(np.arange(units + 1), len(ids)).astype(np.int64)
+        return MineLayout(
+            instance, ids, start, _reordered(instance.graph, ids), shape, destinations
+        )
     place = instance.position[ids]
     column = place[:, 0] * shape[1] + place[:, 1]
     order = np.lexsort((-place[:, 2], column))
