@@ -1,0 +1,36 @@
+# Two commands for a newcomer: `make train` and `make test`. Both do all the set-up.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: train test test-all lint bench clean
+
+train: .venv/.core
+	$(BIN)/python scripts/train.py env=nclone memory=parallel
+
+test: .venv/.dev lint
+	$(BIN)/python -m pytest
+
+test-all: .venv/.dev lint
+	$(BIN)/python -m pytest -m "slow or not slow"
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/.dev
+	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf .venv build dist *.egg-info
+
+.venv/.core: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) torch==2.13.0
+	$(PIP) -e .
+	touch $@
+
+.venv/.dev: .venv/.core
+	$(PIP) -e ".[dev,fighting,play,hpo,slurm]"
+	touch $@

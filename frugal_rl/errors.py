@@ -1,0 +1,31 @@
+"""What goes wrong, in words: every error says what, where and what to do next."""
+
+from __future__ import annotations
+
+
+class FrugalError(Exception):
+    """Base of all errors that are meant for a user, not for a debugger."""
+
+
+class ConfigError(FrugalError, ValueError):
+    """A value, key or combination in the configuration is not possible."""
+
+
+class MemoryBudgetError(FrugalError, MemoryError):
+    """The run is planned above its budget; the message names the override that makes it fit."""
+
+
+class DataError(FrugalError, ValueError):
+    """A file that the user gave cannot be read as what it claims to be."""
+
+
+class CheckpointError(FrugalError, ValueError):
+    """A checkpoint is missing, damaged, or belongs to another configuration."""
+
+
+class WorkerError(FrugalError, RuntimeError):
+    """An environment worker failed; carries its traceback."""
+
+
+class EncodingError(FrugalError, ValueError):
+    """A value does not fit the representation that was chosen for its field."""

@@ -1,0 +1,55 @@
+"""One line of the plan: a named part of the run's memory, its bytes and how sure they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Confidence(Enum):
+    """Where a part's bytes come from."""
+
+    exact = "exact"
+    """Arithmetic on shapes and dtypes: equals what is allocated, to the byte."""
+    probed = "probed"
+    """A small measurement on this machine, scaled."""
+    calibrated = "calibrated"
+    """A constant measured once for this kind of installation."""
+
+
+class Phase(Enum):
+    """The phases of a run; each has a peak of its own."""
+
+    rollout = "rollout"
+    update = "update"
+    evaluation = "evaluation"
+    checkpoint = "checkpoint"
+
+
+ALL_PHASES = frozenset(Phase)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the run's memory.
+
+    `formula` shows the arithmetic with its numbers; `shared` marks memory that all environments
+    read; a part counts towards the peak of each phase in `phases`.
+    """
+
+    name: str
+    formula: str
+    ram_bytes: int = 0
+    vram_bytes: int = 0
+    shared: bool = False
+    confidence: Confidence = Confidence.exact
+    phases: frozenset[Phase] = ALL_PHASES
+
+
+def human(count: float) -> str:
+    """Bytes in the unit that suits them: `1.5 GiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"

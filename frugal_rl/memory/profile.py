@@ -1,0 +1,134 @@
+"""The memory profile: every saving that the field knows, as one named switch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from frugal_rl.observation.choices import FrameStack, Label, Storage
+
+
+class LevelData(Enum):
+    """Who owns the static data of a level, mine or cartridge."""
+
+    per_env = "per_env"
+    shared = "shared"
+
+
+class Buffers(Enum):
+    """Whether an environment hands out fresh arrays or views into reused ones."""
+
+    new = "new"
+    reused = "reused"
+
+
+class Graphs(Enum):
+    """Whether graphs are built always, or only where a field needs them."""
+
+    always = "always"
+    lazy = "lazy"
+
+
+class Rendering(Enum):
+    """Whether a full-size surface is drawn, or only the arrays that are observed."""
+
+    full = "full"
+    observed = "observed"
+
+
+class RolloutLocation(Enum):
+    """Where the rollout lives."""
+
+    ram = "ram"
+    pinned = "pinned"
+    device = "device"
+    memmap = "memmap"
+
+
+class Shuffle(Enum):
+    """How a minibatch is drawn: from a flattened copy, or by index."""
+
+    copy = "copy"
+    gather = "gather"
+
+
+class Trajectories(Enum):
+    """How whole trajectories of several workers are merged."""
+
+    list = "list"
+    preallocated = "preallocated"
+    views = "views"
+    streaming = "streaming"
+    hybrid = "hybrid"
+
+
+class Precision(Enum):
+    """Arithmetic of the network."""
+
+    float32 = "float32"
+    bf16 = "bf16"
+
+
+class Allocator(Enum):
+    """The C allocator's thresholds: the library's, or pinned at start-up."""
+
+    default = "default"
+    pinned = "pinned"
+
+
+@dataclass(frozen=True)
+class MemoryProfile:
+    """What a run may hold at once. Composed from conf/memory/*.yaml."""
+
+    profile: str = "custom"
+    """Name of the file this was composed from."""
+    label: Label = Label.lossless
+    """What the profile costs: lossless, precision or capacity."""
+    storage: Storage = Storage.lossless
+    """How each field is stored; the network always computes in float32."""
+    internal_observations: bool = False
+    """True carries private fields to the buffer."""
+    frame_stack: FrameStack = FrameStack.once
+    """How windows of past rows are stored."""
+    level_data: LevelData = LevelData.shared
+    """Who owns static data."""
+    buffers: Buffers = Buffers.reused
+    """Whether environments reuse the arrays they hand out."""
+    graphs: Graphs = Graphs.lazy
+    """When graphs are built."""
+    rendering: Rendering = Rendering.observed
+    """What is drawn."""
+    animation: bool = False
+    """True keeps the full-size animation of the guide's renderer (baseline only)."""
+    rollout_location: RolloutLocation = RolloutLocation.ram
+    """Where the rollout lives."""
+    shuffle: Shuffle = Shuffle.gather
+    """How minibatches are drawn."""
+    trajectories: Trajectories = Trajectories.preallocated
+    """How whole trajectories are merged."""
+    precision: Precision = Precision.float32
+    """Arithmetic of the network."""
+    micro_batch: int = 0
+    """Samples per backward pass; 0 means the whole minibatch."""
+    gradient_checkpointing: bool = False
+    """True recomputes activations in the backward pass."""
+    allocator: Allocator = Allocator.pinned
+    """Thresholds of the C allocator."""
+    budget_gib: float | None = None
+    """Refuse to start a run that is planned above this; None means what the machine has."""
+    allow: tuple[Label, ...] = (Label.lossless, Label.precision)
+    """Kinds of saving that `memory=auto` may choose."""
+    watchdog_share: float = 0.95
+    """Share of the limit at which a run saves a checkpoint and stops with advice."""
+
+    def __post_init__(self) -> None:
+        if self.micro_batch < 0:
+            raise ValueError(f"memory.micro_batch is {self.micro_batch}; use 0 or a positive size.")
+        if self.budget_gib is not None and self.budget_gib <= 0:
+            raise ValueError(
+                f"memory.budget_gib is {self.budget_gib}; use a positive size or leave it out."
+            )
+        if not 0 < self.watchdog_share <= 1:
+            raise ValueError(
+                f"memory.watchdog_share is {self.watchdog_share}; use a share in (0, 1]."
+            )

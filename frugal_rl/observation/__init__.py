@@ -1,0 +1,1 @@
+"""Observations: declared once, stored compactly, rebuilt exactly. Imports no torch."""

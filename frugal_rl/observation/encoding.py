@@ -1,0 +1,204 @@
+"""A spec with one representation chosen per field: what crosses the vector env and the rollout."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.observation.choices import FrameStack, Label, Storage
+from frugal_rl.observation.codecs import BitCodec, Codec, DenseCodec, HalfCodec
+from frugal_rl.observation.spec import (
+    EPISODE,
+    AnyField,
+    Derived,
+    ObservationSpec,
+    Padding,
+    Private,
+    Static,
+    Stored,
+)
+from frugal_rl.observation.tables import MAX_ID
+
+BY_REFERENCE = {"interned", "derived"}
+"""Representations that store nothing of the field itself."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One stored array: [*shape] dtype per step, shown as a window of `window` rows."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    low: float
+    high: float
+    codec: Codec
+    window: int = 1
+    padding: Padding = Padding.zero
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of one row."""
+        return math.prod(self.shape) * int(self.dtype.itemsize)
+
+
+def offered(f: AnyField) -> dict[str, Codec | None]:
+    """Representations of a field by name; None where nothing of it is stored."""
+    if isinstance(f, Private):
+        return {"dense": DenseCodec()}
+    codecs: dict[str, Codec | None] = {"dense": DenseCodec()}
+    dtype = np.dtype(f.dtype)
+    if dtype == np.float32:
+        codecs["half"] = HalfCodec()
+    if dtype == np.bool_ and f.shape:
+        codecs["bits"] = BitCodec(f.shape[-1])
+    codecs |= {c.name: c for c in f.codecs}
+    if isinstance(f, Static):
+        codecs["interned"] = None
+    if isinstance(f, Derived):
+        codecs["derived"] = None
+    return codecs
+
+
+def default_representation(f: AnyField, storage: Storage) -> str:
+    """The representation that a storage profile gives a field."""
+    options = offered(f)
+    exact = storage in (Storage.lossless, Storage.smallest)
+    if exact and isinstance(f, Static | Derived):
+        return "interned" if isinstance(f, Static) else "derived"
+    if exact:
+        names = [n for n, c in options.items() if c is not None and c.label is Label.lossless]
+        best = min(names, key=lambda n: _stored_bytes(f, options[n]))
+        return (
+            "half"
+            if storage is Storage.smallest and best == "dense" and "half" in options
+            else best
+        )
+    if storage is Storage.sparse and "ragged" in options:
+        return "ragged"
+    return "half" if storage in (Storage.half, Storage.sparse) and "half" in options else "dense"
+
+
+def _stored_bytes(f: AnyField, codec: Codec | None) -> int:
+    shape, dtype = (codec or DenseCodec()).stored(f.shape, np.dtype(f.dtype))
+    return math.prod(shape) * int(np.dtype(dtype).itemsize)
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How a run stores each field of a spec. Made by `Encoding.choose`."""
+
+    spec: ObservationSpec
+    choice: Mapping[str, str]
+    frame_stack: FrameStack = FrameStack.once
+    internal: bool = False
+    rows: tuple[Row, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", tuple(self._rows()))
+
+    @classmethod
+    def choose(
+        cls,
+        spec: ObservationSpec,
+        storage: Storage,
+        frame_stack: FrameStack = FrameStack.once,
+        internal: bool = False,
+        fields: Mapping[str, str] | None = None,
+    ) -> Encoding:
+        """The storage profile's default for each field, with `fields` overriding by name."""
+        overrides = dict(fields or {})
+        unknown = set(overrides) - set(spec.by_name)
+        if unknown:
+            raise ConfigError(
+                f"env.fields names {sorted(unknown)}, which this observation does not have. "
+                f"It has {sorted(spec.by_name)}."
+            )
+        choice = {}
+        for f in spec.fields:
+            wanted = overrides.get(f.name) or default_representation(f, storage)
+            if wanted not in offered(f):
+                raise ConfigError(
+                    f"env.fields.{f.name}={wanted} is not possible; "
+                    f"this field offers {', '.join(offered(f))}."
+                )
+            choice[f.name] = wanted
+        return cls(spec, choice, frame_stack, internal)
+
+    def _rows(self) -> list[Row]:
+        """Rows in order of declaration: ids first, then whatever is stored itself."""
+        needed = self._needed()
+        rows = [
+            Row(name, (), np.dtype(np.int32), 0, MAX_ID - 1, DenseCodec())
+            for name in self.spec.id_rows()
+            if name in needed
+        ]
+        for f in self.spec.fields:
+            stored = self.choice[f.name] not in BY_REFERENCE
+            if f.name in needed and stored:
+                rows.append(self._row(f))
+        return rows
+
+    def _needed(self) -> set[str]:
+        """Names that must be known to the decoder: observed ones and, transitively, sources."""
+        todo = [f.name for f in self.spec.observed()]
+        if self.internal:
+            todo += [f.name for f in self.spec.fields if isinstance(f, Private)]
+        needed: set[str] = set()
+        while todo:
+            name = todo.pop()
+            if name in needed:
+                continue
+            needed.add(name)
+            f = self.spec.by_name.get(name)
+            if isinstance(f, Static) and self.choice[name] == "interned":
+                todo.append(f"{f.table}_id")
+            if isinstance(f, Derived) and self.choice[name] == "derived":
+                todo.extend(f.sources)
+        return needed
+
+    def _row(self, f: AnyField) -> Row:
+        codec = offered(f)[self.choice[f.name]] or DenseCodec()
+        window = f.window if isinstance(f, Stored) and f.window != 1 else codec.window
+        padding = f.padding if isinstance(f, Stored) else Padding.zero
+        shape, dtype = codec.stored(f.shape, np.dtype(f.dtype))
+        low, high = codec.bounds(f.low, f.high, np.dtype(f.dtype), np.dtype(dtype))
+        return Row(f.name, shape, np.dtype(dtype), low, high, codec, window, padding)
+
+    @property
+    def by_name(self) -> dict[str, Row]:
+        """Rows by name."""
+        return {r.name: r for r in self.rows}
+
+    @property
+    def windowed(self) -> tuple[Row, ...]:
+        """Rows that the policy sees with history."""
+        return tuple(r for r in self.rows if r.window != 1)
+
+    def policy_space(self, episode_steps: int = 0) -> spaces.Dict:
+        """The stored types as the policy receives them: windows in front, and their `age`.
+
+        A row with window k is [k, *shape]; with `EPISODE`, [episode_steps + 1, *shape], as an
+        episode of S steps has S + 1 observations. `age` [1] int32 counts the steps since the
+        episode began and is there only where a window is.
+        """
+        boxes: dict[str, spaces.Space[Any]] = {}
+        for r in self.rows:
+            k = episode_steps + 1 if r.window == EPISODE else r.window
+            shape = r.shape if r.window == 1 else (k, *r.shape)
+            boxes[r.name] = spaces.Box(r.low, r.high, shape, r.dtype.type)
+        if self.windowed:
+            boxes["age"] = spaces.Box(0, 2**31 - 1, (1,), np.int32)
+        return spaces.Dict(boxes)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes that one transition stores (windows once, or copied, as chosen)."""
+        copies = self.frame_stack is FrameStack.copies
+        return sum(r.nbytes * (r.window if copies and r.window > 1 else 1) for r in self.rows)

@@ -1,0 +1,1 @@
+"""Rollouts: stored rows of [T, N] transitions, gathered by index."""

@@ -1,0 +1,1 @@
+"""Training: policy, learner, loop, evaluation, checkpoints. The only core room with torch."""

@@ -1,0 +1,28 @@
+"""What the trainer asks of a learning algorithm."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from frugal_rl.vec_env.interface import VectorEnv
+
+
+class Learner(Protocol):
+    """PPO, evolution strategies, policy gradient on whole schedules: one step each."""
+
+    policy: Any
+    vec_env: VectorEnv
+    num_steps: int
+    """Environment steps taken so far."""
+
+    def iterate(self, phase: Any) -> dict[str, float]:
+        """Collect and learn once; `phase(Phase)` is a context that the meter listens to."""
+
+    def parts(self) -> dict[str, int]:
+        """Bytes held, by name: rollout, parameters, gradients, optimiser."""
+
+    def state(self) -> dict[str, Any]:
+        """All that an exact resume needs: tensors, arrays and plain values."""
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue exactly from `state`."""

@@ -1,0 +1,205 @@
+"""Torch twins of what the environment derives: the same frames, drawn on the network's device.
+
+Every operation is a gather, an integer sum or a maximum, so the result equals the Numba
+rasteriser byte for byte on every device. Sprites are painted in any order: a pixel takes the
+largest of (order, grey), packed into one integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from nclone.geometry import COLUMNS, MAP_HEIGHT_PX, MAP_WIDTH_PX, ROWS, TILE_PX, TILE_TYPES
+from nclone.render import atlas
+from nclone.render.raster import HALF_SPRITE, MAX_TILE, reduction
+from nclone.render.scene import (
+    CODE_SLOT,
+    ITEM_COLUMNS,
+    ITEM_X,
+    ITEM_Y,
+    KIND,
+    MOVING_SLOT,
+    ORIENTATION,
+    Stage,
+)
+from nclone.spec import SOLID, SOLID_MAX, WINDOW
+
+_GREY_BITS = 8
+
+
+@dataclass(frozen=True)
+class TorchMoment:
+    """The changing part of N frames: level [N], ninja [N, 3], codes [N, E], moving [N, V, 2]."""
+
+    level: Tensor
+    ninja: Tensor
+    codes: Tensor
+    moving: Tensor
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """Sprites to paint: frame, sprite number, top left pixel and order, each [K] int64."""
+
+    frame: Tensor
+    sprite: Tensor
+    left: Tensor
+    top: Tensor
+    order: Tensor
+
+    def where(self, keep: Tensor) -> _Shown:
+        """Only the sprites marked in keep [K] bool."""
+        return _Shown(
+            self.frame[keep], self.sprite[keep], self.left[keep], self.top[keep], self.order[keep]
+        )
+
+
+class TorchRaster:
+    """Draws frames from a `Stage` that lives on one device."""
+
+    def __init__(self, stage: Stage, device: torch.device | str = "cpu") -> None:
+        self.device = torch.device(device)
+        self.glyphs = self._tensor(atlas.GLYPHS)
+        self.sprites = self._tensor(atlas.SPRITES).long()
+        self.sprite_of = self._tensor(atlas.SPRITE_OF).long()
+        self.ninja_sprite_of = self._tensor(atlas.NINJA_SPRITE_OF).long()
+        self.tiles = self._tensor(stage.tiles).long().clamp(max=MAX_TILE)
+        offsets = self._tensor(stage.offsets)
+        self.counts = offsets[1:] - offsets[:-1]
+        self.first = offsets[:-1]
+        self.items = self._tensor(stage.items).long().reshape(-1, ITEM_COLUMNS)
+
+    def _tensor(self, array) -> Tensor:
+        return torch.from_numpy(array.copy()).to(self.device)
+
+    def player_frames(self, moment: TorchMoment, height: int = 84, width: int = 84) -> Tensor:
+        """[N, H, W] uint8, equal to `draw_player_frames`."""
+        n = len(moment.level)
+        left, top = moment.ninja[:, 0].long() - width // 2, moment.ninja[:, 1].long() - height // 2
+        x = left[:, None] + torch.arange(width, device=self.device)
+        y = top[:, None] + torch.arange(height, device=self.device)
+        inside_x, inside_y = (x >= 0) & (x < MAP_WIDTH_PX), (y >= 0) & (y < MAP_HEIGHT_PX)
+        x, y = x.clamp(0, MAP_WIDTH_PX - 1)[:, None, :], y.clamp(0, MAP_HEIGHT_PX - 1)[:, :, None]
+        tile = self.tiles[moment.level.long()[:, None, None], y // TILE_PX, x // TILE_PX]
+        frame = self.glyphs[tile, y % TILE_PX, x % TILE_PX]
+        frame[~(inside_x[:, None, :] & inside_y[:, :, None])] = atlas.OUTSIDE
+
+        shown = self._shown(moment)
+        left, top = left[shown.frame], top[shown.frame]
+        near = (shown.left > left - TILE_PX) & (shown.left < left + width)
+        near &= (shown.top > top - TILE_PX) & (shown.top < top + height)
+        shown, left, top = shown.where(near), left[near], top[near]
+        x, y, packed, keep = self._pixels(shown)
+        x, y = x - left[:, None, None], y - top[:, None, None]
+        keep = keep & (x >= 0) & (x < width) & (y >= 0) & (y < height)
+        place = (shown.frame[:, None, None] * height + y) * width + x
+        canvas = torch.zeros(n * height * width, dtype=torch.int64, device=self.device)
+        return _painted(frame, canvas, place, packed, keep)
+
+    def global_views(self, moment: TorchMoment, height: int = 100, width: int = 176) -> Tensor:
+        """[N, H, W] uint8, equal to `GlobalView.draw`."""
+        factor, n = reduction(height, width), len(moment.level)
+        side = TILE_PX // factor
+        means = _averaged(self.glyphs.long(), factor)
+        tiles = self.tiles[moment.level.long()]
+        view = means[tiles]  # [N, 25, 44, side, side]
+
+        shown = self._shown(moment)
+        x, y, packed, keep = self._pixels(shown)
+        cell = (shown.frame[:, None, None] * ROWS + y // TILE_PX) * COLUMNS + x // TILE_PX
+        touched, of_cell = torch.unique(cell[keep], return_inverse=True)
+        place = torch.zeros_like(cell)
+        place[keep] = (of_cell * TILE_PX + (y % TILE_PX)[keep]) * TILE_PX + (x % TILE_PX)[keep]
+        base = self.glyphs[tiles.flatten()[touched]]
+        canvas = torch.zeros(base.numel(), dtype=torch.int64, device=self.device)
+        patches = _painted(base, canvas, place, packed, keep)
+        view.view(-1, side, side)[touched] = _averaged(patches.long(), factor)
+
+        rows, columns = ROWS * side, COLUMNS * side
+        view = view.permute(0, 1, 3, 2, 4).reshape(n, rows, columns)
+        if (rows, columns) == (height, width):
+            return view
+        out = torch.full((n, height, width), atlas.OUTSIDE, dtype=torch.uint8, device=self.device)
+        top, left = (height - rows) // 2, (width - columns) // 2
+        out[:, top : top + rows, left : left + columns] = view
+        return out
+
+    def _shown(self, moment: TorchMoment) -> _Shown:
+        """All sprites of all frames, the ninja last in each."""
+        n = len(moment.level)
+        counts = self.counts[moment.level.long()]
+        frame = torch.repeat_interleave(torch.arange(n, device=self.device), counts)
+        begin = torch.cumsum(counts, 0) - counts
+        order = torch.arange(len(frame), device=self.device) - begin[frame]
+        item = self.items[self.first[moment.level.long()][frame] + order]
+        code = torch.zeros_like(frame)
+        changes = item[:, CODE_SLOT] >= 0
+        code[changes] = moment.codes[frame[changes], item[changes, CODE_SLOT]].long() & 7
+        x, y = item[:, ITEM_X].clone(), item[:, ITEM_Y].clone()
+        moves = item[:, MOVING_SLOT] >= 0
+        at = moment.moving[frame[moves], item[moves, MOVING_SLOT]].long()
+        x[moves], y[moves] = at[:, 0], at[:, 1]
+        sprite = self.sprite_of[item[:, KIND], item[:, ORIENTATION], code]
+        items = _Shown(frame, sprite, x - HALF_SPRITE, y - HALF_SPRITE, order).where(sprite >= 0)
+        ninja = moment.ninja.long()
+        own = torch.arange(n, device=self.device)
+        return _Shown(
+            torch.cat([items.frame, own]),
+            torch.cat([items.sprite, self.ninja_sprite_of[ninja[:, 2]]]),
+            torch.cat([items.left, ninja[:, 0] - HALF_SPRITE]),
+            torch.cat([items.top, ninja[:, 1] - HALF_SPRITE]),
+            torch.cat([items.order, counts]),
+        )
+
+    def _pixels(self, shown: _Shown) -> tuple[Tensor, Tensor, Tensor]:
+        """X and y of every sprite pixel, and order and grey packed; 0 where transparent."""
+        steps = torch.arange(TILE_PX, device=self.device)
+        x = shown.left[:, None, None] + steps[None, None, :]
+        y = shown.top[:, None, None] + steps[None, :, None]
+        x, y = torch.broadcast_tensors(x, y)
+        grey = self.sprites[shown.sprite]
+        packed = ((shown.order[:, None, None] + 1) << _GREY_BITS) + grey
+        inside = (x >= 0) & (x < MAP_WIDTH_PX) & (y >= 0) & (y < MAP_HEIGHT_PX)
+        return x, y, packed, inside & (grey > 0)
+
+
+def _painted(base: Tensor, canvas: Tensor, place: Tensor, packed: Tensor, keep: Tensor) -> Tensor:
+    """Paint packed pixels over `base`, whose elements `place` counts."""
+    canvas.scatter_reduce_(0, place[keep], packed[keep], "amax")
+    grey = (canvas & ((1 << _GREY_BITS) - 1)).to(torch.uint8).view(base.shape)
+    return torch.where((canvas > 0).view(base.shape), grey, base)
+
+
+def _averaged(pictures: Tensor, factor: int) -> Tensor:
+    """[K, 24, 24] int64 -> [K, 24 / f, 24 / f] uint8: mean of blocks, halves up, in integers."""
+    side, count = TILE_PX // factor, factor * factor
+    total = pictures.view(-1, side, factor, side, factor).sum(dim=(2, 4))
+    return torch.div(2 * total + count, 2 * count, rounding_mode="floor").to(torch.uint8)
+
+
+@lru_cache(maxsize=8)
+def _solid(device: torch.device) -> Tensor:
+    """[256, 2, 2] uint8: solid pixels per tile type and sub-cell; unknown types are empty."""
+    table = torch.zeros((256, 2, 2), dtype=torch.uint8)
+    table[:TILE_TYPES] = torch.from_numpy(SOLID.copy())
+    return table.to(device)
+
+
+def tile_window(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
+    """`tiles` [B, 25, 44] and `cell` [B, 2] uint8 -> [B, 15, 15] uint8; see `spec.tile_window`."""
+    tiles, cell = fields["tiles"], fields["cell"].long()
+    reach = torch.arange(-(WINDOW // 2), WINDOW // 2 + 1, device=cell.device)
+    columns, rows = cell[:, :1] + reach, cell[:, 1:] + reach  # [B, WINDOW]
+    inside_x, inside_y = (columns >= 0) & (columns < 2 * COLUMNS), (rows >= 0) & (rows < 2 * ROWS)
+    columns, rows = columns.clamp(0, 2 * COLUMNS - 1), rows.clamp(0, 2 * ROWS - 1)
+    place = (rows // 2)[:, :, None] * COLUMNS + (columns // 2)[:, None, :]
+    tile = tiles.flatten(1).gather(1, place.flatten(1)).view(place.shape).long()
+    corner = (rows % 2)[:, :, None] * 2 + (columns % 2)[:, None, :]
+    solid = _solid(cell.device).view(-1)[tile * 4 + corner]
+    return solid.masked_fill(~(inside_y[:, :, None] & inside_x[:, None, :]), SOLID_MAX)

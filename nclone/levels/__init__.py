@@ -1,0 +1,1 @@
+"""Levels: the byte format, drawings, bundled levels and generators."""

@@ -1,0 +1,1 @@
+"""The simulator: Numba kernels that advance many worlds by many frames in one call."""

@@ -1,0 +1,268 @@
+"""Many worlds side by side: their arrays, reset, step, snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nclone.levels.level import Level
+from nclone.sim import state as st
+from nclone.sim.advance import advance_parallel, advance_serial, reset_worlds
+from nclone.sim.table import LevelTable
+
+
+class Snapshot(NamedTuple):
+    """A copy of some worlds; plain arrays, first axis = worlds."""
+
+    worlds: NDArray[np.void]
+    entities: NDArray[np.void]
+    movers: NDArray[np.void]
+    doors: NDArray[np.void]
+
+
+def action_of(hor: ArrayLike, jump: ArrayLike) -> NDArray[np.uint8]:
+    """Horizontal -1, 0, 1 and jump 0, 1 -> action 0 none, 1 left, 2 right, 3..5 with jump."""
+    h = np.asarray(hor)
+    side = np.where(h < 0, 1, np.where(h > 0, 2, 0))
+    return (side + 3 * (np.asarray(jump) != 0)).astype(np.uint8)
+
+
+class World:
+    """N worlds on any mix of levels, advanced by k frames in one kernel call.
+
+    `worlds` [N] holds the ninja and the entity grid, `entities` [N, E], `movers` [N, M] and
+    `doors` [N, D] what changes about entities, padded to the largest level in use. All properties
+    are views of these arrays; take them anew after `reset`, which may let the arrays grow.
+    """
+
+    def __init__(
+        self,
+        levels: Sequence[Level] | LevelTable,
+        level_of_world: ArrayLike | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """Build the worlds and reset them.
+
+        Args:
+            levels: the levels, or a table that may be shared with other worlds.
+            level_of_world: [N] level id of each world; by default one world per level.
+            threads: most threads to use; None means Numba's number, 1 never starts a thread.
+        """
+        self.table = levels if isinstance(levels, LevelTable) else LevelTable(levels)
+        if level_of_world is None:
+            level_of_world = np.arange(len(self.table))
+        ids = np.asarray(level_of_world, dtype=np.int32).ravel()
+        self.num_worlds = len(ids)
+        self.threads = min(threads or numba.config.NUMBA_NUM_THREADS, max(self.num_worlds, 1))
+        self.worlds = np.zeros(self.num_worlds, st.WORLD)
+        self.entities = np.zeros((self.num_worlds, 0), st.ENTITY)
+        self.movers = np.zeros((self.num_worlds, 0), st.MOVER)
+        self.doors = np.zeros((self.num_worlds, 0), st.DOOR)
+        self.executed = np.zeros(self.num_worlds, np.int32)
+        self.reset(levels=ids)
+
+    def reset(self, mask: ArrayLike | None = None, levels: ArrayLike | None = None) -> None:
+        """Start worlds anew.
+
+        Args:
+            mask: [N] bool, or indices of worlds; None means all.
+            levels: level id of each world that is reset; None keeps their levels. Levels may
+                have been added to `table` since.
+        """
+        which = self._indices(mask)
+        if levels is not None:
+            ids = np.broadcast_to(np.asarray(levels, dtype=np.int32), which.shape)
+            if len(ids) and not 0 <= ids.min() <= ids.max() < len(self.table):
+                raise IndexError(
+                    f"Level ids {ids.min()}..{ids.max()} do not fit a table of {len(self.table)}."
+                )
+            self.worlds["level"][which] = ids
+            self._make_room(ids)
+        t = self.table.tables
+        reset_worlds(
+            t.levels, t.entities, t.movers, t.doors,
+            self.worlds, self.entities, self.movers, self.doors, which,
+        )  # fmt: skip
+
+    def step(
+        self,
+        actions: ArrayLike,
+        frames: int = 4,
+        on_end: int = st.STOP,
+    ) -> NDArray[np.int32]:
+        """Hold actions for some frames each, in all worlds.
+
+        Args:
+            actions: [N] or [T, N] integers 0..5.
+            frames: frames per action.
+            on_end: `STOP` after the frame of a death or a win, `RUN_ON` as the game does, or
+                `RESTART` the level.
+
+        Returns:
+            [N] frames executed; a reused array. Worlds that had ended before stay as they are.
+        """
+        held = np.atleast_2d(np.asarray(actions))
+        if held.dtype != np.uint8:
+            held = held.astype(np.uint8)
+        if held.shape[1] != self.num_worlds or held.max(initial=0) > 5:
+            raise ValueError(
+                f"Actions of shape {held.shape} with values up to {held.max(initial=0)}; "
+                f"pass [{self.num_worlds}] or [T, {self.num_worlds}] with values 0..5."
+            )
+        advance = advance_serial
+        if self.threads > 1:
+            numba.set_num_threads(self.threads)
+            advance = advance_parallel
+        advance(
+            *self.table.tables, self.worlds, self.entities, self.movers, self.doors,
+            held, frames, on_end, self.executed,
+        )  # fmt: skip
+        return self.executed
+
+    def snapshot(self, which: ArrayLike | None = None) -> Snapshot:
+        """Copy of all worlds, or of those given by mask or indices."""
+        at = self._indices(which)
+        return Snapshot(self.worlds[at], self.entities[at], self.movers[at], self.doors[at])
+
+    def restore(self, snapshot: Snapshot, which: ArrayLike | None = None) -> None:
+        """Put a snapshot into all worlds, or into those given by mask or indices.
+
+        A snapshot of one world may go to many. Level ids must mean the same table.
+        """
+        at = self._indices(which)
+        self._make_room(np.unique(snapshot.worlds["level"]))
+        for name in Snapshot._fields:
+            source, goal = getattr(snapshot, name), getattr(self, name)
+            if name == "worlds":
+                goal[at] = source
+            else:
+                goal[at, : source.shape[1]] = source
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all world arrays."""
+        arrays = (self.worlds, self.entities, self.movers, self.doors)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def bytes_per_world(self) -> int:
+        """Bytes that each further world costs."""
+        return self.nbytes // max(self.num_worlds, 1)
+
+    @property
+    def level(self) -> NDArray[np.int32]:
+        """[N] level id."""
+        return self.worlds["level"]
+
+    @property
+    def position(self) -> NDArray[np.float64]:
+        """[N, 2] x, y in px."""
+        return self._pair("x")
+
+    @property
+    def velocity(self) -> NDArray[np.float64]:
+        """[N, 2] in px per frame."""
+        return self._pair("vx")
+
+    @property
+    def velocity_before(self) -> NDArray[np.float64]:
+        """[N, 2] velocity at the start of the last frame."""
+        return self._pair("vx_before")
+
+    @property
+    def floor_normal(self) -> NDArray[np.float64]:
+        """[N, 2] unit normal of the last floor."""
+        return self._pair("floor_x")
+
+    @property
+    def ceiling_normal(self) -> NDArray[np.float64]:
+        """[N, 2] unit normal of the last ceiling."""
+        return self._pair("ceiling_x")
+
+    @property
+    def state(self) -> NDArray[np.int8]:
+        """[N] state 0..8 of the ninja (`nclone.sim.state`)."""
+        return self.worlds["state"]
+
+    @property
+    def buffers(self) -> NDArray[np.int8]:
+        """[N, 4] jump, floor, wall, launch-pad buffer; -1 = off."""
+        return self._pair("jump_buffer", 4)
+
+    @property
+    def dead(self) -> NDArray[np.bool_]:
+        """[N] the ninja is dead."""
+        return self.worlds["state"] == st.DEAD
+
+    @property
+    def won(self) -> NDArray[np.bool_]:
+        """[N] the level is completed."""
+        return self.worlds["state"] == st.WON
+
+    @property
+    def ended(self) -> NDArray[np.bool_]:
+        """[N] dead or completed."""
+        return self.dead | self.won
+
+    @property
+    def death_cause(self) -> NDArray[np.int8]:
+        """[N] 0 none, 1 mine, 2 impact, 3 hazard, 4 other."""
+        return self.worlds["cause"]
+
+    @property
+    def events(self) -> NDArray[np.int32]:
+        """[N] what happened in the last step, one bit each (`nclone.sim.state`)."""
+        return self.worlds["events"]
+
+    @property
+    def frame(self) -> NDArray[np.int32]:
+        """[N] frames since the reset."""
+        return self.worlds["frame"]
+
+    @property
+    def gold(self) -> NDArray[np.int16]:
+        """[N] gold collected."""
+        return self.worlds["gold"]
+
+    @property
+    def door_closed(self) -> NDArray[np.int8]:
+        """[N, D] 1 where a door's segment collides; rows as in `Level.doors`."""
+        return self.doors["closed"]
+
+    @property
+    def entity_state(self) -> NDArray[np.int8]:
+        """[N, E] state of each entity; rows as in `Level.entities`."""
+        return self.entities["state"]
+
+    @property
+    def entity_active(self) -> NDArray[np.int8]:
+        """[N, E] 1 while an entity is in play."""
+        return self.entities["active"]
+
+    def _pair(self, first: str, count: int = 2) -> NDArray:
+        """[N, count] view of neighbouring fields of one type."""
+        column = self.worlds[first]
+        return np.lib.stride_tricks.as_strided(
+            column, (self.num_worlds, count), (column.strides[0], column.itemsize)
+        )
+
+    def _indices(self, which: ArrayLike | None) -> NDArray[np.int64]:
+        if which is None:
+            return np.arange(self.num_worlds)
+        at = np.asarray(which)
+        return np.nonzero(at)[0] if at.dtype == bool else np.atleast_1d(at).astype(np.int64)
+
+    def _make_room(self, ids: NDArray[np.integer]) -> None:
+        """Widen the entity arrays to what the levels need."""
+        rows = self.table.tables.levels[ids]
+        for name in ("entities", "movers", "doors"):
+            need = int(rows[name].max(initial=0))
+            array = getattr(self, name)
+            if need > array.shape[1]:
+                wider = np.zeros((self.num_worlds, need), array.dtype)
+                wider[:, : array.shape[1]] = array
+                setattr(self, name, wider)
