@@ -119,7 +119,9 @@ def zero_shot(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("mode", choices=["classics", "learned", "gradient", "zero-shot"])
     parser.add_argument("instances", nargs="+")
     parser.add_argument("--seconds", type=float, default=150.0)
