@@ -8,7 +8,6 @@ With the allocator pinned, the peak is a straight line in the minibatch: two poi
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -29,7 +28,7 @@ from frugal_rl.run import RunConfig
 from frugal_rl.train.collect import to_tensors
 from frugal_rl.train.optimizer import FlatAdam
 from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.ppo import PpoConfig
+from frugal_rl.train.ppo import PpoConfig, update_threads
 from frugal_rl.train.update import Record, Update
 from frugal_rl.vec_env.interface import VectorEnv
 
@@ -94,7 +93,6 @@ class Gauge:
 def measure(run: RunConfig) -> Probe:
     """Probe in this process; it must do nothing else."""
     pin_allocator()
-    torch.set_num_threads(run.hardware.threads or os.cpu_count() or 1)
     config = run.algo
     if not isinstance(config, PpoConfig):
         raise ConfigError(f"algo={type(config).__name__} has no probe; PPO has one.")
@@ -108,6 +106,7 @@ def measure(run: RunConfig) -> Probe:
     optimizer = FlatAdam(policy.parameters(), 0.0, config.adam_eps, config.fused_adam)
     total = config.n_steps * config.num_envs
     at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
+    torch.set_num_threads(update_threads(run.hardware.threads, policy, at_once))
     learning = gauge.line(learn(policy, optimizer, config, rows), at_once)
     acting = gauge.line(act(policy, rows), max(config.num_envs, 2))
     sizes = optimizer.parts()
