@@ -1,9 +1,9 @@
 """Train one agent: `python scripts/train.py env=nclone memory=parallel`."""
 
-from frugal_rl.memory.auto import prepare
 from omegaconf import DictConfig
 
 from frugal_rl.config import build_run, main
+from frugal_rl.memory.auto import prepare
 from frugal_rl.train.probe import probe_update
 
 

@@ -122,7 +122,7 @@ def shrunk_sizes(run: RunConfig) -> Iterator[dict[str, int]]:
     """Sizes to try, the largest first; minibatches shrink only with the rollout below them."""
     algo = run.algo
     for key in ("num_envs", "n_steps"):
-        found = _largest_thatfits_with_margin(run, key)
+        found = _largest_that_fits(run, key)
         if found:
             yield _with_batch(algo, {key: found})
     for num_envs in _halves(algo.num_envs):
@@ -130,7 +130,7 @@ def shrunk_sizes(run: RunConfig) -> Iterator[dict[str, int]]:
             yield _with_batch(algo, {"num_envs": num_envs, "n_steps": n_steps})
 
 
-def _largest_thatfits_with_margin(run: RunConfig, key: str) -> int:
+def _largest_that_fits(run: RunConfig, key: str) -> int:
     """The largest power of two below the present size with which the run fits; 0 if none does."""
     for size in _halves(int(getattr(run.algo, key))):
         if fits_with_margin(draw_up(_resized(run, _with_batch(run.algo, {key: size})))):

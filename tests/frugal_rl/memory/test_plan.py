@@ -25,6 +25,17 @@ def run_of(*words: str):
     return compose_run([*SMALL, *words])
 
 
+@pytest.fixture
+def bare(monkeypatch):
+    """A bare process of a fixed size, so that a test does not start one."""
+    from frugal_rl.memory import plan
+    from frugal_rl.memory.base import Base
+
+    measured = Base(100 << 20, 0, Confidence.probed)
+    monkeypatch.setattr(plan, "measured_base", lambda run: measured)
+    monkeypatch.setattr(plan, "arithmetic_base", lambda run: measured)
+
+
 @pytest.mark.parametrize("profile", ["baseline", "lossless", "parallel", "attention", "sparse"])
 def test_the_predicted_rollout_is_the_allocated_rollout_to_the_byte(profile):
     run = run_of(f"memory={profile}")
@@ -57,7 +68,7 @@ def test_a_phase_holds_the_parts_that_are_alive_in_it():
     )
 
 
-def test_the_probe_adds_the_learner_and_a_micro_batch_shrinks_its_activations():
+def test_the_probe_adds_the_learner_and_a_micro_batch_shrinks_its_activations(bare):
     whole = draw_up(run_of(), lambda run: PROBE)
     pieces = draw_up(run_of("memory.micro_batch=5"), lambda run: PROBE)
     by_name = {p.name: p for p in whole.parts}
@@ -66,17 +77,6 @@ def test_the_probe_adds_the_learner_and_a_micro_batch_shrinks_its_activations():
     assert {p.name: p.ram_bytes for p in pieces.parts}["activations"] == 5 * 50
     assert by_name["optimiser"].ram_bytes == 800
     assert by_name["activations"].confidence is Confidence.probed
-
-
-@pytest.fixture
-def bare(monkeypatch):
-    """A bare process of a fixed size, so that a test does not start one."""
-    from frugal_rl.memory import plan
-    from frugal_rl.memory.base import Base
-
-    measured = Base(100 << 20, 0, Confidence.probed)
-    monkeypatch.setattr(plan, "measured_base", lambda run: measured)
-    monkeypatch.setattr(plan, "arithmetic_base", lambda run: measured)
 
 
 def test_a_hopeless_run_is_refused_by_arithmetic_without_a_probe(bare):
@@ -177,9 +177,8 @@ def test_auto_refuses_where_nothing_that_is_allowed_fits(bare):
 
 @pytest.mark.parametrize("profile", ["small", "optimized", "ultra_light"])
 def test_a_smaller_problem_is_refused_by_name_where_no_sizes_are_known(profile):
-    with pytest.raises(
-        ConfigError, match="has no sizes for env=toy. Profiles that fit: .*parallel"
-    ):
+    words = r"has no sizes for env=toy\. Profiles that fit: .*parallel"
+    with pytest.raises(ConfigError, match=words):
         run_of(f"memory={profile}")
 
 
