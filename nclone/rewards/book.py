@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from nclone.graph.distance import DistanceTables
@@ -91,3 +93,21 @@ class RewardBook:
         )
         self.sums += self.components
         return self.reward
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in self._arrays().values())
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What the running episodes need to go on: copies."""
+        return {name: array.copy() for name, array in self._arrays().items()}
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Go on from `state()`."""
+        for name, array in self._arrays().items():
+            array[:] = state[name]
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        names = ("reward", "components", "sums", "phi", "parts", "explored", "_visited")
+        return {name.strip("_"): getattr(self, name) for name in names}
