@@ -33,7 +33,6 @@ def compare(num_envs: int, hidden: int, threads: int) -> str:
     steps = num_envs * 128
     theirs, mine = (steps / statistics.median(p) for p in zip(*pairs, strict=True))
     gain = statistics.median(a / b for a, b in pairs)
-    reward = learner.collector.tally.read() or {}
     reached = metrics["episode/return"] / EPISODE
     return (
         f"{num_envs:>5} envs  2x{hidden:<4}  sb3 {theirs:>9,.0f}   ours {mine:>9,.0f}   "
