@@ -1,0 +1,1 @@
+"""Game Boy fighting games on PyBoy: an own cartridge, environments, self-play."""
