@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from contextlib import nullcontext
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,9 +86,8 @@ def build_run(cfg: DictConfig) -> RunConfig:
         hydra_config = HydraConfig.get()
         typed = tuple(hydra_config.overrides.task)
         values["run_dir"] = str(hydra_config.runtime.output_dir)
-        values["choices"] = {
-            k: v for k, v in hydra_config.runtime.choices.items() if not str(k).startswith("hydra")
-        }
+        values["config_name"] = str(hydra_config.job.config_name)
+        values["choices"] = _own_choices(hydra_config.runtime.choices)
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
 
@@ -98,17 +98,49 @@ def run_from(
 
     Plugins named inside a checkpoint are not trusted: the caller passes those that the user named.
     """
+    _refuse_without_overlay(values)
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
-    run_values |= {"resolved": dict(values), "overrides": list(overrides)}
-    return build_as(RunConfig, run_values, plugins=plugins)
+    run = build_as(RunConfig, run_values, plugins=plugins)
+    return replace(run, resolved=dict(values), overrides=tuple(overrides))
 
 
-def compose_run(overrides: Sequence[str] = (), config_name: str = "train") -> RunConfig:
-    """The run that `scripts/train.py <overrides>` would be, without running Hydra's job."""
-    check_words(config_name, overrides)
+def compose_run(
+    overrides: Sequence[str] = (), config_name: str = "train", check: bool = True
+) -> RunConfig:
+    """The run that `scripts/train.py <overrides>` would be, without running Hydra's job.
+
+    `check=False` trusts the words, as those that were checked before.
+    """
+    if check:
+        check_words(config_name, overrides)
     cfg, choices = compose_plain(config_name, overrides)
-    values = plain(cfg) | {"choices": choices}
+    values = plain(cfg) | {"choices": choices, "config_name": config_name}
     return run_from(values, overrides, tuple(values.get("plugins") or ()))
+
+
+def _refuse_without_overlay(values: Mapping[str, Any]) -> None:
+    """A profile that makes the problem smaller says nothing without the sizes for its environment.
+
+    Raises:
+        ConfigError: naming the profiles that fit.
+    """
+    memory, choices = values.get("memory") or {}, values.get("choices") or {}
+    if memory.get("label") != "capacity" or not choices:
+        return
+    conf, env = folder("conf"), choices.get("env")
+    overlays = {p.stem for p in (conf / "memory" / "fit").glob("*.yaml")}
+    profile = choices.get("memory")
+    if f"{env}_{profile}" in overlays:
+        return
+    fitting = []
+    for path in sorted((conf / "memory").glob("*.yaml")):
+        label = OmegaConf.select(OmegaConf.load(path), "memory.label")
+        if label != "capacity" or f"{env}_{path.stem}" in overlays:
+            fitting.append(path.stem)
+    raise ConfigError(
+        f"memory={profile} makes the problem smaller, and conf/memory/fit has no sizes for "
+        f"env={env}. Profiles that fit: {', '.join(fitting)}."
+    )
 
 
 def options(cfg: DictConfig, cls: type[T]) -> T:
@@ -198,13 +230,18 @@ def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
 
 def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfig, dict[str, Any]]:
     """The composed configuration without Hydra's own keys, and the choice of each group."""
-    with initialize_config_dir(str(folder("conf")), **_version()):
+    running = GlobalHydra.instance().is_initialized()  # inside a job its search path is used
+    with nullcontext() if running else initialize_config_dir(str(folder("conf")), **_version()):
         cfg = compose(config_name, list(overrides), return_hydra_config=True)
-        choices = dict(cfg.hydra.runtime.choices)
-    GlobalHydra.instance().clear()
+    choices = _own_choices(cfg.hydra.runtime.choices)
     OmegaConf.set_struct(cfg, False)
     del cfg["hydra"]
-    return cfg, {k: v for k, v in choices.items() if not str(k).startswith("hydra")}
+    return cfg, choices
+
+
+def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """The choice of each of our groups, without Hydra's own."""
+    return {str(k): v for k, v in choices.items() if not str(k).startswith("hydra")}
 
 
 def _typed_words(arguments: Sequence[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from frugal_rl.memory.profile import LevelData, MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
+from frugal_rl.vec_env.serial import Serial
 from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Observation, observation_spec
 
@@ -77,8 +78,6 @@ class NppConfig:
 
     def reward_table(self) -> Reward:
         """The reward preset with the shaping's reach put in."""
-        from dataclasses import replace
-
         preset = PRESETS[self.reward.value]
         return replace(preset, shaping=replace(preset.shaping, reach=self.reach))
 
@@ -98,13 +97,18 @@ class NppConfig:
     def make_vec(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
     ) -> VectorEnv:
-        """All environments in one kernel call; `vec` other than `batch` wraps plain ones."""
-        from frugal_rl.vec_env.batch import Batch
+        """All environments in one kernel call.
 
+        Plain environments, each with level data of its own, where `vec` or the profile asks for
+        them; evaluation always plays the native batch, its levels dealt out in turn.
+        """
         from nclone.vec_env import NppVecEnv
 
-        if vec is not None and not isinstance(vec, Batch):
-            return vec.make(self, num_envs, encoding, memory, split)
+        per_env = memory.level_data is LevelData.per_env or not (vec is None or vec.native)
+        if per_env and split == "train":
+            backend = Serial() if vec is None or vec.native else vec
+            built: VectorEnv = backend.build(self, num_envs, encoding, memory)
+            return built
         return NppVecEnv(self, num_envs, encoding, memory, split)
 
     def parts(

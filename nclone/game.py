@@ -34,8 +34,9 @@ JUMP = np.array([0, 0, 0, 1, 1, 1], np.int64)
 
 @dataclass
 class Outcome:
-    """What one step did to N games; arrays are reused. `won`, `died`, `truncated` exclude each
-    other; `done` is their union.
+    """What one step did to N games; arrays are reused.
+
+    `won`, `died` and `truncated` exclude each other; `done` is their union.
     """
 
     reward: np.ndarray
@@ -198,10 +199,11 @@ class Game:
         """Continue from `state()`."""
         w = self.world
         for name, stored in state["world"].items():
-            array = getattr(w, name)
-            width = stored.shape[-1] // array.itemsize if array.ndim > 1 else 0
-            values = np.ascontiguousarray(stored).view(array.dtype)
-            setattr(w, name, values.reshape(w.num_worlds, width) if width else values.reshape(-1))
+            dtype, shape = getattr(w, name).dtype, np.shape(stored)[:-1]
+            columns = (
+                (-1,) if name == "worlds" else (*shape, np.shape(stored)[-1] // dtype.itemsize)
+            )
+            setattr(w, name, np.array(stored).view(dtype).reshape(columns))
         for name in ("limit", "switch_hit", "steps", "dealt"):
             getattr(self, name)[:] = state[name]
         self._find_entries(self._every)

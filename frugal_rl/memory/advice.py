@@ -58,7 +58,9 @@ def advise(
     ways: list[Way] = []
     for label, options in ((Label.lossless, LOSSLESS), (Label.precision, PRECISION)):
         tried = [w for o in options if (w := _try(run, o, label, probe)) is not None]
-        better = [w for w in tried if _fits(w.plan) and w.plan.ram_bytes < plan.ram_bytes]
+        better = [
+            w for w in tried if fits_with_margin(w.plan) and w.plan.ram_bytes < plan.ram_bytes
+        ]
         ways += sorted(better, key=lambda w: w.plan.ram_bytes)
     ways += _smaller(run, probe)
     return ways[:count]
@@ -71,7 +73,7 @@ def variant(run: RunConfig, extra: Sequence[str]) -> RunConfig:
     keys = {o.split("=")[0] for o in extra}
     kept = [o for o in run.overrides if o.split("=")[0] not in keys]
     config_name = str(run.resolved.get("config_name", "train"))
-    return replace(compose_run([*kept, *extra], config_name), run_dir=run.run_dir)
+    return replace(compose_run([*kept, *extra], config_name, check=False), run_dir=run.run_dir)
 
 
 def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train") -> str:
@@ -95,7 +97,8 @@ def _try(
     return Way(overrides, label, costs.get(label, ""), plan)
 
 
-def _fits(plan: Plan) -> bool:
+def fits_with_margin(plan: Plan) -> bool:
+    """Whether a plan stays below the limits with some room."""
     limit = plan.limit
     ram = plan.ram_bytes <= MARGIN * limit.ram_bytes
     return ram and (plan.vram_bytes == 0 or plan.vram_bytes <= MARGIN * limit.vram_bytes)
@@ -104,9 +107,9 @@ def _fits(plan: Plan) -> bool:
 def _smaller(run: RunConfig, probe: ProbeUpdate | None) -> list[Way]:
     """Smaller problems that fit: fewer environments, else shorter rollouts, else both."""
     ways = []
-    for sizes in _shrunk(run):
+    for sizes in shrunk_sizes(run):
         plan = draw_up(_resized(run, sizes), probe)
-        if _fits(plan):
+        if fits_with_margin(plan):
             overrides = tuple(f"algo.{k}={v}" for k, v in sizes.items())
             cost = "a smaller problem: " + ", ".join(f"{k} {v}" for k, v in sizes.items())
             ways.append(Way(overrides, Label.capacity, cost, plan))
@@ -115,7 +118,7 @@ def _smaller(run: RunConfig, probe: ProbeUpdate | None) -> list[Way]:
     return ways
 
 
-def _shrunk(run: RunConfig) -> Iterator[dict[str, int]]:
+def shrunk_sizes(run: RunConfig) -> Iterator[dict[str, int]]:
     """Sizes to try, the largest first; minibatches shrink only with the rollout below them."""
     algo = run.algo
     for key in ("num_envs", "n_steps"):
@@ -130,7 +133,7 @@ def _shrunk(run: RunConfig) -> Iterator[dict[str, int]]:
 def _largest_that_fits(run: RunConfig, key: str) -> int:
     """The largest power of two below the present size with which the run fits; 0 if none does."""
     for size in _halves(int(getattr(run.algo, key))):
-        if _fits(draw_up(_resized(run, _with_batch(run.algo, {key: size})))):
+        if fits_with_margin(draw_up(_resized(run, _with_batch(run.algo, {key: size})))):
             return size
     return 0
 
@@ -151,4 +154,6 @@ def _with_batch(algo: Any, sizes: dict[str, int]) -> dict[str, int]:
 
 def _resized(run: RunConfig, sizes: dict[str, int]) -> RunConfig:
     algo: Any = replace(run.algo, **sizes)  # type: ignore[type-var]
-    return replace(run, algo=algo)
+    values = dict(run.resolved)
+    values["algo"] = {**values.get("algo", {}), **sizes}
+    return replace(run, algo=algo, resolved=values)

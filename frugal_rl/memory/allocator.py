@@ -21,7 +21,7 @@ TRIM_THRESHOLD_BYTES = 1024 * 1024
 
 
 def pin_allocator() -> bool:
-    """Fix glibc's thresholds for the rest of this process; False elsewhere, where it does nothing."""
+    """Fix glibc's thresholds for the rest of this process; False where there is no glibc."""
     libc = _glibc()
     if libc is None:
         return False

@@ -40,6 +40,8 @@ class Plan:
     label: str = "lossless"
     probed: bool = False
     """Whether the learner's activations are in it, or arithmetic only."""
+    transitions: int = 1
+    """Steps times environments of one rollout."""
 
     def peak(self, phase: Phase) -> Peak:
         """The sum of the parts that are alive in a phase."""
@@ -66,6 +68,11 @@ class Plan:
         """What the rollout allocates, wherever it lies."""
         rollout = [p for p in self.parts if p.name.startswith("rollout: ")]
         return sum(p.ram_bytes + p.vram_bytes for p in rollout)
+
+    @property
+    def bytes_per_transition(self) -> float:
+        """The rollout's bytes for one step of one environment."""
+        return self.rollout_bytes / self.transitions
 
     @property
     def fits(self) -> bool:
@@ -101,6 +108,7 @@ class Plan:
             "ram_bytes": self.ram_bytes,
             "vram_bytes": self.vram_bytes,
             "rollout_bytes": self.rollout_bytes,
+            "bytes_per_transition": self.bytes_per_transition,
             "limit_ram_bytes": self.limit.ram_bytes,
             "limit_vram_bytes": self.limit.vram_bytes,
             "limit_source": self.limit.ram_source,
@@ -150,7 +158,10 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
         *rollout_parts(run, encoding),
         *learner_parts(run, probe),
     ]
-    return Plan(tuple(parts), limit, memory.profile, memory.label.value, probe is not None)
+    transitions = run.algo.n_steps * run.algo.num_envs
+    return Plan(
+        tuple(parts), limit, memory.profile, memory.label.value, probe is not None, transitions
+    )
 
 
 def refusal(run: RunConfig, plan: Plan) -> MemoryBudgetError:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
 from frugal_rl.memory.machine import has_accelerator
-from frugal_rl.memory.part import Confidence, Part, Phase
+from frugal_rl.memory.part import ALL_PHASES, Confidence, Part, Phase
 from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle
 from frugal_rl.observation.encoding import Encoding
@@ -24,29 +25,43 @@ from frugal_rl.rollout.layout import (
 from frugal_rl.run import RunConfig
 
 UPDATE = frozenset({Phase.update})
-AFTER_FIRST_UPDATE = frozenset({Phase.rollout, Phase.update, Phase.evaluation, Phase.checkpoint})
-EVALUATION = frozenset({Phase.evaluation})
+AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
+"""Evaluation environments stay once they are made."""
 CHECKPOINT = frozenset({Phase.checkpoint})
 
 
 def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     """Simulators, workers, tables and windows, for training and for evaluation."""
-    env, memory = run.env, run.memory
-    training = list(env.parts(run.algo.num_envs, encoding, memory, run.vec))
+    training = parts_of(run, run.algo.num_envs, encoding)
     players = min(run.evaluation.num_envs, max(1, run.evaluation.episodes))
+    phases = ALL_PHASES if run.evaluation.every_steps else AT_THE_END
     evaluating = [
-        replace(p, name=f"evaluation: {p.name}", phases=EVALUATION)
-        for p in env.parts(players, encoding, memory, run.vec)
+        replace(p, name=f"evaluation: {p.name}", phases=phases)
+        for p in parts_of(run, players, encoding)
         if not p.shared
     ]
     windows = [
         *_window_parts("windows", run.algo.num_envs, run, encoding),
         *(
-            replace(p, phases=EVALUATION)
+            replace(p, phases=phases)
             for p in _window_parts("evaluation: windows", players, run, encoding)
         ),
     ]
     return [*training, *evaluating, *windows]
+
+
+@lru_cache(maxsize=256)
+def _remembered(key: str) -> list[Part]:
+    """One list per key, filled by `parts_of`."""
+    return []
+
+
+def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
+    """What the environment says of itself; asked once per size, as some build a small one."""
+    kept = _remembered(repr((run.env, num_envs, encoding.choice, run.memory, run.vec)))
+    if not kept:
+        kept += run.env.parts(num_envs, encoding, run.memory, run.vec)
+    return list(kept)
 
 
 def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) -> list[Part]:
@@ -60,7 +75,7 @@ def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) 
 
 
 def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
-    """The rollout's arrays, one part per column; the copy that `shuffle=copy` makes; a minibatch."""
+    """The rollout's columns, the copy that `shuffle=copy` makes, and a minibatch."""
     steps, envs = run.algo.n_steps, run.algo.num_envs
     columns = columns_of(encoding, run.env.episode_steps)
     location = run.memory.rollout_location
@@ -111,7 +126,7 @@ def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
     return Part(
         "minibatch", formula, batch * (per_sample + scalars),
         batch * (per_sample + scalars) if on_device else 0,
-        phases=AFTER_FIRST_UPDATE if reused else UPDATE,
+        phases=ALL_PHASES if reused else UPDATE,
     )  # fmt: skip
 
 
@@ -139,7 +154,7 @@ def learner_parts(run: RunConfig, probe: Probe | None) -> list[Part]:
     parts = [
         Part(
             name, formula, 0 if device else count, count if device else 0,
-            confidence=confidence, phases=phases or AFTER_FIRST_UPDATE,
+            confidence=confidence, phases=phases or ALL_PHASES,
         )
         for name, formula, count, confidence, phases in rows
     ]  # fmt: skip

@@ -18,7 +18,8 @@ class Usage:
     """Bytes that one process holds.
 
     `anonymous` and `shared` are proportional shares; `files` are resident pages of mapped files;
-    `pss` is what the kernel reports with all sharers, inside the tree and outside.
+    `pss` is what the kernel reports with all sharers, inside the tree and outside; `resident` is
+    every page that the process sees.
     """
 
     program: str
@@ -26,6 +27,7 @@ class Usage:
     shared: int
     files: int
     pss: int
+    resident: int
 
 
 def of_process(process: psutil.Process) -> Usage | None:
@@ -42,11 +44,14 @@ def of_process(process: psutil.Process) -> Usage | None:
     }
     if "Pss_Anon" not in values:
         return _portable(process)
-    resident_files = (
-        values["Rss"] - _status(process.pid, "RssAnon") - _status(process.pid, "RssShmem")
-    )
+    files = values["Rss"] - _status(process.pid, "RssAnon") - _status(process.pid, "RssShmem")
     return Usage(
-        program, values["Pss_Anon"], values["Pss_Shmem"], max(0, resident_files), values["Pss"]
+        program,
+        anonymous=values["Pss_Anon"],
+        shared=values["Pss_Shmem"],
+        files=max(0, files),
+        pss=values["Pss"],
+        resident=values["Rss"],
     )
 
 
@@ -82,6 +87,11 @@ def resident_bytes() -> int:
     return int(psutil.Process().memory_info().rss)
 
 
+def anonymous_bytes() -> int:
+    """Anonymous resident bytes of this process: what it has allocated and touched."""
+    return _status("self", "RssAnon") or resident_bytes()
+
+
 def peak_resident_bytes() -> int:
     """Peak resident bytes of this process since `reset_peak`, exact, without sampling."""
     peak = _status("self", "VmHWM")
@@ -105,6 +115,6 @@ def _portable(process: psutil.Process) -> Usage | None:
     try:
         full = process.memory_full_info()
         held = int(getattr(full, "pss", 0) or getattr(full, "uss", 0) or full.rss)
-        return Usage(process.name(), held, 0, 0, held)
+        return Usage(process.name(), held, 0, 0, held, held)
     except psutil.Error:
         return None

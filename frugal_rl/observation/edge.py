@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.codecs import DenseCodec
+from frugal_rl.observation.codecs import Codec, DenseCodec
 from frugal_rl.observation.encoding import Encoding, Row
 from frugal_rl.observation.spec import AnyField, Derived, Private, Static, Stored
 from frugal_rl.observation.tables import Arena, StaticTable, Tables
@@ -71,6 +71,8 @@ class Edge:
                 f"Field '{f.name}' is computed from past rows, which the edge does not have: "
                 f"choose env.fields.{f.name}=derived, or let the environment give it as well."
             )
+        if row.codec.window != 1:
+            return self._own(_given(raw, past_name(f.name, row.codec)))
         value = value_of(f.name, self.encoding, raw, self.tables, values)
         self._check(f, value)
         if not self._is_coded(row):
@@ -117,11 +119,16 @@ class Edge:
             )
 
 
+def past_name(name: str, codec: Codec) -> str:
+    """The raw field that holds the newest row of a codec that needs the past."""
+    return f"{name}_{codec.name}"
+
+
 def needed_raw(encoding: Encoding, given: Collection[str]) -> list[str]:
     """Names of the raw fields that `Edge` reads, of those that an environment gives."""
     spec = encoding.spec
     needed: dict[str, None] = {}
-    todo = [r.name for r in encoding.rows]
+    todo = [r.name if r.codec.window == 1 else past_name(r.name, r.codec) for r in encoding.rows]
     while todo:
         name = todo.pop(0)
         f = spec.by_name.get(name)

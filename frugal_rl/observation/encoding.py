@@ -13,6 +13,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack, Label, Storage
 from frugal_rl.observation.codecs import BitCodec, Codec, DenseCodec, HalfCodec
+from frugal_rl.observation.pooled import PooledCodec, RaggedCodec
 from frugal_rl.observation.spec import (
     EPISODE,
     AnyField,
@@ -61,6 +62,8 @@ def offered(f: AnyField) -> dict[str, Codec | None]:
     codecs |= {c.name: c for c in f.codecs}
     if isinstance(f, Static):
         codecs["interned"] = None
+        if f.ragged and "ragged" not in codecs:
+            codecs["ragged"] = RaggedCodec(codecs.get("half") or DenseCodec())
     if isinstance(f, Derived):
         codecs["derived"] = None
     return codecs
@@ -85,9 +88,10 @@ def default_representation(f: AnyField, storage: Storage) -> str:
     return "half" if storage in (Storage.half, Storage.sparse) and "half" in options else "dense"
 
 
-def _stored_bytes(f: AnyField, codec: Codec | None) -> int:
+def _stored_bytes(f: AnyField, codec: Codec | None) -> float:
     shape, dtype = (codec or DenseCodec()).stored(f.shape, np.dtype(f.dtype))
-    return math.prod(shape) * int(np.dtype(dtype).itemsize)
+    share = codec.expected_share if isinstance(codec, PooledCodec) else 1.0
+    return float(math.prod(shape) * np.dtype(dtype).itemsize * share)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from frugal_rl.memory.profile import RolloutLocation, Shuffle
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.rollout.columns import ArrayColumn, Column
+from frugal_rl.rollout.delta import DeltaColumn
 from frugal_rl.rollout.kernels import advantages
 from frugal_rl.rollout.layout import (
     SCALARS,
@@ -19,9 +20,15 @@ from frugal_rl.rollout.layout import (
     columns_of,
     columns_of_space,
 )
+from frugal_rl.rollout.pool import PooledColumn
+from frugal_rl.rollout.ragged import RaggedColumn
 
 if TYPE_CHECKING:
     import torch
+
+
+POOLS: Mapping[str, type[PooledColumn]] = {"ragged": RaggedColumn, "delta": DeltaColumn}
+"""Columns by the pool that a codec asks for."""
 
 
 class RolloutBuffer:
@@ -91,6 +98,9 @@ class RolloutBuffer:
         self.full = False
 
     def _column(self, spec: ColumnSpec, location: RolloutLocation, folder: str) -> Column:
+        """A pool where the codec asks for one, whatever the location; else an array there."""
+        if spec.codec is not None:
+            return POOLS[spec.codec.pool](spec, self.buffer_size, self.n_envs)
         if location is RolloutLocation.device:
             from frugal_rl.rollout.device import DeviceColumn
 
@@ -188,7 +198,7 @@ class RolloutBuffer:
 
     def _batch(self, column: Column, size: int, capacity: int) -> np.ndarray | None:
         """Room for `size` samples: a slice of an array kept between draws, or a new one."""
-        if not isinstance(column, ArrayColumn):
+        if not column.fills:
             return None
         spec = column.spec
         if not self.reuse:

@@ -7,7 +7,7 @@ import os
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,6 +22,8 @@ class Column(ABC):
     """One row type of T steps of N environments."""
 
     spec: ColumnSpec
+    fills: ClassVar[bool] = True
+    """Whether `gather` writes into the array that it is given."""
 
     @abstractmethod
     def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:

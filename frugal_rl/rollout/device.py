@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -17,6 +17,8 @@ WORDS = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.uint8}
 
 class DeviceColumn(Column):
     """Rows as machine words [lead + T, N, W] on the device, so that every dtype can be indexed."""
+
+    fills: ClassVar[bool] = False
 
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int, device: torch.device) -> None:
         self.spec = spec

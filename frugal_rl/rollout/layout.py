@@ -11,12 +11,15 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack
-from frugal_rl.observation.codecs import Codec
 from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.pooled import PooledCodec
 from frugal_rl.observation.spec import EPISODE, Padding
 
 SCALARS = ("rewards", "values", "log_probs", "advantages", "returns")
 """float32 arrays [T, N] beside the observations."""
+
+
+WORD_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,7 @@ class ColumnSpec:
     window: int = 1
     lead: int = 0
     padding: Padding = Padding.zero
-    codec: Codec | None = None
+    codec: PooledCodec | None = None
 
     @property
     def row_bytes(self) -> int:
@@ -59,7 +62,7 @@ def columns_of(encoding: Encoding, episode_steps: int = 0) -> list[ColumnSpec]:
             columns.append(ColumnSpec(r.name, (r.window, *r.shape), r.dtype))
             continue
         lead = episode_steps if r.window == EPISODE else r.window - 1
-        codec = r.codec if r.codec.pool else None
+        codec = r.codec if isinstance(r.codec, PooledCodec) else None
         columns.append(ColumnSpec(r.name, r.shape, r.dtype, r.window, lead, r.padding, codec))
     if encoding.windowed:
         columns.append(ColumnSpec("age", (1,), np.dtype(np.int32)))
@@ -123,8 +126,25 @@ def planned_bytes(
 
 
 def column_bytes(column: ColumnSpec, steps: int, num_envs: int) -> int:
-    """Bytes allocated for one column."""
-    return column.nbytes(steps, num_envs)
+    """Bytes allocated for one column at first."""
+    codec = column.codec
+    if codec is None:
+        return column.nbytes(steps, num_envs)
+    rows = (column.lead + steps) * num_envs
+    pool = pool_units(column, steps, num_envs) * 2 + rows * (8 + 4)  # start; length or reference
+    return pool + (num_envs * padded_bytes(column) if codec.pool == "delta" else 0)
+
+
+def padded_bytes(column: ColumnSpec) -> int:
+    """Bytes of a pooled row, filled up to whole words."""
+    return -(-column.row_bytes // WORD_BYTES) * WORD_BYTES
+
+
+def pool_units(column: ColumnSpec, steps: int, num_envs: int) -> int:
+    """Units of two bytes that a pool begins with: what its codec expects."""
+    rows = (column.lead + steps) * num_envs
+    share = column.codec.expected_share if column.codec else 1.0
+    return math.ceil(rows * padded_bytes(column) * share / 2)
 
 
 def flatten_bytes(encoding: Encoding, steps: int, num_envs: int, episode_steps: int = 0) -> int:

@@ -200,11 +200,10 @@ class PerceptronNetwork(Network):
         self.embedding = embedding
         self.shared = perceptron(embedding.width, agent.shared, agent.activation)
         width = agent.shared[-1] if agent.shared else embedding.width
-        actor, critic = agent.hidden, agent.hidden if agent.critic is None else agent.critic
-        self.actor_trunk = perceptron(width, actor, agent.activation)
-        self.critic_trunk = perceptron(width, critic, agent.activation)
-        self.logits = nn.Linear(actor[-1] if actor else width, outputs)
-        self.value = nn.Linear(critic[-1] if critic else width, 1)
+        self.actor_trunk = perceptron(width, agent.actor, agent.activation)
+        self.critic_trunk = perceptron(width, agent.critic, agent.activation)
+        self.logits = nn.Linear(agent.actor[-1] if agent.actor else width, outputs)
+        self.value = nn.Linear(agent.critic[-1] if agent.critic else width, 1)
         root_two = math.sqrt(2)
         for module in (self.embedding, self.shared, self.actor_trunk, self.critic_trunk):
             orthogonal(module, root_two)
@@ -242,10 +241,10 @@ class MlpAgent:
     """A multilayer perceptron over all observed fields; pictures go through a small CNN."""
 
     name: str = "mlp"
-    hidden: tuple[int, ...] = (64, 64)
-    """Sizes of the hidden layers of actor and critic, each with its own."""
-    critic: tuple[int, ...] | None = None
-    """Sizes of the critic's hidden layers where they differ from the actor's."""
+    actor: tuple[int, ...] = (64, 64)
+    """Sizes of the actor's hidden layers."""
+    critic: tuple[int, ...] = (64, 64)
+    """Sizes of the critic's hidden layers."""
     shared: tuple[int, ...] = ()
     """Sizes of hidden layers that both share, before their own."""
     activation: Activation = Activation.tanh
@@ -298,7 +297,8 @@ class NatureCnnAgent(MlpAgent):
     """The convolutional network of the Atari literature over stacked pictures."""
 
     name: str = "nature_cnn"
-    hidden: tuple[int, ...] = ()
+    actor: tuple[int, ...] = ()
+    critic: tuple[int, ...] = ()
     activation: Activation = Activation.relu
     image_features: int = 512
 

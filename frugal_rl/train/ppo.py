@@ -78,6 +78,25 @@ class PpoConfig:
         """The learner for these environments."""
         return PpoLearner(self, run, vec_env)
 
+    def build_policy(self, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
+        """The run's policy on its device, without a learner around it."""
+        encoding = vec_env.encoding
+        policy = FrugalPolicy(
+            encoding.policy_space(run.env.episode_steps),
+            vec_env.action_space,
+            lambda _: value_at(self.learning_rate, 0.0),
+            agent=run.agent,
+            encoding=encoding,
+            tables=vec_env.tables,
+            plugins=tuple(run.resolved.get("plugins") or ()),
+            bf16=run.memory.precision is Precision.bf16,
+            recompute=run.memory.gradient_checkpointing,
+            adam_eps=self.adam_eps,
+        )
+        if self.compile:
+            policy.network.compile()
+        return policy.to(choose_device(run.hardware.device))
+
     def terms(self, done: float) -> Terms:
         """The loss's numbers when a share `done` of the run is over."""
         clip_vf = self.clip_range_vf
@@ -101,32 +120,13 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def build_policy(config: PpoConfig, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
-    """The run's policy on its device."""
-    encoding = vec_env.encoding
-    policy = FrugalPolicy(
-        encoding.policy_space(run.env.episode_steps),
-        vec_env.action_space,
-        lambda _: value_at(config.learning_rate, 0.0),
-        agent=run.agent,
-        encoding=encoding,
-        tables=vec_env.tables,
-        bf16=run.memory.precision is Precision.bf16,
-        recompute=run.memory.gradient_checkpointing,
-        adam_eps=config.adam_eps,
-    )
-    if config.compile:
-        policy.network.compile()
-    return policy.to(choose_device(run.hardware.device))
-
-
 class PpoLearner:
     """Collects a rollout, learns from it; holds policy, rollout, optimiser and histories."""
 
     def __init__(self, config: PpoConfig, run: RunConfig, vec_env: VectorEnv) -> None:
         self.config, self.vec_env, self.num_steps = config, vec_env, 0
         self.threads = run.hardware.threads or os.cpu_count() or 1
-        self.policy = build_policy(config, run, vec_env)
+        self.policy = config.build_policy(run, vec_env)
         self.optimizer = FlatAdam(
             self.policy.parameters(),
             value_at(config.learning_rate, 0.0),

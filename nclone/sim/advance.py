@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
 from numba import njit, prange
 
 from nclone.sim import state as st
+from nclone.sim.compile import device, inlined
 from nclone.sim.frame import advance_frame
 
 
-@njit(cache=True, error_model="numpy")
-def reset_world(levels, t_entities, t_movers, t_doors, worlds, entities, movers, doors, w):
+@device
+def reset_world(tables, arrays, w):
     """Put world w back to the start of its level: copies of the level's templates."""
-    world = worlds[w]
-    level = levels[world.level]
+    world = arrays.worlds[w]
+    level = tables.levels[world.level]
     world.x = world.x_old = level.spawn_x
     world.y = world.y_old = level.spawn_y
     world.vx = world.vy = world.vx_old = world.vy_old = world.vx_before = world.vy_before = 0.0
@@ -31,11 +36,11 @@ def reset_world(levels, t_entities, t_movers, t_doors, worlds, entities, movers,
     world.jump_buffer = world.floor_buffer = world.wall_buffer = world.launch_buffer = -1
     world.crushable = world.cause = 0
     for e in range(level.entities):
-        entities[w, e] = t_entities[level.first_entity + e]
+        arrays.entities[w, e] = tables.entities[level.first_entity + e]
     for m in range(level.movers):
-        movers[w, m] = t_movers[level.first_mover + m]
+        arrays.movers[w, m] = tables.movers[level.first_mover + m]
     for d in range(level.doors):
-        doors[w, d] = t_doors[level.first_door + d]
+        arrays.doors[w, d] = tables.doors[level.first_door + d]
     if level.entities > 0:
         for c in range(44):
             world.crowd[c] = level.crowd[c]
@@ -43,35 +48,11 @@ def reset_world(levels, t_entities, t_movers, t_doors, worlds, entities, movers,
             world.head[c] = level.head[c]
 
 
-@njit(cache=True, error_model="numpy")
-def reset_worlds(levels, t_entities, t_movers, t_doors, worlds, entities, movers, doors, which):
-    """Reset the worlds listed in `which`."""
-    for w in which:
-        reset_world(levels, t_entities, t_movers, t_doors, worlds, entities, movers, doors, w)
-
-
-@njit(cache=True, error_model="numpy")
-def advance_world(
-    levels,
-    segments,
-    things,
-    doorways,
-    lists,
-    t_entities,
-    t_movers,
-    t_doors,
-    worlds,
-    entities,
-    movers,
-    doors,
-    actions,
-    frames,
-    on_end,
-    w,
-):
+@inlined
+def advance_world(tables, arrays, actions, frames, on_end, w):
     """Play actions[:, w] for `frames` frames each; the number of frames that were executed."""
-    world = worlds[w]
-    level = levels[world.level]
+    world = arrays.worlds[w]
+    level = tables.levels[world.level]
     world.events = 0
     executed = 0
     for t in range(actions.shape[0]):
@@ -83,94 +64,61 @@ def advance_world(
             if on_end != st.RUN_ON and (world.state == st.DEAD or world.state == st.WON):
                 if on_end == st.STOP:
                     return executed
-                reset_world(
-                    levels, t_entities, t_movers, t_doors, worlds, entities, movers, doors, w
-                )
+                reset_world(tables, arrays, w)
                 world.restarts += 1
             advance_frame(
-                level, world, segments, things, doorways, lists, entities, movers, doors, w, h, j
+                level,
+                world,
+                tables.segments,
+                tables.things,
+                tables.doorways,
+                tables.lists,
+                arrays.entities,
+                arrays.movers,
+                arrays.doors,
+                w,
+                h,
+                j,
             )
             executed += 1
     return executed
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
-def advance_serial(
-    levels,
-    segments,
-    things,
-    doorways,
-    lists,
-    t_entities,
-    t_movers,
-    t_doors,
-    worlds,
-    entities,
-    movers,
-    doors,
-    actions,
-    frames,
-    on_end,
-    executed,
-):
-    """Advance all worlds one after the other. Mutates the four world arrays and `executed`."""
-    for w in range(worlds.shape[0]):
-        executed[w] = advance_world(
-            levels,
-            segments,
-            things,
-            doorways,
-            lists,
-            t_entities,
-            t_movers,
-            t_doors,
-            worlds,
-            entities,
-            movers,
-            doors,
-            actions,
-            frames,
-            on_end,
-            w,
-        )
+def source_stamp() -> int:
+    """A number that changes with any source file of the simulator.
+
+    Numba's cache looks at the time stamp of one file only. The kernels below capture this number
+    and are the only cached ones, so that an edit or an update never runs an old kernel.
+    """
+    texts = (path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    return int.from_bytes(hashlib.blake2b(b"".join(texts), digest_size=7).digest(), "little")
 
 
-@njit(cache=True, error_model="numpy", nogil=True, parallel=True)
-def advance_parallel(
-    levels,
-    segments,
-    things,
-    doorways,
-    lists,
-    t_entities,
-    t_movers,
-    t_doors,
-    worlds,
-    entities,
-    movers,
-    doors,
-    actions,
-    frames,
-    on_end,
-    executed,
-):
-    """Advance all worlds on Numba's threads. Mutates the four world arrays and `executed`."""
-    for w in prange(worlds.shape[0]):
-        executed[w] = advance_world(
-            levels,
-            segments,
-            things,
-            doorways,
-            lists,
-            t_entities,
-            t_movers,
-            t_doors,
-            worlds,
-            entities,
-            movers,
-            doors,
-            actions,
-            frames,
-            on_end,
-            w,
-        )
+def _build_kernels(stamp: int) -> tuple[Callable, Callable, Callable]:
+    """The three kernels that Python calls; `stamp` becomes a part of their cache key."""
+
+    @njit(cache=True, error_model="numpy", _nrt=False)
+    def reset_worlds(tables, arrays, which):
+        """Reset the worlds listed in `which`."""
+        if stamp >= 0:
+            for w in which:
+                reset_world(tables, arrays, w)
+
+    @njit(cache=True, error_model="numpy", nogil=True, _nrt=False)
+    def advance_serial(tables, arrays, actions, frames, on_end, executed):
+        """Advance all worlds one after the other. Mutates the world arrays and `executed`."""
+        if stamp >= 0:
+            for w in range(arrays.worlds.shape[0]):
+                executed[w] = advance_world(tables, arrays, actions, frames, on_end, w)
+
+    @njit(cache=True, error_model="numpy", nogil=True, parallel=True)
+    def advance_parallel(tables, arrays, actions, frames, on_end, executed):
+        """Advance all worlds on Numba's threads. Mutates the world arrays and `executed`."""
+        if stamp >= 0:
+            for w in prange(arrays.worlds.shape[0]):
+                executed[w] = advance_world(tables, arrays, actions, frames, on_end, w)
+
+    return reset_worlds, advance_serial, advance_parallel
+
+
+reset_worlds, advance_serial, advance_parallel = _build_kernels(source_stamp())

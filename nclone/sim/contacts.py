@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from nclone.sim import state as st
+from nclone.sim.compile import device, inlined
 from nclone.sim.edges import set_door
 from nclone.sim.geometry import cell_of, circle_meets_segment, square_penetration, touch
 from nclone.sim.grid import append, deactivate, window
@@ -20,7 +20,7 @@ BLOCK_SHARE = 1 - 0.2
 LAUNCH_BOOST = 36.0 / 7.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def one_way_contact(world, thing):
     """Depth at which a one-way platform holds the ninja; negative if it lets it pass."""
     nx = thing.nx
@@ -43,7 +43,7 @@ def one_way_contact(world, thing):
     return NINJA_RADIUS - depth
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def push_from(level, world, things, entities, movers, w, e):
     """Physical response of one entity at the ninja's current place; True if there was one."""
     thing = things[level.first_entity + e]
@@ -95,7 +95,7 @@ def push_from(level, world, things, entities, movers, w, e):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def push_from_entities(level, world, things, entities, movers, w):
     """Physical responses of the entities around the ninja, in order; True if there was any."""
     c0, c1, r0, r1 = window(world.x, world.y)
@@ -113,7 +113,7 @@ def push_from_entities(level, world, things, entities, movers, w):
     return pushed
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def meet_entities(level, world, things, entities, movers, doors, lists, w):
     """Logical collisions with the entities around the ninja; the sum of their wall normals."""
     c0, c1, r0, r1 = window(world.x, world.y)
@@ -140,7 +140,7 @@ def meet_entities(level, world, things, entities, movers, doors, lists, w):
     return walls
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def meet_exit_switch(level, world, things, entities, w, e):
     """Collect an exit switch; its exit joins the grid when the frame's collisions are over."""
     thing = things[level.first_entity + e]
@@ -153,7 +153,7 @@ def meet_exit_switch(level, world, things, entities, w, e):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def open_exits(level, world, things, entities, lists, w):
     """Put every exit whose switch was hit into the grid, once."""
     for at in range(level.lists[st.EXITS], level.lists[st.EXITS + 1]):
@@ -163,7 +163,7 @@ def open_exits(level, world, things, entities, lists, w):
             append(world, entities, w, e, cell_of(thing.x, thing.y))
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def meet_item(level, world, things, entities, movers, doors, w, e):
     """Things that are touched: mines, gold, exits, doors, launch pads, drones, balls."""
     thing = things[level.first_entity + e]
@@ -206,7 +206,7 @@ def meet_item(level, world, things, entities, movers, doors, w, e):
         meet_ball(world, movers[w, thing.mover])
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def meet_launch_pad(world, thing):
     """Throw the ninja in the direction of the pad, every frame of contact."""
     nx = thing.nx
@@ -237,7 +237,7 @@ def meet_launch_pad(world, thing):
     world.state = st.FALLING
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def meet_ball(world, ball):
     """A death ball kills and bounces off."""
     if not is_target(world) or not touch(ball.x, ball.y, 5.0, world.x, world.y, NINJA_RADIUS):
@@ -251,7 +251,7 @@ def meet_ball(world, ball):
     kill(world, st.BY_HAZARD)
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def meet_solid(level, world, things, entities, movers, w, e):
     """Wall value of one-way platforms, blocks and thwumps; thwumps may kill."""
     thing = things[level.first_entity + e]
@@ -281,7 +281,7 @@ def meet_solid(level, world, things, entities, movers, w, e):
     return ux
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def meet_shove_thwump(world, entities, mover, w, e):
     """Arm a shove thwump by leaning on it; its core kills once it is under way."""
     entity = entities[w, e]

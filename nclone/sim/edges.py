@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from numba import njit
+from nclone.sim.compile import device
 
 HORIZONTAL, VERTICAL = 0, 1
 BLOCKED, BY_DOORS = 1, 2
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def edge_blocks(level, doorways, doors, w, direction, hx, hy):
     """Whether the counter of an edge is not zero; indices are limited to 0..87 and 0..49."""
     hx = min(max(hx, 0), 87)
@@ -27,7 +27,7 @@ def edge_blocks(level, doorways, doors, w, direction, hx, hy):
     return counter != 0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def row_free(level, doorways, doors, w, hx1, hx2, hy, direction):
     """Whether no horizontal edge blocks the way down (+1) or up (-1) from row hy."""
     if direction > 0:
@@ -38,7 +38,7 @@ def row_free(level, doorways, doors, w, hx1, hx2, hy, direction):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def column_free(level, doorways, doors, w, hx, hy1, hy2, direction):
     """Whether no vertical edge blocks the way right (+1) or left (-1) from column hx."""
     if direction > 0:
@@ -49,7 +49,7 @@ def column_free(level, doorways, doors, w, hx, hy1, hy2, direction):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def set_door(world, doors, w, d, closed):
     """Open or close a door. Both edges count every call, changed or not."""
     doors[w, d].closed = closed

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from nclone.sim import state as st
+from nclone.sim.compile import device, inlined
 from nclone.sim.contacts import MINE_RADII, meet_entities, push_from_entities
 from nclone.sim.geometry import cell_of, touch
 from nclone.sim.grid import window
@@ -35,7 +35,7 @@ CRUSH_LIMIT = 0.05
 FOUR_THIRDS = 4.0 / 3.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def contact_dx(x, a):
     """X - a, with tiny values made zero except at three places that the game is known for."""
     dx = x - a
@@ -48,7 +48,7 @@ def contact_dx(x, a):
     return dx
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def push_out_of_tiles(level, world, segments, doorways, doors, w):
     """Push the ninja out of what it touches; number of pushes and a bound of its clearance."""
     for pushes in range(MAX_PUSHES):
@@ -83,7 +83,7 @@ def push_out_of_tiles(level, world, segments, doorways, doors, w):
     return MAX_PUSHES, 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def collide(level, world, segments, things, doorways, entities, movers, doors, w):
     """Four substeps of entities first, then tiles.
 
@@ -127,14 +127,14 @@ def collide(level, world, segments, things, doorways, entities, movers, doors, w
             world.clearance = 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def hits_too_hard(world, nx, ny):
     """Whether the old velocity against a surface with this normal is deadly."""
     impact = -(nx * world.vx_old + ny * world.vy_old)
     return impact > IMPACT_LIMIT - FOUR_THIRDS * abs(ny)
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def settle_contacts(world, walls):
     """Turn the frame's contacts into flags, normals and deadly impacts."""
     world.airborn_before = world.airborn
@@ -171,7 +171,7 @@ def settle_contacts(world, walls):
             kill(world, st.BY_OTHER)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def watch(level, world, things, entities, w, e):
     """A mine's thought or a boost pad's move; both depend on nothing but the ninja."""
     thing = things[level.first_entity + e]
@@ -202,17 +202,20 @@ def watch(level, world, things, entities, w, e):
         world.mines_toggling -= 1
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def watch_ninja(level, world, things, entities, lists, w):
-    """Mines and boost pads: all of them while one is in contact, else only those around.
+    """Mines and boost pads: first those in contact, wherever they are, then those around.
 
-    They stand still, do not see each other and reach less than a cell, so those further away
-    would do nothing, and their order has no effect.
+    They stand still, do not see each other and reach less than a cell, so all others would do
+    nothing, and neither their order nor a second look has an effect.
     """
     if world.mines_toggling > 0 or world.pads_touching > 0:
         for at in range(level.lists[st.WATCHED], level.lists[st.WATCHED + 1]):
-            watch(level, world, things, entities, w, lists[at])
-        return
+            e = lists[at]
+            state = entities[w, e].state
+            kind = things[level.first_entity + e].kind
+            if (state == 2 and kind != 24) or (state == 1 and kind == 24):
+                watch(level, world, things, entities, w, e)
     if not is_target(world):
         return
     c0, c1, r0, r1 = window(world.x, world.y)
@@ -231,7 +234,7 @@ def watch_ninja(level, world, things, entities, lists, w):
                     e = np.int64(entities[w, e].next)
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def run_entities(level, world, segments, things, doorways, lists, entities, movers, doors, w):
     """Every entity moves, then every entity thinks, in processing order."""
     for at in range(level.lists[st.MOVING], level.lists[st.MOVING + 1]):
@@ -239,9 +242,11 @@ def run_entities(level, world, segments, things, doorways, lists, entities, move
         thing = things[level.first_entity + e]
         mover = movers[w, thing.mover]
         if thing.kind == 17:
-            move_bounce_block(world, thing, mover, entities, w, e)
+            if mover.vx != 0.0 or mover.vy != 0.0 or mover.x != thing.x or mover.y != thing.y:
+                move_bounce_block(world, thing, mover, entities, w, e)
         elif thing.kind == 20:
-            move_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
+            if entities[w, e].state != 0:
+                move_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
         else:
             move_drone(level, world, thing, mover, doorways, entities, doors, w, e)
     if level.lists[st.WATCHED] < level.lists[st.WATCHED + 1]:
@@ -252,16 +257,17 @@ def run_entities(level, world, segments, things, doorways, lists, entities, move
         if thing.kind == 5:
             think_regular_door(world, doors, w, thing.door)
         elif thing.kind == 20:
-            mover = movers[w, thing.mover]
-            think_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
+            if entities[w, e].state == 0:
+                mover = movers[w, thing.mover]
+                think_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
         elif thing.kind == 25:
             think_ball(level, world, segments, doorways, entities, movers, doors, w, e, thing.mover)
-        else:
+        elif entities[w, e].state != 0:
             mover = movers[w, thing.mover]
             think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def advance_frame(
     level, world, segments, things, doorways, lists, entities, movers, doors, w, h, j
 ):

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from nclone.sim.compile import device
 from nclone.sim.state import ARC_RADIUS
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def closest_on_line(x, y, x1, y1, px, py):
     """Closest point (a, b) of the line x1, y1 .. +px, +py, and whether it is seen from behind."""
     dx = x - x1
@@ -27,7 +27,7 @@ def closest_on_line(x, y, x1, y1, px, py):
     return x1 + u * px, y1 + u * py, dy * px - dx * py < 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def closest_on_arc(x, y, cx, cy, qh, qv, convex):
     """Closest point (a, b) of a quarter circle of radius 24, and whether it is seen from behind."""
     dx = x - cx
@@ -41,7 +41,7 @@ def closest_on_arc(x, y, cx, cy, qh, qv, convex):
     return cx, cy + ARC_RADIUS * qv, False
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def time_to_point(x, y, vx, vy, a, b, r):
     """First time in [0, 1] at which a disc of radius r at x, y touches a point; 1 if never."""
     dx = x - a
@@ -57,7 +57,7 @@ def time_to_point(x, y, vx, vy, a, b, r):
     return 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def time_to_line(x, y, vx, vy, a1, b1, wx, wy, r):
     """First time at which a disc touches the inside of the line a1, b1 .. +wx, +wy; 1 if never."""
     length = math.sqrt(wx * wx + wy * wy)
@@ -77,7 +77,7 @@ def time_to_line(x, y, vx, vy, a1, b1, wx, wy, r):
     return 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def time_to_arc(x, y, vx, vy, cx, cy, qh, qv, r):
     """First time at which a disc touches the inside of a quarter circle; 1 if never."""
     dx = x - cx
@@ -103,7 +103,7 @@ def time_to_arc(x, y, vx, vy, cx, cy, qh, qv, r):
     return 1.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def touch(x1, y1, r1, x2, y2, r2):
     """Whether two circles overlap; touching from outside does not count."""
     dx = x1 - x2
@@ -111,7 +111,7 @@ def touch(x1, y1, r1, x2, y2, r2):
     return math.sqrt(dx * dx + dy * dy) < r1 + r2
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def square_penetration(sx, sy, x, y, s):
     """Normal (nx, ny), depth along it and depth across it of a point in a square of half side s.
 
@@ -128,14 +128,14 @@ def square_penetration(sx, sy, x, y, s):
     return -1.0 if dx < 0.0 else 1.0, 0.0, ex, ey
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def circle_meets_segment(x, y, r, x1, y1, px, py):
     """Whether a circle overlaps the line x1, y1 .. +px, +py."""
     a, b, _ = closest_on_line(x, y, x1, y1, px, py)
     return (x - a) * (x - a) + (y - b) * (y - b) < r * r
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def grid_index(v, size, last):
     """floor(v / size) limited to 0..last; anything that is no number becomes 0."""
     f = np.floor(v / size)
@@ -146,7 +146,7 @@ def grid_index(v, size, last):
     return int(f)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def half_index(v):
     """floor(v / 12) as an integer, limited to -1000..1000 so that no value can overflow."""
     f = np.floor(v / 12.0)
@@ -157,7 +157,7 @@ def half_index(v):
     return int(f)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def cell_of(x, y):
     """Cell of a point: column * 25 + row, limited to the level."""
     return grid_index(x, 24.0, 43) * 25 + grid_index(y, 24.0, 24)

@@ -7,12 +7,12 @@ moved in later. An inactive entity is unlinked, which no query can tell from ski
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from nclone.sim.compile import device
 from nclone.sim.geometry import cell_of
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def unlink(world, entities, w, e):
     """Take entity e out of the list of its cell."""
     cell = entities[w, e].cell
@@ -29,7 +29,7 @@ def unlink(world, entities, w, e):
     entities[w, at].next = following
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def append(world, entities, w, e, cell):
     """Put entity e at the end of a cell's list."""
     entities[w, e].cell = cell
@@ -45,23 +45,32 @@ def append(world, entities, w, e, cell):
     entities[w, at].next = e
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def re_cell(world, entities, w, e, x, y):
-    """Move entity e, which now stands at x, y, to the end of the list of its new cell."""
+    """Move entity e, which now stands at x, y, to the end of the list of its new cell.
+
+    Well inside the old cell no division is needed to see that nothing changes.
+    """
+    old = np.int64(entities[w, e].cell)
+    column = old // 25
+    dx = x - 24.0 * column
+    dy = y - 24.0 * (old - 25 * column)
+    if 0.001 < dx < 23.999 and 0.001 < dy < 23.999:
+        return
     cell = cell_of(x, y)
     if cell != entities[w, e].cell:
         unlink(world, entities, w, e)
         append(world, entities, w, e, cell)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def deactivate(world, entities, w, e):
     """Remove entity e from play."""
     entities[w, e].active = 0
     unlink(world, entities, w, e)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def window(x, y):
     """The 3 x 3 cells around a point: first and last column, first and last row."""
     cell = cell_of(x, y)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+import numpy as np
 
+from nclone.sim.compile import device
 from nclone.sim.edges import column_free, row_free, set_door
 from nclone.sim.geometry import half_index
 from nclone.sim.grid import re_cell
@@ -14,7 +15,7 @@ from nclone.sim.queries import closest, sweep
 
 ZAP_SPEED, ZAP_RADIUS, ZAP_STEP = 8.0 / 7.0, 7.5, 24.0
 MINI_SPEED, MINI_RADIUS, MINI_STEP = 1.3, 4.0, 12.0
-TURNS = ((1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2))
+TURNS = np.array([(1, 0, 3, 2), (3, 0, 1, 2), (0, 1, 3, 2), (0, 3, 1, 2)])
 """Turns that a drone tries at a corner, by mode."""
 SPRING = 0.02222222222222222
 THWUMP_FORWARD, THWUMP_BACK = 20.0 / 7.0, 8.0 / 7.0
@@ -22,19 +23,19 @@ BALL_MAX_SPEED = 0.85
 REGULAR_DOOR_FRAMES = 5
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def unit_x(direction):
     """X part of direction 0 right, 1 down, 2 left, 3 up."""
     return 1 - direction if direction % 2 == 0 else 0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def unit_y(direction):
     """Y part of direction 0 right, 1 down, 2 left, 3 up."""
     return 2 - direction if direction % 2 == 1 else 0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def drone_may_go(level, doorways, doors, w, x, y, direction, radius, step):
     """Whether no edge lies between a drone and its next target in a direction."""
     if direction % 2 == 0:
@@ -60,7 +61,7 @@ def drone_may_go(level, doorways, doors, w, x, y, direction, radius, step):
     return True
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def move_drone(level, world, thing, mover, doorways, entities, doors, w, e):
     """Patrol along the grid; at each target choose the first free turn of the mode's list."""
     speed, radius, step = ZAP_SPEED, ZAP_RADIUS, ZAP_STEP
@@ -69,14 +70,15 @@ def move_drone(level, world, thing, mover, doorways, entities, doors, w, e):
     direction = entities[w, e].state
     dx = mover.tx - mover.x
     dy = mover.ty - mover.y
-    d = math.sqrt(dx * dx + dy * dy)
     sx = speed * unit_x(direction)
     sy = speed * unit_y(direction)
-    if d < 1e-6 or dx * (mover.tx - (mover.x + sx)) + dy * (mover.ty - (mover.y + sy)) < 0.0:
+    passes = dx * (mover.tx - (mover.x + sx)) + dy * (mover.ty - (mover.y + sy)) < 0.0
+    if passes or math.sqrt(dx * dx + dy * dy) < 1e-6:
+        d = math.sqrt(dx * dx + dy * dy)
         mover.x = mover.tx
         mover.y = mover.ty
         for i in range(4):
-            n = (direction + TURNS[thing.mode][i]) % 4
+            n = (direction + TURNS[thing.mode, i]) % 4
             if drone_may_go(level, doorways, doors, w, mover.x, mover.y, n, radius, step):
                 entities[w, e].state = n
                 mover.tx = mover.x + step * unit_x(n)
@@ -90,11 +92,9 @@ def move_drone(level, world, thing, mover, doorways, entities, doors, w, e):
         re_cell(world, entities, w, e, mover.x, mover.y)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def move_bounce_block(world, thing, mover, entities, w, e):
-    """A damped spring pulls the block back to where it was built."""
-    if mover.vx == 0.0 and mover.vy == 0.0 and mover.x == thing.x and mover.y == thing.y:
-        return
+    """A damped spring pulls a block that is not at rest back to where it was built."""
     mover.vx *= 0.98
     mover.vy *= 0.98
     mover.x += mover.vx
@@ -108,12 +108,10 @@ def move_bounce_block(world, thing, mover, entities, w, e):
     re_cell(world, entities, w, e, mover.x, mover.y)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def move_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
-    """Charge until an edge stops it, then go back to the start."""
+    """Charge until an edge stops it, then go back to the start; not for idle ones."""
     state = entities[w, e].state
-    if state == 0:
-        return
     horizontal = thing.orientation == 0 or thing.orientation == 4
     sign = 1 if thing.orientation == 0 or thing.orientation == 2 else -1
     speed = THWUMP_FORWARD if state == 1 else THWUMP_BACK
@@ -148,10 +146,10 @@ def move_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
     re_cell(world, entities, w, e, mover.x, mover.y)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def think_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
-    """Start a charge when the ninja is in the lane in front and nothing solid is before it."""
-    if entities[w, e].state != 0 or not is_target(world):
+    """Start an idle one when the ninja is in the lane in front with nothing solid between."""
+    if not is_target(world):
         return
     horizontal = thing.orientation == 0 or thing.orientation == 4
     sign = 1 if thing.orientation == 0 or thing.orientation == 2 else -1
@@ -182,7 +180,7 @@ def think_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
         entities[w, e].state = 1
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def think_regular_door(world, doors, w, d):
     """Close a regular door five frames after its last contact."""
     if not doors[w, d].closed:
@@ -191,7 +189,7 @@ def think_regular_door(world, doors, w, d):
             set_door(world, doors, w, d, True)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def steer_ball(world, ball):
     """Accelerate towards the ninja, or slow down when there is none."""
     if not is_target(world):
@@ -216,7 +214,7 @@ def steer_ball(world, ball):
         ball.vy = ball.vy / speed * m
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def think_ball(level, world, segments, doorways, entities, movers, doors, w, e, slot):
     """Chase, slide along the tiles, and push away from the other balls."""
     ball = movers[w, slot]
@@ -259,7 +257,7 @@ def think_ball(level, world, segments, doorways, entities, movers, doors, w, e, 
     re_cell(world, entities, w, e, ball.x, ball.y)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def push_other_balls(level, movers, w, e, slot):
     """Repel the balls of higher rank; balls at the same point, which is undefined, do nothing."""
     rank = e - level.first_ball
@@ -280,9 +278,9 @@ def push_other_balls(level, movers, w, e, slot):
             other.vy -= dy
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w, e):
-    """Launch away from the ninja once it lets go, then creep back to the start."""
+    """Launch away from the ninja once it lets go, then creep back; not for idle ones."""
     entity = entities[w, e]
     if entity.state == 1:
         if entity.flag:
@@ -304,7 +302,7 @@ def think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w,
         )
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def step_shove_thwump(level, world, mover, doorways, entities, doors, w, e, gx, gy, speed):
     """Move by one step; an edge on the way turns it back."""
     if mover.ty == 0.0:

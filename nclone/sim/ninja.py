@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
 from nclone.sim import state as st
+from nclone.sim.compile import device, inlined
 from nclone.sim.state import FALLING, JUMPING, RUNNING, SLIDING, STANDING, WALL_SLIDING
 
 GROUND_ACCELERATION = 0.06666666666666665
 AIR_ACCELERATION = 0.04444444444444444
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def is_target(world):
     """Whether entities still react to the ninja."""
     return world.state != st.DEAD and world.state != st.WON
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def kill(world, cause):
     """End the ninja's life in this frame, unless it is already dead or has won."""
     if world.state < st.DEAD:
@@ -30,7 +29,7 @@ def kill(world, cause):
         world.events |= st.DIED
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def win(world):
     """Complete the level, unless the ninja is dead."""
     if world.state < st.DEAD:
@@ -40,7 +39,7 @@ def win(world):
         world.events |= st.COMPLETED
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def integrate(world):
     """Apply drag and gravity, move, and clear the sums of the frame's contacts."""
     world.vx_before = world.vx
@@ -65,7 +64,7 @@ def integrate(world):
     world.crush_length = 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def add_contact(world, ux, uy, up):
     """Count a contact with normal ux, uy; `up` decides floor or ceiling (walls are ceilings)."""
     if up >= -0.0001:
@@ -78,7 +77,7 @@ def add_contact(world, ux, uy, up):
         world.floor_sum_y += uy
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def displace(world, dx, dy):
     """Move the ninja outside of collision handling."""
     world.x += dx
@@ -86,13 +85,13 @@ def displace(world, dx, dy):
     world.clearance -= abs(dx) + abs(dy)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def next_buffer(buffer, last):
     """A running buffer counts up to `last`, then it is off (-1)."""
     return buffer + 1 if -1 < buffer < last else -1
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def think(world, h, j):
     """Buffers every frame, then what the state allows."""
     new_jump = j != 0 and world.jump_before == 0
@@ -123,7 +122,7 @@ def think(world, h, j):
         think_on_floor(world, h, new_jump, in_jump)
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def think_on_floor(world, h, new_jump, in_jump):
     """Run, slide, stand or jump off the floor."""
     v1 = world.vx + GROUND_ACCELERATION * h
@@ -169,7 +168,7 @@ def think_on_floor(world, h, new_jump, in_jump):
         world.state = SLIDING
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def slide_uphill(world):
     """Friction on a slope that is climbed without input."""
     fy = world.floor_y
@@ -180,7 +179,7 @@ def slide_uphill(world):
     world.vy = world.vy / speed * slower
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def think_in_air(world, h, j, new_jump, in_jump, in_wall, in_floor, in_launch):
     """Steer, end a jump, jump again from a buffer, or slide along a wall."""
     v1 = world.vx + AIR_ACCELERATION * h
@@ -223,7 +222,7 @@ def think_in_air(world, h, j, new_jump, in_jump, in_wall, in_floor, in_launch):
         world.state = WALL_SLIDING
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def floor_jump(world, h):
     """Jump off the last floor, along its normal on a slope."""
     world.jump_buffer = -1
@@ -256,7 +255,7 @@ def floor_jump(world, h):
     world.jump_time = 0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def wall_jump(world, h):
     """Jump off a wall; weaker out of a slide with the stick towards the wall."""
     jx = 1.0
@@ -280,7 +279,7 @@ def wall_jump(world, h):
     world.jump_time = 0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def launch_jump(world):
     """Add speed in the direction of the launch pad that was just left."""
     world.floor_buffer = -1

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from nclone.sim.compile import device, inlined
 from nclone.sim.geometry import (
     closest_on_arc,
     closest_on_line,
@@ -28,13 +28,13 @@ MARGIN = 0.01
 WALL_REACH = 10.0 + 0.1
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@inlined
 def rows_between(first, last):
     """Bit set of the rows first..last."""
     return (2 << last) - (1 << first)
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def any_bit(bits, c0, c1, mask):
     """Whether a bit set over cells has a bit of the rows `mask` in the columns c0..c1."""
     found = np.int64(0)
@@ -43,7 +43,7 @@ def any_bit(bits, c0, c1, mask):
     return found & mask != 0
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def closest(level, segments, doorways, doors, w, x, y, r):
     """Best contact point: (side, a, b), side +1 seen from the front, -1 from behind, 0 none."""
     c0 = grid_index(x - r, 24.0, 43)
@@ -90,7 +90,7 @@ def closest(level, segments, doorways, doors, w, x, y, r):
                     best_a = a
                     best_b = b
                     side = -1 if back else 1
-            if step == 0 and level.doors > 0:
+            if step == 0 and level.doorways[c] >> np.uint32(row) & np.uint32(1):
                 for d in range(level.doors):
                     door = doorways[level.first_door + d]
                     if door.cell == cell and doors[w, d].closed:
@@ -107,7 +107,7 @@ def closest(level, segments, doorways, doors, w, x, y, r):
     return side, best_a, best_b
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def time_to_segment(x, y, vx, vy, kind, x1, y1, px, py, r):
     """First time in [0, 1] at which a disc touches a segment or its ends; 1 if never."""
     if kind == LINE:
@@ -119,7 +119,7 @@ def time_to_segment(x, y, vx, vy, kind, x1, y1, px, py, r):
     return min(t, time_to_arc(x, y, vx, vy, x1, y1, px, py, r))
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def sweep(level, segments, doorways, doors, w, x, y, vx, vy, r):
     """Part of the way vx, vy that a disc of radius r can go from x, y before it touches anything.
 
@@ -177,7 +177,7 @@ def sweep(level, segments, doorways, doors, w, x, y, vx, vy, r):
     return t
 
 
-@njit(cache=True, error_model="numpy")
+@device
 def wall_push(x, y, a, b):
     """What one closest point adds to the sum of wall normals: about -1, 0 or 1."""
     dy = y - b
@@ -189,7 +189,7 @@ def wall_push(x, y, a, b):
     return 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@inlined
 def wall_normals(level, segments, doorways, doors, w, x, y, total):
     """`total` plus the normals of all walls in reach, in query order."""
     c0 = grid_index(x - WALL_REACH, 24.0, 43)
@@ -234,7 +234,7 @@ def wall_normals(level, segments, doorways, doors, w, x, y, total):
                         s.kind == CONVEX,
                     )
                 total += wall_push(x, y, a, b)
-            if step == 0 and level.doors > 0:
+            if step == 0 and level.doorways[c] >> np.uint32(row) & np.uint32(1):
                 for d in range(level.doors):
                     door = doorways[level.first_door + d]
                     if door.cell == cell and doors[w, d].closed:

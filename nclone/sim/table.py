@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from nclone.levels.format import EntityType
 from nclone.levels.level import Level
 from nclone.sim import state as st
-from nclone.sim.geometry import cell_of
 from nclone.sim.terrain import build_segments, cell_bits
 
 _D = 0.7071067811865476
@@ -43,6 +42,11 @@ class Tables(NamedTuple):
 
 
 _DTYPES = Tables(st.LEVEL, st.SEGMENT, st.THING, st.DOORWAY, np.int32, st.ENTITY, st.MOVER, st.DOOR)  # type: ignore[arg-type]
+
+
+def cell_at(x: float, y: float) -> int:
+    """Cell of a point inside the level."""
+    return min(int(x // 24), 43) * 25 + min(int(y // 24), 24)
 
 
 class LevelTable:
@@ -142,7 +146,7 @@ def _compile_entities(level: Level) -> tuple[NDArray, NDArray, NDArray]:
     things["door"] = np.where(has_door, np.cumsum(has_door) - 1, -1)
     entities = np.zeros(len(table), st.ENTITY)
     entities["active"], entities["next"] = 1, -1
-    entities["cell"] = [cell_of(x, y) for x, y in table[:, 1:3]]
+    entities["cell"] = [cell_at(x, y) for x, y in table[:, 1:3]]
     entities["state"][np.isin(kinds, (E.TOGGLE_MINE, E.GOLD, E.EXIT_SWITCH))] = 1
     drones = np.isin(kinds, DRONES)
     entities["state"][drones] = things["orientation"][drones] // 2
@@ -159,7 +163,7 @@ def _compile_doors(level: Level) -> tuple[NDArray, NDArray]:
     doors = np.zeros(len(level.doors), st.DOOR)
     for d, (entity, x, y, horizontal, closed) in enumerate(level.doors):
         ox, oy = ORIENTATIONS[int(level.entities[int(entity), 3])]
-        cell = cell_of(x - 12 * ox, y - 12 * oy)
+        cell = cell_at(x - 12 * ox, y - 12 * oy)
         hx, hy = 2 * (cell // 25 + 1), 2 * (cell % 25 + 1)
         if horizontal:
             row = (x - 12, y, x + 12, y, cell, 0, hx - 2, hy, hx - 1, hy)
@@ -177,7 +181,7 @@ def _mark_doors(head: np.void, doorways: NDArray) -> None:
             if way[first] < 88 and way[second] < 50:
                 head["edges"][way["vertical"], way[first], way[second]] |= 2
     head["doorways"] = cell_bits(doorways["cell"])
-    middle = [cell_of((w["x1"] + w["x2"]) / 2, (w["y1"] + w["y2"]) / 2) for w in doorways]
+    middle = [cell_at((w["x1"] + w["x2"]) / 2, (w["y1"] + w["y2"]) / 2) for w in doorways]
     grid = np.zeros((44, 25), bool)
     for cell in middle:
         column, row = divmod(cell, 25)

@@ -15,8 +15,9 @@ from nclone.sim.advance import advance_parallel, advance_serial, reset_worlds
 from nclone.sim.table import LevelTable
 
 
-class Snapshot(NamedTuple):
-    """A copy of some worlds; plain arrays, first axis = worlds."""
+class Arrays(NamedTuple):
+    """All that changes about some worlds; plain arrays, first axis = worlds. A copy of them is a
+    snapshot."""
 
     worlds: NDArray[np.void]
     entities: NDArray[np.void]
@@ -82,11 +83,7 @@ class World:
                 )
             self.worlds["level"][which] = ids
             self._make_room(ids)
-        t = self.table.tables
-        reset_worlds(
-            t.levels, t.entities, t.movers, t.doors,
-            self.worlds, self.entities, self.movers, self.doors, which,
-        )  # fmt: skip
+        reset_worlds(self.table.tables, self.arrays, which)
 
     def step(
         self,
@@ -117,25 +114,22 @@ class World:
         if self.threads > 1:
             numba.set_num_threads(self.threads)
             advance = advance_parallel
-        advance(
-            *self.table.tables, self.worlds, self.entities, self.movers, self.doors,
-            held, frames, on_end, self.executed,
-        )  # fmt: skip
+        advance(self.table.tables, self.arrays, held, frames, on_end, self.executed)
         return self.executed
 
-    def snapshot(self, which: ArrayLike | None = None) -> Snapshot:
+    def snapshot(self, which: ArrayLike | None = None) -> Arrays:
         """Copy of all worlds, or of those given by mask or indices."""
         at = self._indices(which)
-        return Snapshot(self.worlds[at], self.entities[at], self.movers[at], self.doors[at])
+        return Arrays(self.worlds[at], self.entities[at], self.movers[at], self.doors[at])
 
-    def restore(self, snapshot: Snapshot, which: ArrayLike | None = None) -> None:
+    def restore(self, snapshot: Arrays, which: ArrayLike | None = None) -> None:
         """Put a snapshot into all worlds, or into those given by mask or indices.
 
         A snapshot of one world may go to many. Level ids must mean the same table.
         """
         at = self._indices(which)
         self._make_room(np.unique(snapshot.worlds["level"]))
-        for name in Snapshot._fields:
+        for name in Arrays._fields:
             source, goal = getattr(snapshot, name), getattr(self, name)
             if name == "worlds":
                 goal[at] = source
@@ -143,10 +137,14 @@ class World:
                 goal[at, : source.shape[1]] = source
 
     @property
+    def arrays(self) -> Arrays:
+        """The arrays themselves, as kernels take them."""
+        return Arrays(self.worlds, self.entities, self.movers, self.doors)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all world arrays."""
-        arrays = (self.worlds, self.entities, self.movers, self.doors)
-        return sum(array.nbytes for array in arrays)
+        return sum(array.nbytes for array in self.arrays)
 
     @property
     def bytes_per_world(self) -> int:

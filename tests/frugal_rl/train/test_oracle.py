@@ -55,7 +55,7 @@ class OurSeeds(DummyVecEnv):
 
 
 def toy_run(memory, algo=ALGO):
-    agent = MlpAgent(hidden=(32, 32))
+    agent = MlpAgent(actor=(32, 32), critic=(32, 32))
     return RunConfig(Toy(), agent, algo, memory, None, hardware=Hardware("cpu", threads=1), seed=5)
 
 

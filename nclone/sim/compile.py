@@ -1,0 +1,16 @@
+"""How the simulator's functions are compiled: strict IEEE arithmetic, no reference counting.
+
+Kernels only borrow arrays and allocate nothing, so counting references to them would be pure
+cost: an atomic operation for each array that a function looks at, two thirds of the time of a
+frame (`benchmarks/simulator.py`). `error_model="numpy"` leaves out checks for division by zero;
+where a divisor can be zero the specification says what happens.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+device = njit(error_model="numpy", _nrt=False)
+"""A function that kernels call."""
+inlined = njit(error_model="numpy", _nrt=False, forceinline=True)
+"""A function with one caller, made part of it, because handing over arrays costs time."""
