@@ -173,9 +173,10 @@ def slow_look(ram, seat):
     facing = int((me[6] == 0) == left) + 2 * int((he[6] == 0) != left)
     wave = [1 + abs(w[33] - o[2]) if w[32] else 0 for w, o in ((me, he), (he, me))]
     wins = [state[7 + seat], state[8 - seat]]
-    return [me[0], he[0], 112 + me[0] - he[0], abs(me[2] - he[2]), place(me[2]), place(he[2]),
-            me[4], he[4], facing, me[7], he[7], me[11], he[11], *timing(me), *timing(he), *wave, state[5],
-            *wins]  # fmt: skip
+    places = [abs(me[2] - he[2]), place(me[2]), place(he[2]), me[4], he[4]]
+    states = [facing, me[7], he[7], me[11], he[11]]
+    health = [me[0], he[0], 112 + me[0] - he[0]]
+    return [*health, *places, *states, *timing(me), *timing(he), *wave, state[5], *wins]
 
 
 def test_signals_equal_their_slow_twin():
