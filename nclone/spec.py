@@ -12,6 +12,8 @@ from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
+from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
+from nclone.graph.paths import MAX_DOORS
 
 WINDOW = 15
 """Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
@@ -26,6 +28,7 @@ class Observation(Enum):
     """Which keys an environment shows."""
 
     state = "state"
+    graph = "graph"
 
 
 def _solid_table() -> np.ndarray:
@@ -111,6 +114,21 @@ _STATE = (
     ),
 )
 
+_GRAPH = (
+    Stored("reachability_features", (6,), np.float32, 0, 1, "what the level's paths lead to"),
+    Stored(
+        "locked_door_features",
+        (MAX_DOORS, 8),
+        np.float32,
+        -1,
+        1,
+        "one row per locked door: switch dx, dy, collected, way; door dx, dy, open, way",
+    ),
+    Stored("num_locked_doors", (1,), np.int32, 0, MAX_DOORS, "rows of locked_door_features"),
+    *STATIC_FIELDS,
+    *DERIVED_FIELDS,
+)
+
 KEYS = {
     Observation.state: (
         "game_state",
@@ -124,12 +142,13 @@ KEYS = {
         "tile_window",
     ),
 }
+KEYS[Observation.graph] = (*KEYS[Observation.state], *(f.name for f in _GRAPH))
 """Fields of each observation profile; what is not observed serves a derived field."""
 
 
 def observation_spec(observation: Observation) -> ObservationSpec:
     """The declaration of an observation profile."""
-    fields = tuple(f for f in _STATE if f.name in KEYS[observation])
+    fields = tuple(f for f in (*_STATE, *_GRAPH) if f.name in KEYS[observation])
     return ObservationSpec(fields, action_mask="action_mask")
 
 
