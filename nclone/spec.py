@@ -46,19 +46,20 @@ SOLID = _solid_table()
 
 
 @njit(cache=True)
-def _tile_windows(tiles, cell, solid, out):
+def tile_windows(tiles, row_of, cell, solid, out):
     """Solid pixels around N ninjas.
 
-    tiles [N, 25, 44] uint8; cell [N, 2] uint8 column and row of the sub-cell; solid [38, 2, 2];
-    out [N, WINDOW, WINDOW] uint8 is written.
+    tiles [L, 25, 44] uint8; row_of [N] their row in it; cell [N, 2] uint8 column and row of the
+    sub-cell; solid [38, 2, 2]; out [N, WINDOW, WINDOW] uint8 is written.
     """
     for n in range(cell.shape[0]):
+        level = row_of[n]
         for i in range(WINDOW):
             row = cell[n, 1] + i - WINDOW // 2
             for j in range(WINDOW):
                 column = cell[n, 0] + j - WINDOW // 2
                 if 0 <= row < 2 * ROWS and 0 <= column < 2 * COLUMNS:
-                    tile = tiles[n, row // 2, column // 2]
+                    tile = tiles[level, row // 2, column // 2]
                     out[n, i, j] = solid[tile, row % 2, column % 2] if tile < TILE_TYPES else 0
                 else:
                     out[n, i, j] = SOLID_MAX
@@ -68,7 +69,7 @@ def tile_window(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray
     """`tiles` [N, 25, 44] and `cell` [N, 2] uint8 -> [N, 15, 15] uint8, 0 free to 144 solid."""
     cell = sources["cell"]
     out = np.empty((len(cell), WINDOW, WINDOW), np.uint8)
-    _tile_windows(sources["tiles"], cell, SOLID, out)
+    tile_windows(sources["tiles"], np.arange(len(cell)), cell, SOLID, out)
     return out
 
 

@@ -93,7 +93,9 @@ def block_values(columns: dict[str, np.ndarray], economics: Economics) -> np.nda
 
 
 def model_instance(
-    model: BlockModel, economics: Economics | None = None, plan: MinePlan | None = None,
+    model: BlockModel,
+    economics: Economics | None = None,
+    plan: MinePlan | None = None,
     name: str = "model",
 ) -> Instance:
     """A scheduling instance of a block model, with a waste dump and a mill.
@@ -116,9 +118,10 @@ def model_instance(
     rows = np.arange(len(tonnes))
     pit = max_closure(money.max(axis=1), graph)
     mining = plan.mining_rate or 1.15 * max(tonnes[pit].sum(), tonnes.max()) / plan.periods
-    milling = plan.milling_rate or 1.05 * max(
-        tonnes[pit & (best == MILL)].sum(), tonnes.max()
-    ) / plan.periods
+    milling = (
+        plan.milling_rate
+        or 1.05 * max(tonnes[pit & (best == MILL)].sum(), tonnes.max()) / plan.periods
+    )
     high = np.repeat([[np.ceil(mining)], [np.ceil(milling)]], plan.periods, axis=1)
     return Instance(
         name=name,
