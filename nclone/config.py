@@ -109,7 +109,7 @@ class NppConfig:
         from nclone.levels.sources import open_levels
 
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
-        return open_levels(wanted)
+        return open_levels(wanted, split)
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""

@@ -52,6 +52,7 @@ class GraphReader(nn.Module):
         self.edge_features, self.paths = edge_features, paths
         self.cache = EmbeddingCache() if cache and interned else None
         self.recompute = False
+        self._cached: TableMirror | None = None
 
     @classmethod
     def build(cls, agent: AttentionAgent, encoding: Encoding) -> GraphReader | None:
@@ -95,6 +96,9 @@ class GraphReader(nn.Module):
         table, ids = self._table(fields), fields[f"{self.table}_id"]
         if self.cache is None or self.training or torch.is_grad_enabled():
             return self._encode(from_table(table, ids, self.edge_features))
+        if table is not self._cached:  # another environment's tables: its ids mean other graphs
+            self.cache.clear()
+            self._cached = table
         return self.cache.embed(ids, lambda fresh: self._encode_rows(table, fresh))
 
     def _encode_rows(self, table: TableMirror, ids: Tensor) -> EmbeddedGraphs:
