@@ -113,7 +113,9 @@ class Trainer:
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
-            player = PolicyPlayer(self.learner.policy, self.run.evaluation.deterministic)
+            player = PolicyPlayer(
+                self.learner.policy, self.run.evaluation.deterministic, self.eval_env.tables
+            )
             self.result = evaluate(self.run, self.eval_env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         means = self.result.score.means
