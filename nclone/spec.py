@@ -12,8 +12,9 @@ from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
-from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
-from nclone.graph.paths import MAX_DOORS
+from nclone.graph.fields import graph_fields
+from nclone.graph.lookups import LOOKUP_FIELDS
+from nclone.graph.ways import WAY_FIELDS
 
 WINDOW = 15
 """Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
@@ -115,20 +116,7 @@ _STATE = (
     ),
 )
 
-_GRAPH = (
-    Stored("reachability_features", (6,), np.float32, 0, 1, "what the level's paths lead to"),
-    Stored(
-        "locked_door_features",
-        (MAX_DOORS, 8),
-        np.float32,
-        -1,
-        1,
-        "one row per locked door: switch dx, dy, collected, way; door dx, dy, open, way",
-    ),
-    Stored("num_locked_doors", (1,), np.int32, 0, MAX_DOORS, "rows of locked_door_features"),
-    *STATIC_FIELDS,
-    *DERIVED_FIELDS,
-)
+_GRAPH = (*WAY_FIELDS, *graph_fields(), *LOOKUP_FIELDS)
 
 KEYS = {
     Observation.state: (
