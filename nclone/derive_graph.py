@@ -8,19 +8,18 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from nclone.graph.fields import TABLE
+from nclone.graph.fields import AROUND, GOAL_NODES, GRAPH_ID, GRAPH_TABLE, NODE_INDEX
 from nclone.graph.lattice import HEIGHT, WIDTH
-from nclone.graph.lookups import AROUND, GOAL_INDEX, GRAPH_ID, NODE_INDEX
 
 
 def player_node(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
-    """`graph_id` [B], `cell` [B, 2] -> [B, 1] int16; see `nclone.graph.lookups.player_node`."""
+    """`graph_id` [B], `cell` [B, 2] -> [B, 1] int16; see `nclone.graph.fields.player_node`."""
     cell, ids = fields["cell"].long(), fields[GRAPH_ID]
     around = cell[:, None] + torch.tensor(AROUND, device=cell.device)
     column, row = around.unbind(2)
     inside = (column >= 0) & (column < WIDTH) & (row >= 0) & (row < HEIGHT)
     place = torch.where(inside, row * WIDTH + column, 0)
-    index = tables[TABLE].values(NODE_INDEX, cell.device)
+    index = tables[GRAPH_TABLE].values(NODE_INDEX, cell.device)
     nodes = index[ids[:, None], place].masked_fill(~inside, -1)
     first = (nodes >= 0).int().argmax(dim=1, keepdim=True)
     return nodes.gather(1, first)
@@ -28,5 +27,5 @@ def player_node(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
 
 def goal_nodes(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
     """`graph_id` [B] -> [B, 34] int16."""
-    rows: Tensor = tables[TABLE].rows(GOAL_INDEX, fields[GRAPH_ID])
+    rows: Tensor = tables[GRAPH_TABLE].rows(GOAL_NODES, fields[GRAPH_ID])
     return rows

@@ -15,9 +15,9 @@ import numpy as np
 from frugal_rl.observation.tables import Tables
 from nclone.config import NppConfig
 from nclone.graph.distance import DistanceTables
-from nclone.graph import fields as graphs
+from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
 from nclone.graph.landmarks import Landmarks, find_landmarks
-from nclone.graph.lookups import GRAPH_ID
+from nclone.graph.navigation import build_graph
 from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.ways import door_places, reach_of, write_ways
 from nclone.levels.level import Level
@@ -76,9 +76,8 @@ class Game:
         self.graph_id = np.zeros(num_worlds, np.int64)
         self.has_graph = config.obs is Observation.graph
         if self.has_graph:
-            self.tables[graphs.TABLE] = graphs.graph_table()
-            self._graphs = graphs.GraphIds(self.distances, self.tables[graphs.TABLE])
-            self._doors = door_places(self.distances.levels)
+            self.tables[GRAPH_TABLE] = graph_table()
+        self.doors = door_places(self.distances.levels)
         self.deal = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
         self.book = RewardBook(config.reward_table(), config.gamma, num_worlds)
@@ -175,9 +174,9 @@ class Game:
         )  # fmt: skip
         ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
         if self.has_graph:
-            number = self.level_number[w.level]
+            level = self.level_number[w.level]
             write_ways(
-                reach_of(self.distances), self._doors, number, self.entry,
+                reach_of(self.distances), self.doors, level, self.entry,
                 w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
                 chosen, rows["reachability_features"], rows["locked_door_features"],
                 rows["num_locked_doors"],
@@ -265,9 +264,15 @@ class Game:
         if not self.has_graph:
             return
         for n in which:
-            number = int(self.level_number[self.world.level[n]])
-            self.graph_id[n] = self._graphs.find(
-                number, self._door_bits(n), bool(self.switch_hit[n])
+            level = int(self.world.level[n])
+            objective = EXIT_DOOR if self.switch_hit[n] else EXIT_SWITCH
+            key = (self.marks[level].key, self._door_bits(n), objective)
+            number = int(self.level_number[level])
+            self.graph_id[n] = self.tables[GRAPH_TABLE].intern(
+                key,
+                lambda number=number, key=key: table_row(
+                    build_graph(self.distances, number, key[1], key[2])
+                ),
             )
 
     def _door_bits(self, n: int) -> int:

@@ -12,8 +12,7 @@ from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
-from nclone.graph.fields import graph_fields
-from nclone.graph.lookups import LOOKUP_FIELDS
+from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
 from nclone.graph.ways import WAY_FIELDS
 
 WINDOW = 15
@@ -116,7 +115,11 @@ _STATE = (
     ),
 )
 
-_GRAPH = (*WAY_FIELDS, *graph_fields(), *LOOKUP_FIELDS)
+_GRAPH = (
+    *WAY_FIELDS,
+    *STATIC_FIELDS,
+    *DERIVED_FIELDS,
+)
 
 KEYS = {
     Observation.state: (

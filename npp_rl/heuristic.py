@@ -12,8 +12,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 from frugal_rl.train.collect import to_tensors
 from frugal_rl.train.decoder import DecodedFields, Decoder
-from nclone.graph.fields import TABLE as GRAPH_TABLE
-from nclone.graph.lookups import GRAPH_ID, PLAYER_NODE
+from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, PLAYER_NODE
 from npp_rl.embedding_cache import EmbeddingCache
 from npp_rl.graphs import EmbeddedGraphs, ragged_graphs
 from npp_rl.paths import AHEAD, path_values

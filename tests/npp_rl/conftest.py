@@ -13,7 +13,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from frugal_rl.train.decoder import Decoder
-from nclone.graph.lookups import GOAL_INDEX, LOOKUP_FIELDS, NODE_INDEX
+from nclone.graph.fields import DERIVED_FIELDS, GOAL_NODES, NODE_INDEX
 
 MAX_NODES, MAX_EDGES = 60, 240
 LATTICE = 88 * 50
@@ -40,7 +40,7 @@ def make_spec() -> ObservationSpec:
             static("graph_edge_feats", (MAX_EDGES, 14), np.float32, -1, 1, ragged=True),
             static("graph_node_mask", (MAX_NODES,), np.int32, 0, 1, ragged=True),
             static("graph_edge_mask", (MAX_EDGES,), np.int32, 0, 1, ragged=True),
-            *LOOKUP_FIELDS,
+            *DERIVED_FIELDS,
         ),
         action_mask="action_mask",
     )
@@ -64,7 +64,7 @@ def random_graph(rng: np.random.Generator, nodes: int) -> dict[str, np.ndarray]:
         "graph_node_mask": np.ones(nodes, np.int32),
         "graph_edge_mask": np.ones(len(edges), np.int32),
         NODE_INDEX: index,
-        GOAL_INDEX: rng.integers(-1, nodes, 34).astype(np.int16),
+        GOAL_NODES: rng.integers(-1, nodes, 34).astype(np.int16),
     }
 
 
@@ -85,7 +85,7 @@ class World:
             )
             + (
                 TableField(NODE_INDEX, (LATTICE,), np.int16),
-                TableField(GOAL_INDEX, (34,), np.int16),
+                TableField(GOAL_NODES, (34,), np.int16),
             ),
         )
         self.graphs = [random_graph(rng, int(rng.integers(5, 40))) for _ in range(graphs)]
