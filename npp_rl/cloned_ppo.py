@@ -10,7 +10,7 @@ import torch
 from frugal_rl.errors import ConfigError
 from frugal_rl.run import RunConfig
 from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.ppo import PpoConfig, PpoLearner, build_policy
+from frugal_rl.train.ppo import PpoConfig, PpoLearner
 from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from npp_rl.cloning import Cloning, Epoch, clone
@@ -82,4 +82,4 @@ def student_policy(config: PpoConfig, run: RunConfig, demos: Demonstrations) -> 
         action_space = run.env.action_space()
 
     recorded: Any = _Recorded()
-    return build_policy(config, run, recorded)
+    return config.build_policy(run, recorded)
