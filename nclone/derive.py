@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,7 +28,7 @@ from nclone.render.scene import (
     MOVING_SLOT,
     ORIENTATION,
 )
-from nclone.spec import LEVEL_TABLE, SOLID, SOLID_MAX, WINDOW
+from nclone.spec import LEVEL_TABLE, SOLID, SOLID_MAX, WINDOW, tile_windows
 
 _GREY_BITS = 8
 
@@ -205,8 +206,28 @@ def _solid(device: torch.device) -> Tensor:
 
 
 def tile_window(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
-    """`tiles` [B, 25, 44] and `cell` [B, 2] uint8 -> [B, 15, 15] uint8; see `spec.tile_window`."""
-    tiles, cell = fields["tiles"], fields["cell"].long()
+    """`tiles` [B, 25, 44] and `cell` [B, 2] uint8 -> [B, 15, 15] uint8; see `spec.tile_window`.
+
+    On the CPU the environment's own kernel is ten times as fast as torch's gathers.
+    """
+    if fields["cell"].device.type == "cpu":
+        return _tile_window_by_kernel(fields, tables)
+    return tile_window_by_gathers(fields["tiles"], fields["cell"].long())
+
+
+def _tile_window_by_kernel(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
+    cell = fields["cell"].numpy()
+    if LEVEL_TABLE in tables and f"{LEVEL_TABLE}_id" in getattr(fields, "rows", ()):
+        tiles, row_of = tables[LEVEL_TABLE]["tiles"].numpy(), fields[f"{LEVEL_TABLE}_id"].numpy()
+    else:
+        tiles, row_of = fields["tiles"].numpy(), np.arange(len(cell))
+    out = np.empty((len(cell), WINDOW, WINDOW), np.uint8)
+    tile_windows(tiles, row_of, cell, SOLID, out)
+    return torch.from_numpy(out)
+
+
+def tile_window_by_gathers(tiles: Tensor, cell: Tensor) -> Tensor:
+    """The same on any device: tiles [B, 25, 44] uint8, cell [B, 2] int64."""
     reach = torch.arange(-(WINDOW // 2), WINDOW // 2 + 1, device=cell.device)
     columns, rows = cell[:, :1] + reach, cell[:, 1:] + reach  # [B, WINDOW]
     inside_x, inside_y = (columns >= 0) & (columns < 2 * COLUMNS), (rows >= 0) & (rows < 2 * ROWS)

@@ -1,121 +1,126 @@
-"""The navigation graph as static fields of an observation, one table row per distinct graph."""
+"""The navigation graph as fields of an observation: one table row per distinct graph.
+
+A step stores one number, the graph's. Nothing in a graph depends on the ninja; the nodes at the
+ninja and at the objectives are looked up while decoding.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
-from frugal_rl.observation.spec import Static
-from frugal_rl.observation.tables import StaticTable, TableField
-from nclone.graph.distance import DistanceTables
+from frugal_rl.observation.narrow import NarrowCodec
+from frugal_rl.observation.pooled import RaggedCodec
+from frugal_rl.observation.spec import Derived, Static
+from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.graph.features import EDGE_FEATURES, NODE_FEATURES
-from nclone.graph.lattice import NODES
-from nclone.graph.navigation import (
-    MAX_EDGES,
-    MAX_NODES,
-    GraphConfig,
-    NavigationGraph,
-    build_graph,
+from nclone.graph.lattice import HEIGHT, NODES, WIDTH
+from nclone.graph.navigation import MAX_EDGES, MAX_NODES, NavigationGraph
+from nclone.graph.paths import GOALS
+
+GRAPH_TABLE = "graph"
+GRAPH_ID = f"{GRAPH_TABLE}_id"
+NODE_INDEX, GOAL_NODES, PLAYER_NODE = "node_index", "goal_nodes", "player_node"
+AROUND = ((0, 0), (0, 1), (-1, 0), (1, 0), (0, -1), (-1, 1), (1, 1), (-1, -1), (1, -1))
+"""Where the ninja's node is looked for, (dx, dy) in cells: its own, below, beside, above."""
+
+
+def _static(name: str, width: tuple[int, ...], dtype: type, high: int, doc: str) -> Static:
+    shape = (MAX_NODES if "node" in name else MAX_EDGES, *width)
+    whole = np.dtype(dtype).kind != "f"
+    narrow = (NarrowCodec(0, high, np.dtype(dtype).name),) if whole else ()
+    low = 0 if whole else -1
+    codecs = (*narrow, RaggedCodec())
+    return Static(name, shape, dtype, low, high, doc, table=GRAPH_TABLE, ragged=True, codecs=codecs)
+
+
+STATIC_FIELDS = (
+    _static("graph_node_feats", (NODE_FEATURES,), np.float32, 1, "21 features of each node"),
+    _static("graph_edge_index", (2,), np.int32, MAX_NODES - 1, "source and target of each edge"),
+    _static("graph_edge_feats", (EDGE_FEATURES,), np.float32, 1, "14 features of each edge"),
+    _static("graph_node_mask", (), np.int32, 1, "1 where a node is"),
+    _static("graph_edge_mask", (), np.int32, 1, "1 where an edge is"),
+    _static("graph_node_types", (), np.int32, 6, "kind of each node"),
+    _static("graph_edge_types", (), np.int32, 3, "kind of each edge"),
 )
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH, GOALS
-
-TABLE = "graph"
-EDGE_ONLY = "graph_edge_feats"
-
-_FIELDS: tuple[tuple[str, tuple[int, ...], type, type, float, float, bool, bool, str], ...] = (
-    # name, shape, dtype as observed, dtype in the table, low, high, ragged, observed, meaning
-    ("graph_node_feats", (MAX_NODES, NODE_FEATURES), np.float32, np.float32, -1, 1, True, True,
-     "21 features per node"),
-    ("graph_edge_index", (MAX_EDGES, 2), np.int32, np.uint16, 0, MAX_NODES - 1, True, True,
-     "source and target node of each edge"),
-    (EDGE_ONLY, (MAX_EDGES, EDGE_FEATURES), np.float32, np.float32, -1, 1, True, True,
-     "14 features per edge"),
-    ("graph_node_mask", (MAX_NODES,), np.int32, np.uint8, 0, 1, True, True, "1 where a node is"),
-    ("graph_edge_mask", (MAX_EDGES,), np.int32, np.uint8, 0, 1, True, True, "1 where an edge is"),
-    ("graph_node_types", (MAX_NODES,), np.int32, np.uint8, 0, 6, True, True, "type of each node"),
-    ("graph_edge_types", (MAX_EDGES,), np.int32, np.uint8, 0, 3, True, True, "type of each edge"),
-    ("graph_node_index", (NODES,), np.int16, np.int16, -1, MAX_NODES, False, False,
-     "node at each 12 px lattice point, -1 for none"),
-    ("graph_goal_nodes", (GOALS,), np.int16, np.int16, -1, MAX_NODES, False, False,
-     "nodes of exit switch, exit door, then switch and door of each locked door; -1 for none"),
-)  # fmt: skip
+TABLE_TYPES = {
+    "graph_node_feats": np.float32,
+    "graph_edge_index": np.int16,
+    "graph_edge_feats": np.float32,
+}
+"""Types in the table; masks and kinds take a byte."""
 
 
-def graph_fields(config: GraphConfig | None = None) -> tuple[Static, ...]:
-    """Declarations of all graph fields; without edge features where the config says so."""
-    return tuple(
-        Static(name, shape, dtype, low, high, doc, observed, table=TABLE, ragged=ragged)
-        for name, shape, dtype, _, low, high, ragged, observed, doc in _wanted(config)
+def player_node(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
+    """`graph_id` [N], `cell` [N, 2] -> [N, 1] int16: the node at the ninja's cell, or beside it.
+
+    -1 where none of the nine cells around the ninja has a node.
+    """
+    around = sources["cell"].astype(np.int64)[:, None] + np.array(AROUND)
+    inside = ((around >= 0) & (around < (WIDTH, HEIGHT))).all(axis=2)
+    place = np.where(inside, around[..., 1] * WIDTH + around[..., 0], 0)
+    nodes = tables[GRAPH_TABLE][NODE_INDEX][sources[GRAPH_ID][:, None], place]
+    nodes = np.where(inside, nodes, -1).astype(np.int16)
+    first = (nodes >= 0).argmax(axis=1)
+    return np.take_along_axis(nodes, first[:, None], axis=1)
+
+
+def goal_nodes(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
+    """`graph_id` [N] -> [N, 34] int16: the node of each goal, -1 where there is none."""
+    rows: np.ndarray = tables[GRAPH_TABLE][GOAL_NODES][sources[GRAPH_ID]]
+    return rows
+
+
+DERIVED_FIELDS = (
+    Derived(
+        PLAYER_NODE,
+        (1,),
+        np.int16,
+        -1,
+        MAX_NODES - 1,
+        "graph node at the ninja, -1 if none is near",
+        sources=(GRAPH_ID, "cell"),
+        derive=player_node,
+        twin="nclone.derive_graph:player_node",
+    ),
+    Derived(
+        GOAL_NODES,
+        (GOALS,),
+        np.int16,
+        -1,
+        MAX_NODES - 1,
+        "graph nodes of exit switch, exit door, and switch and door of every locked door",
+        sources=(GRAPH_ID,),
+        derive=goal_nodes,
+        twin="nclone.derive_graph:goal_nodes",
+    ),
+)
+
+
+def graph_table() -> StaticTable:
+    """The table of graphs, empty."""
+    ragged = tuple(
+        TableField(f.name, f.shape, TABLE_TYPES.get(f.name, np.uint8), ragged=True)
+        for f in STATIC_FIELDS
     )
-
-
-def graph_table(config: GraphConfig | None = None) -> StaticTable:
-    """The table of distinct graphs, empty; integers are kept as narrow as they fit."""
-    return StaticTable(
-        TABLE,
-        tuple(
-            TableField(name, shape, narrow, ragged)
-            for name, shape, _, narrow, _, _, ragged, _, _ in _wanted(config)
-        ),
+    fixed = (
+        TableField(NODE_INDEX, (NODES,), np.int16),
+        TableField(GOAL_NODES, (GOALS,), np.int16),
     )
+    return StaticTable(GRAPH_TABLE, ragged + fixed)
 
 
-def graph_rows(graph: NavigationGraph, config: GraphConfig | None = None) -> dict[str, np.ndarray]:
-    """One graph as a row of the table."""
-    nodes, edges = len(graph.nodes), len(graph.edge_types)
-    rows = {
+def table_row(graph: NavigationGraph) -> dict[str, np.ndarray]:
+    """One graph as a row of `graph_table`."""
+    return {
         "graph_node_feats": graph.node_feats,
-        "graph_edge_index": graph.edge_index.T,
-        EDGE_ONLY: graph.edge_feats,
-        "graph_node_mask": np.ones(nodes, np.uint8),
-        "graph_edge_mask": np.ones(edges, np.uint8),
+        "graph_edge_index": np.ascontiguousarray(graph.edge_index.T, np.int16),
+        "graph_edge_feats": graph.edge_feats,
+        "graph_node_mask": np.ones(len(graph.nodes), np.uint8),
+        "graph_edge_mask": np.ones(len(graph.edge_types), np.uint8),
         "graph_node_types": graph.node_types,
         "graph_edge_types": graph.edge_types,
-        "graph_node_index": graph.node_index,
-        "graph_goal_nodes": graph.goal_nodes,
+        NODE_INDEX: graph.node_index,
+        GOAL_NODES: graph.goal_nodes,
     }
-    return {name: rows[name] for name, *_ in _wanted(config)}
-
-
-class GraphIds:
-    """Gives each (level, open doors, objective) the id of its graph; equal graphs share one.
-
-    A graph is built when it is first asked for. The table's key is the content, so that equal
-    levels have equal ids in every process that saw the same graphs.
-    """
-
-    def __init__(
-        self, distances: DistanceTables, table: StaticTable, config: GraphConfig | None = None
-    ) -> None:
-        self._distances, self._table = distances, table
-        self._config = config or GraphConfig()
-        self._known: dict[tuple[int, int, bool], int] = {}
-
-    def find(self, level: int, door_bits: int, switch_hit: bool) -> int:
-        """The id of one graph."""
-        key = (level, door_bits, switch_hit)
-        if key not in self._known:
-            objective = EXIT_DOOR if switch_hit else EXIT_SWITCH
-            graph = build_graph(self._distances, level, door_bits, objective, self._config)
-            self._known[key] = self._table.intern(
-                graph.key.hex(), lambda: graph_rows(graph, self._config)
-            )
-        return self._known[key]
-
-    def update(
-        self,
-        ids: np.ndarray,
-        level: np.ndarray,
-        door_bits: np.ndarray,
-        switch_hit: np.ndarray,
-        changed: Sequence[int],
-    ) -> None:
-        """Rewrite ids [N] of the worlds in `changed`; the other arguments are [N] as well."""
-        for n in changed:
-            ids[n] = self.find(int(level[n]), int(door_bits[n]), bool(switch_hit[n]))
-
-
-def _wanted(config: GraphConfig | None) -> tuple:
-    edge_features = config is None or config.edge_features
-    return tuple(row for row in _FIELDS if edge_features or row[0] != EDGE_ONLY)
