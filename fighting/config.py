@@ -80,7 +80,7 @@ class DuelConfig:
     frame_skip: int = 4
     """Frames per action; the fastest attack starts up in 4."""
     press_frames: int = 2
-    """Frames for which A and B stay down, so that the next press is a new one; 0: the whole step."""
+    """Frames for which A and B stay down, so that the next press is a new one; 0 means all."""
     sticky: float = 0.0
     """Chance that an action is the one before instead."""
     mirror: bool = True

@@ -67,12 +67,20 @@ def observation_spec(
                 "the screen after the action",
                 codecs=(PackedCodec(),) if packable else (),
                 window=camera.stack,
-            )  # fmt: skip
+            )
         )
     if signals and camera.view in (View.ram, View.both):
         fields.append(
-            Stored("signals", (SIGNALS,), np.uint8, 0, 255, "bytes of the game's memory, own seat first", observed=False)
-        )  # fmt: skip
+            Stored(
+                "signals",
+                (SIGNALS,),
+                np.uint8,
+                0,
+                255,
+                "the game's memory, own seat first",
+                observed=False,
+            )
+        )
         fields.append(
             Derived(
                 "ram",
@@ -84,6 +92,6 @@ def observation_spec(
                 sources=("signals",),
                 derive=features,
                 twin="fighting.derive:features",
-            )  # fmt: skip
+            )
         )
     return ObservationSpec(tuple(fields))
