@@ -3,7 +3,7 @@
     python benchmarks/mine_quality.py classics DIR/NAME...
     python benchmarks/mine_quality.py learned DIR/NAME... [--seconds 150] [--seeds 3] [--no-lp]
     python benchmarks/mine_quality.py gradient DIR/NAME... [--seconds 150] [--seeds 3] [--no-lp]
-    python benchmarks/mine_quality.py zero-shot DIR/NAME... [--seconds 170] [--seeds 3] [--deposits 40]
+    python benchmarks/mine_quality.py zero-shot DIR/NAME... [--seconds 170] [--deposits 40]
     add --pcpsp for blocks that choose among destinations
 
 Each line: instance, row, seed, raw gap (two-pass decoder, no search), gap after shift search and
@@ -119,7 +119,9 @@ def zero_shot(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("mode", choices=["classics", "learned", "gradient", "zero-shot"])
     parser.add_argument("instances", nargs="+")
     parser.add_argument("--seconds", type=float, default=150.0)

@@ -39,9 +39,7 @@ def depth(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
     """`entry` [B, S + 1] int32, `day` uint16 -> [B, C] uint8; see `volumes.column_depths`."""
     entry, day = _host(fields["entry"]), _host(fields["day"])
     out = np.empty((len(entry), _items(tables, "column_first").shape[1] - 1), np.uint8)
-    column_depths(
-        entry, day, _ids(fields), _items(tables, "owner"), _offsets(tables, "owner"), out
-    )
+    column_depths(entry, day, _ids(fields), _items(tables, "owner"), _offsets(tables, "owner"), out)
     return torch.from_numpy(out).to(fields["entry"].device)
 
 

@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.observation.tables import Tables
-from mine_rl_npv import rules
+from mine_rl_npv import macros, rules
 from mine_rl_npv.mines import Actions, MineSet, macros_of
 from mine_rl_npv.spec import TABLE, mine_rows, mine_table
 from mine_rl_npv.volumes import CLOSED, column_features
@@ -107,7 +107,7 @@ class MineGame:
         """One action (N,) each; results lie in reward, entry, day, terminated, truncated."""
         if self.macros is not None:
             first, _, pointer, target = self.macros
-            rules.step_macros(
+            macros.step_macros(
                 self.pits, self.arena, actions, first, pointer, target, self.max_steps,
                 self.invalid_reward, self.reward, self.stamp, self.terminated, self.truncated,
             )  # fmt: skip
@@ -159,7 +159,7 @@ class MineGame:
         mask = np.zeros((self.num_envs, int(self.action_space.n)), np.bool_)
         if self.macros is not None:
             first, count, pointer, target = self.macros
-            rules.macro_masks(self.pits, self.arena, first, count, pointer, target, mask)
+            macros.macro_masks(self.pits, self.arena, first, count, pointer, target, mask)
         else:
             rules.column_masks(self.pits, self.arena, self.clock, mask)
         return mask

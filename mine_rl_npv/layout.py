@@ -132,7 +132,11 @@ def lay_out(
         )
     block = ids[order]
     return MineLayout(
-        instance, block, start.astype(np.int64), _reordered(instance.graph, block), shape,
+        instance,
+        block,
+        start.astype(np.int64),
+        _reordered(instance.graph, block),
+        shape,
         destinations,
     )
 

@@ -168,7 +168,7 @@ def _model(source: MineSource) -> BlockModel:
     if source.data.endswith(".csv"):
         return read_csv(source.data)
     raise ConfigError(
-        f"env.realisations needs grades: a .csv block model or a bundled deposit, not {source.data}."
+        f"env.realisations needs grades: a .csv file or a bundled deposit, not {source.data}."
     )
 
 

@@ -48,9 +48,7 @@ def slope_template(
     kept: list[Offset] = []
     implied: list[set[tuple[int, int]]] = [{(0, 0)}]
     for dz in range(1, levels + 1):
-        reached = {
-            (x + dx, y + dy) for dx, dy, level in kept for x, y in implied[dz - level]
-        }
+        reached = {(x + dx, y + dy) for dx, dy, level in kept for x, y in implied[dz - level]}
         for x, y in sorted(_cone_section(slope, block_size, dz) - reached):
             kept.append((x, y, dz))
             reached.add((x, y))

@@ -149,7 +149,13 @@ def solve(instance: Instance, config: SolveConfig) -> Solution:
         verdict = check_shares(instance, result.shares)
         note = "proven optimal" if result.proven else "time limit reached"
         return Solution(
-            instance, "exact", result.shares, verdict, result.upper, result.seconds, 0.0,
+            instance,
+            "exact",
+            result.shares,
+            verdict,
+            result.upper,
+            result.seconds,
+            0.0,
             notes=(note,),
         )
     bound = relaxation(instance, choice)
@@ -164,7 +170,12 @@ def solve(instance: Instance, config: SolveConfig) -> Solution:
     shares = plan_shares(problem, plan)
     spent = time.perf_counter() - started
     return Solution(
-        instance, _name(config), shares, check_shares(instance, shares), bound.upper, spent,
+        instance,
+        _name(config),
+        shares,
+        check_shares(instance, shares),
+        bound.upper,
+        spent,
         bound.seconds,
     )
 

@@ -18,7 +18,7 @@ CLOSED = 128
 
 @njit(cache=True, nogil=True)
 def column_depths(entry, day, mine, owner, owner_first, depth):
-    """depth (B, C) uint8 from entries (B, S + 1) int32 and days (B, S + 1) uint16.
+    """Depth (B, C) uint8 from entries (B, S + 1) int32 and days (B, S + 1) uint16.
 
     mine (B,) ids; owner: column of each block, a mine's blocks from `owner_first` (K + 1,) on.
     """
@@ -36,7 +36,7 @@ def column_depths(entry, day, mine, owner, owner_first, depth):
 
 @njit(cache=True, nogil=True)
 def pit_planes(entry, day, mine, cell, cell_first, planes):
-    """planes (B, 2, cells) float32: mined flag, and extraction day, 0 where unmined."""
+    """Planes (B, 2, cells) float32: mined flag, and extraction day, 0 where unmined."""
     for i in range(entry.shape[0]):
         planes[i] = 0.0
         first = cell_first[mine[i]]
@@ -49,10 +49,19 @@ def pit_planes(entry, day, mine, cell, cell_first, planes):
 
 @njit(cache=True, nogil=True)
 def open_columns(
-    depth, mine, column_first, owner, owner_first, pointer, pointer_first, index, index_first,
-    destinations, mask,
+    depth,
+    mine,
+    column_first,
+    owner,
+    owner_first,
+    pointer,
+    pointer_first,
+    index,
+    index_first,
+    destinations,
+    mask,
 ):
-    """mask (B, C * D) bool: columns whose next block waits for nothing, by each destination.
+    """Mask (B, C * D) bool: columns whose next block waits for nothing, by each destination.
 
     A block is mined when its place in its column is above the column's depth.
     """
@@ -77,7 +86,7 @@ def open_columns(
 
 @njit(cache=True, nogil=True)
 def column_features(depth, mask, mine, column_first, view, view_first, out):
-    """out (B, F + 2, C) float32: features of each column's next block, depth, openness.
+    """Out (B, F + 2, C) float32: features of each column's next block, depth, openness.
 
     view: features (F) of each block; columns that are dug out show zeros. mask (B, C) bool.
     """

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.profile import LevelData, MemoryProfile
-from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import Serial
@@ -30,6 +30,28 @@ class RewardPreset(Enum):
     guide = "guide"
     sparse = "sparse"
     october = "october"
+
+
+GRAPH_GROUP = "graph"
+"""`env.fields.graph` names all fields of the navigation graph at once."""
+
+
+def _without_group(fields: Mapping[str, str], obs: Observation) -> dict[str, str]:
+    """`fields` with the group spelt out: each graph field that offers the representation."""
+    single = {k: v for k, v in fields.items() if k != GRAPH_GROUP and v}
+    wanted = fields.get(GRAPH_GROUP)
+    if not wanted:
+        return single
+    members = [f for f in observation_spec(obs).fields if f.name.startswith("graph_")]
+    able = [f.name for f in members if wanted in offered(f)]
+    if not able:
+        names = sorted({name for f in members for name in offered(f)})
+        raise ConfigError(
+            f"env.fields.graph={wanted} is not possible; the graph offers {', '.join(names)}."
+            if members
+            else f"env.fields.graph={wanted} needs env.obs=graph; env.obs={obs.value} has none."
+        )
+    return dict.fromkeys(able, wanted) | single
 
 
 @dataclass(frozen=True)
@@ -59,6 +81,7 @@ class NppConfig:
     """No field shows a whole episode."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", _without_group(self.fields, self.obs))
         if self.frame_skip < 1:
             raise ConfigError(f"env.frame_skip is {self.frame_skip}; use 1 or more (usual: 4).")
         if self.start_frames < 0:
@@ -86,7 +109,7 @@ class NppConfig:
         from nclone.levels.sources import open_levels
 
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
-        return open_levels(wanted)
+        return open_levels(wanted, split)
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""

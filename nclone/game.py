@@ -15,8 +15,11 @@ import numpy as np
 from frugal_rl.observation.tables import Tables
 from nclone.config import NppConfig
 from nclone.graph.distance import DistanceTables
+from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
 from nclone.graph.landmarks import Landmarks, find_landmarks
+from nclone.graph.navigation import build_graph
 from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
+from nclone.graph.ways import door_places, reach_of, write_ways
 from nclone.levels.level import Level
 from nclone.observe import Rows, Ways, Worlds, observe
 from nclone.rewards.book import RewardBook
@@ -24,7 +27,7 @@ from nclone.rewards.kernels import COMPONENTS, Events, Motion
 from nclone.sim import state as st
 from nclone.sim.table import LevelTable
 from nclone.sim.world import World
-from nclone.spec import HAZARDS, LEVEL_TABLE, level_table, raw_arrays
+from nclone.spec import HAZARDS, LEVEL_TABLE, Observation, level_table, raw_arrays
 from nclone.starts import warm_up
 
 HOR = np.array([0, -1, 1, 0, -1, 1], np.int64)
@@ -70,6 +73,11 @@ class Game:
         self.tables = Tables({LEVEL_TABLE: level_table()})
         for level in self.level_table.level:
             self.tables[LEVEL_TABLE].intern(level.key, lambda level=level: {"tiles": level.tiles})
+        self.graph_id = np.zeros(num_worlds, np.int64)
+        self.has_graph = config.obs is Observation.graph
+        if self.has_graph:
+            self.tables[GRAPH_TABLE] = graph_table()
+        self.doors = door_places(self.distances.levels)
         self.deal = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
         self.book = RewardBook(config.reward_table(), config.gamma, num_worlds)
@@ -111,6 +119,7 @@ class Game:
         )  # fmt: skip
         self.switch_hit[which] = (w.events[which] & st.SWITCH_HIT) != 0
         self._find_entries(which)
+        self._find_graphs(which)
         self.limit[which] = self.distances.limit_frames[self.entry[which]]
         self.steps[which] = 0
         begun = np.zeros(self.num_worlds, np.bool_)
@@ -129,6 +138,9 @@ class Game:
         opened = np.flatnonzero(events & st.DOOR_OPENED)
         if len(opened):
             self._find_entries(opened)
+        changed = np.flatnonzero(switch_now | ((events & st.DOOR_OPENED) != 0))
+        if len(changed):
+            self._find_graphs(changed)
         won, died = w.won, w.dead
         np.greater_equal(w.frame, self.limit, out=self._truncated)
         self._truncated &= ~(won | died)
@@ -160,8 +172,17 @@ class Game:
             self._nearest,
             Rows(*(rows[name] for name in Rows._fields)),
         )  # fmt: skip
-        ids = w.level if which is None else w.level[chosen]
-        return rows | {f"{LEVEL_TABLE}_id": ids}
+        ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
+        if self.has_graph:
+            level = self.level_number[w.level]
+            write_ways(
+                reach_of(self.distances), self.doors, level, self.entry,
+                w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
+                chosen, rows["reachability_features"], rows["locked_door_features"],
+                rows["num_locked_doors"],
+            )  # fmt: skip
+            ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
+        return rows | ids
 
     def stats(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics of the episodes that ended in the worlds listed, [M] float64 each."""
@@ -207,6 +228,7 @@ class Game:
         for name in ("limit", "switch_hit", "steps", "dealt"):
             getattr(self, name)[:] = state[name]
         self._find_entries(self._every)
+        self._find_graphs(self._every)
         self.book.load(state["book"])
         for rng, stored in zip(self._rngs, state["rngs"], strict=True):
             rng.bit_generator.state = stored
@@ -236,6 +258,22 @@ class Game:
         bits = np.array([self._door_bits(n) for n in which], np.int64)
         self.distances.reacquire(entry, self.level_number[level], bits, range(len(which)))
         self.entry[which] = entry
+
+    def _find_graphs(self, which: np.ndarray) -> None:
+        """The graphs of the worlds' present levels, open doors and objectives."""
+        if not self.has_graph:
+            return
+        for n in which:
+            level = int(self.world.level[n])
+            objective = EXIT_DOOR if self.switch_hit[n] else EXIT_SWITCH
+            key = (self.marks[level].key, self._door_bits(n), objective)
+            number = int(self.level_number[level])
+            self.graph_id[n] = self.tables[GRAPH_TABLE].intern(
+                key,
+                lambda number=number, key=key: table_row(
+                    build_graph(self.distances, number, key[1], key[2])
+                ),
+            )
 
     def _door_bits(self, n: int) -> int:
         marks = self.marks[self.world.level[n]]

@@ -12,6 +12,8 @@ from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
+from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
+from nclone.graph.ways import WAY_FIELDS
 
 WINDOW = 15
 """Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
@@ -26,6 +28,7 @@ class Observation(Enum):
     """Which keys an environment shows."""
 
     state = "state"
+    graph = "graph"
 
 
 def _solid_table() -> np.ndarray:
@@ -43,19 +46,20 @@ SOLID = _solid_table()
 
 
 @njit(cache=True)
-def _tile_windows(tiles, cell, solid, out):
+def tile_windows(tiles, row_of, cell, solid, out):
     """Solid pixels around N ninjas.
 
-    tiles [N, 25, 44] uint8; cell [N, 2] uint8 column and row of the sub-cell; solid [38, 2, 2];
-    out [N, WINDOW, WINDOW] uint8 is written.
+    tiles [L, 25, 44] uint8; row_of [N] their row in it; cell [N, 2] uint8 column and row of the
+    sub-cell; solid [38, 2, 2]; out [N, WINDOW, WINDOW] uint8 is written.
     """
     for n in range(cell.shape[0]):
+        level = row_of[n]
         for i in range(WINDOW):
             row = cell[n, 1] + i - WINDOW // 2
             for j in range(WINDOW):
                 column = cell[n, 0] + j - WINDOW // 2
                 if 0 <= row < 2 * ROWS and 0 <= column < 2 * COLUMNS:
-                    tile = tiles[n, row // 2, column // 2]
+                    tile = tiles[level, row // 2, column // 2]
                     out[n, i, j] = solid[tile, row % 2, column % 2] if tile < TILE_TYPES else 0
                 else:
                     out[n, i, j] = SOLID_MAX
@@ -65,7 +69,7 @@ def tile_window(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray
     """`tiles` [N, 25, 44] and `cell` [N, 2] uint8 -> [N, 15, 15] uint8, 0 free to 144 solid."""
     cell = sources["cell"]
     out = np.empty((len(cell), WINDOW, WINDOW), np.uint8)
-    _tile_windows(sources["tiles"], cell, SOLID, out)
+    tile_windows(sources["tiles"], np.arange(len(cell)), cell, SOLID, out)
     return out
 
 
@@ -111,6 +115,12 @@ _STATE = (
     ),
 )
 
+_GRAPH = (
+    *WAY_FIELDS,
+    *STATIC_FIELDS,
+    *DERIVED_FIELDS,
+)
+
 KEYS = {
     Observation.state: (
         "game_state",
@@ -124,12 +134,13 @@ KEYS = {
         "tile_window",
     ),
 }
+KEYS[Observation.graph] = (*KEYS[Observation.state], *(f.name for f in _GRAPH))
 """Fields of each observation profile; what is not observed serves a derived field."""
 
 
 def observation_spec(observation: Observation) -> ObservationSpec:
     """The declaration of an observation profile."""
-    fields = tuple(f for f in _STATE if f.name in KEYS[observation])
+    fields = tuple(f for f in (*_STATE, *_GRAPH) if f.name in KEYS[observation])
     return ObservationSpec(fields, action_mask="action_mask")
 
 

@@ -3,6 +3,9 @@
 glibc raises its mmap threshold each time a large block is freed, and from then on keeps such blocks
 in its heap. With the thresholds fixed the peak of an update falls (1021.6 to 918.9 MiB for a
 2,048-sample convolution update) and follows the batch size in a straight line.
+
+The thresholds lie above the activations of a small network: at 256 KiB each of them is mapped and
+faulted in anew, and an update of 2 x 128 units on 4,096 samples takes 0.27 instead of 0.20 s.
 """
 
 from __future__ import annotations
@@ -14,9 +17,9 @@ M_TRIM_THRESHOLD = -1
 M_TOP_PAD = -2
 M_MMAP_THRESHOLD = -3
 """Parameters of mallopt (glibc malloc.h)."""
-MMAP_THRESHOLD_BYTES = 256 * 1024
+MMAP_THRESHOLD_BYTES = 4 * 1024 * 1024
 """Blocks from this size on are mapped on their own, and unmapped when they are freed."""
-TRIM_THRESHOLD_BYTES = 1024 * 1024
+TRIM_THRESHOLD_BYTES = 16 * 1024 * 1024
 """Free bytes at the end of the heap that are kept."""
 
 

@@ -1,7 +1,7 @@
-"""A bare process: interpreter, libraries, one small environment, the tracker beside it.
+"""A bare training process: interpreter, libraries, loaded kernels, the tracker beside it.
 
-Measured once per kind of installation in a process of its own, and remembered in the user's cache
-folder. The arithmetic that refuses a hopeless run uses a constant instead and imports nothing.
+Measured by a tiny run in a process of its own, and remembered in the user's cache folder. The
+arithmetic that refuses a hopeless run takes what is remembered, or a constant, and starts nothing.
 """
 
 from __future__ import annotations
@@ -12,69 +12,77 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.run import RunConfig
 
 MIB = 1 << 20
-TYPICAL_BYTES = 300 * MIB
+TYPICAL_BYTES = 520 * MIB
 """CPython 3.11 with torch 2.13 (CPU), stable-baselines3 2.9, numba 0.68, hydra 1.3, wandb 0.31."""
-TYPICAL_TRACKER_BYTES = 40 * MIB
-"""wandb 0.31's service process, offline."""
 CONTEXT_BYTES = 500 * MIB
 """A CUDA context; between 0.3 and 0.6 GiB by device and driver."""
-TIMEOUT_SECONDS = 120
+TIMEOUT_SECONDS = 300
+TINY = {"num_envs": 4, "n_steps": 4, "batch_size": 8, "total_steps": 48}
+"""Three rollouts, so that what happens only once is over."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """Bytes of a process that is about to train, and of the tracker's process beside it."""
+    """Bytes of the process tree before anything that the plan counts by size."""
 
     process_bytes: int
-    tracker_bytes: int
     confidence: Confidence
     device: bool = False
 
     @property
-    def parts(self) -> tuple[Part, ...]:
-        """As lines of the plan."""
-        parts = [
-            Part(
-                "interpreter and libraries", "a process of its own that imports the same",
-                self.process_bytes, CONTEXT_BYTES if self.device else 0,
-                confidence=self.confidence,
-            )
-        ]  # fmt: skip
-        if self.tracker_bytes:
-            parts.append(
-                Part("tracker", "W&B's service process", self.tracker_bytes,
-                     confidence=Confidence.calibrated)
-            )  # fmt: skip
-        return tuple(parts)
+    def part(self) -> Part:
+        """As a line of the plan."""
+        how = {
+            Confidence.probed: "a tiny run in a process of its own",
+            Confidence.calibrated: "a typical installation",
+        }
+        return Part(
+            "interpreter and libraries", how.get(self.confidence, ""), self.process_bytes,
+            CONTEXT_BYTES if self.device else 0, confidence=self.confidence,
+        )  # fmt: skip
+
+
+def tiny(run: RunConfig) -> RunConfig:
+    """The same run at the smallest sizes: what is left of its peak is the base."""
+    algo: Any = replace(run.algo, **TINY)  # type: ignore[type-var]
+    evaluation = replace(run.evaluation, every_steps=0, episodes=1, num_envs=1)
+    mode = "disabled" if run.tracking.wandb == "disabled" else "offline"
+    return replace(
+        run, algo=algo, evaluation=evaluation, checkpoint_every_steps=0, resume=None,
+        tracking=replace(run.tracking, wandb=mode), memory=replace(run.memory, budget_gib=None),
+    )  # fmt: skip
 
 
 def arithmetic_base(run: RunConfig) -> Base:
-    """What was measured before on this machine, else a typical installation; imports nothing."""
-    process = remembered(run) or TYPICAL_BYTES
-    return Base(process, _tracker(run), Confidence.calibrated, has_accelerator(run.hardware.device))
+    """A typical installation; starts and imports nothing."""
+    return Base(TYPICAL_BYTES, Confidence.calibrated, has_accelerator(run.hardware.device))
 
 
-def measured_base(run: RunConfig) -> Base:
-    """What a process holds that imports the same and steps two environments; remembered."""
-    process = remembered(run)
-    if process is None:
-        process = _measure(run)
-        _remember(run, process)
-    return Base(process, _tracker(run), Confidence.probed, has_accelerator(run.hardware.device))
+def measured_peak(run: RunConfig) -> int:
+    """The peak of a tiny run of this kind, measured once and remembered.
 
-
-def _tracker(run: RunConfig) -> int:
-    return 0 if run.tracking.wandb == "disabled" else TYPICAL_TRACKER_BYTES
+    Raises:
+        ConfigError: the tiny run failed; carries the last line of what it said.
+    """
+    peak = remembered(run)
+    if peak is None:
+        answer = _measure(run)
+        if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
+            answer = _measure(run)
+        peak = int(answer["bytes"])
+        _remember(run, peak)
+    return peak
 
 
 def cache_folder() -> Path:
@@ -103,10 +111,13 @@ def _remember(run: RunConfig, count: int) -> None:
 
 
 def _key(run: RunConfig) -> str:
-    """What the bytes of a bare process depend on: versions, and the code that it imports."""
-    versions = [f"{n}={_version(n)}" for n in ("torch", "stable-baselines3", "numba", "wandb")]
-    kinds = [f"{type(x).__module__}.{type(x).__qualname__}" for x in (run.env, run.agent, run.vec)]
-    words = [sys.version, *versions, *kinds, run.tracking.wandb, run.hardware.device, _sources(run)]
+    """What the peak of a tiny run depends on: versions, code, and everything but sizes."""
+    names = ("torch", "stable-baselines3", "numba", "wandb", "numpy")
+    versions = [f"{n}={metadata.version(n)}" for n in names]
+    small = tiny(run)
+    kinds = [repr(x) for x in (small.env, small.agent, small.algo, small.vec, small.memory)]
+    hardware = [small.tracking.wandb, small.hardware.device, str(small.hardware.threads)]
+    words = [sys.version, *versions, *kinds, *hardware, _sources(run)]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
 
@@ -117,24 +128,15 @@ def _sources(run: RunConfig) -> str:
     return str(max((f.stat().st_mtime_ns for d in folders for f in d.rglob("*.py")), default=0))
 
 
-def _version(distribution: str) -> str:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return "none"
-
-
-def _measure(run: RunConfig) -> int:
-    """Bytes of a fresh process, its two environments not counted."""
-    request: dict[str, Any] = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
+def _measure(run: RunConfig) -> dict[str, Any]:
+    request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
     done = subprocess.run(
-        [sys.executable, "-m", "frugal_rl.memory.bare_process"],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-    )
+        [sys.executable, "-m", "frugal_rl.train.dry_run"],
+        input=json.dumps(request), capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
+        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
     if done.returncode != 0:
-        return TYPICAL_BYTES
-    return int(json.loads(done.stdout.splitlines()[-1])["bytes"])
+        said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+        raise ConfigError(f"A tiny run of this kind fails: {said}")
+    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer

@@ -173,8 +173,8 @@ def _is_env(name: str) -> bool:
     """Parts that environments bring, training ones only."""
     own = ("rollout: ", "evaluation: ", "windows")
     learner = {
-        "interpreter and libraries", "tracker", "flattened copy", "minibatch", "parameters",
-        "gradients", "optimiser", "kernels of the learner", "activations", "acting", "checkpoint",
+        "interpreter and libraries", "flattened copy", "minibatch", "parameters",
+        "gradients", "optimiser", "workspace", "activations", "acting", "checkpoint",
     }  # fmt: skip
     return name not in learner and not name.startswith(own)
 

@@ -7,13 +7,13 @@ a run that passes it is probed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from frugal_rl.errors import MemoryBudgetError
-from frugal_rl.memory.base import Base, arithmetic_base, measured_base
-from frugal_rl.memory.machine import Limit, find_limit
-from frugal_rl.memory.part import Part, Phase, human
+from frugal_rl.memory.base import Base, arithmetic_base, measured_peak, tiny
+from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
+from frugal_rl.memory.part import Confidence, Part, Phase, human
 from frugal_rl.memory.probe import Probe, ProbeUpdate
 from frugal_rl.memory.sizes import environment_parts, learner_parts, rollout_parts
 from frugal_rl.run import RunConfig
@@ -142,7 +142,15 @@ def draw_up(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
     """The run's plan, whether it fits or not; without `probe`, by arithmetic alone."""
     if probe is None:
         return assemble(run, arithmetic_base(run), None)
-    return assemble(run, measured_base(run), probe(run))
+    found = probe(run)  # compiles kernels, so that the tiny run does not
+    return assemble(run, measured_base(run, found), found)
+
+
+def measured_base(run: RunConfig, found: Probe) -> Base:
+    """What a tiny run of this kind held beyond what is planned for its sizes."""
+    nothing = Base(0, Confidence.probed, has_accelerator(run.hardware.device))
+    planned = assemble(tiny(run), nothing, found).ram_bytes
+    return replace(nothing, process_bytes=max(0, measured_peak(run) - planned))
 
 
 def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
@@ -153,7 +161,7 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
         memory.budget_gib, hardware.ram_gib, hardware.vram_gib, hardware.cores, hardware.device
     )
     parts = [
-        *base.parts,
+        base.part,
         *environment_parts(run, encoding),
         *rollout_parts(run, encoding),
         *learner_parts(run, probe),

@@ -15,7 +15,8 @@ class Probe:
     """An update on B samples peaks at `fixed_bytes + bytes_per_sample * B` above a bare process.
 
     Parameters, gradients and optimiser are counted apart, and so is the minibatch in stored form.
-    On an accelerator these are device bytes, and `fixed_bytes` holds its context.
+    On an accelerator these are device bytes. In memory `fixed_bytes` is part of what a tiny run
+    holds, and not counted twice.
     """
 
     fixed_bytes: int

@@ -144,7 +144,7 @@ def learner_parts(run: RunConfig, probe: Probe | None) -> list[Part]:
         ("parameters", "all weights, float32", weights, Confidence.exact, None),
         ("gradients", "one per weight", probe.gradient_bytes, Confidence.exact, None),
         ("optimiser", "two moments per weight", probe.optimizer_bytes, Confidence.exact, None),
-        ("kernels of the learner", "a first small update", probe.fixed_bytes,
+        ("workspace", "a first small update", probe.fixed_bytes if device else 0,
          Confidence.probed, None),
         ("activations", f"{at_once} samples x {probe.bytes_per_sample:,.0f} B", update,
          Confidence.probed, UPDATE),
@@ -157,6 +157,7 @@ def learner_parts(run: RunConfig, probe: Probe | None) -> list[Part]:
             confidence=confidence, phases=phases or ALL_PHASES,
         )
         for name, formula, count, confidence, phases in rows
+        if count
     ]  # fmt: skip
     spike = 2 * (weights + probe.optimizer_bytes)
     parts.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -141,14 +142,14 @@ def _mapped(shape: tuple[int, ...], dtype: np.dtype[Any], folder: str) -> np.nda
     """The file has no name from the start, so that nothing is left behind whatever happens."""
     size = max(1, math.prod(shape) * dtype.itemsize)
     where = Path(folder or tempfile.gettempdir())
+    free = shutil.disk_usage(where).free
+    if size > free:
+        raise MemoryBudgetError(
+            f"The rollout needs {size / 2**30:.1f} GiB in {where}, which has {free / 2**30:.1f} "
+            "free. Choose another run_dir, a smaller algo.n_steps or memory.rollout_location=ram."
+        )
     with tempfile.TemporaryFile(dir=where) as file:
-        try:
-            os.posix_fallocate(file.fileno(), 0, size)
-        except OSError as error:
-            raise MemoryBudgetError(
-                f"The rollout needs {size / 2**30:.1f} GiB in {where}, which cannot hold it "
-                f"({error.strerror}). Choose another run_dir or memory.rollout_location=ram."
-            ) from error
+        os.posix_fallocate(file.fileno(), 0, size)
         return np.memmap(file, dtype, "r+", shape=shape)
 
 

@@ -7,8 +7,8 @@ kept, behind two levels of bitmaps that say where they belong:
     bitmaps  64 bits each             bit j of bitmap i: unit 64 i + j differs
     units    16 bits each             the differences
 
-with M = ceil(units per row / 64). An environment's reference is its first row; where a row differs
-in more than a quarter, it becomes the reference of those that follow.
+with M = ceil(units per row / 64). Rows begin on whole words. An environment's reference is its
+first row; where a row differs in more than a quarter, it becomes the reference of those after it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 from frugal_rl.observation.tables import Arena
 from frugal_rl.rollout.layout import ColumnSpec
@@ -60,21 +61,21 @@ class DeltaColumn(PooledColumn):
         return self._ids[key]
 
     def _append(self, at: int, words: np.ndarray) -> None:
-        worst = words.shape[1] * 4 + 4 * (len(self._scratch) + -(-len(self._scratch) // 64))
+        worst = words.shape[1] * 4 + 4 * (1 + len(self._scratch) + -(-len(self._scratch) // 64))
         self.pool.reserve(len(words) * worst)
         self.reference_of[at] = self._current
         self.starts[at], used = self.pool.used, self.pool.used
         self.pool.used = append_delta(
             words, self._references.values, self._current, self._scratch,
-            self.pool.units, used, self.starts[at], self._sizes,
+            self.pool.units, self.pool.words, used, self.starts[at], self._sizes,
         )  # fmt: skip
         for n in np.flatnonzero(self._sizes > NEW_REFERENCE_SHARE * words.shape[1] * 4):
             self._current[n] = self._intern(words[n].copy())
 
     def _read(self, steps: np.ndarray, n: np.ndarray, out: np.ndarray) -> None:
         read_delta(
-            self.pool.units, self.starts, self.reference_of, self._references.values,
-            len(self._scratch), steps, n, out, out.view(np.uint16),
+            self.pool.units, self.pool.words, self.starts, self.reference_of,
+            self._references.values, len(self._scratch), steps, n, out, out.view(np.uint16),
         )  # fmt: skip
 
     def arrays(self) -> list[np.ndarray]:
@@ -85,31 +86,33 @@ class DeltaColumn(PooledColumn):
 @njit(cache=True)
 def append_delta(
     words: Any, references: Any, current: Any, scratch: Any,
-    units: Any, used: int, starts: Any, sizes: Any,
+    units: Any, pool_words: Any, used: int, starts: Any, sizes: Any,
 ) -> int:  # fmt: skip
     """Differences of words [N, W] to the end of units [capacity]; starts and sizes [N] are set.
 
-    scratch [M] uint64 is overwritten. Returns the units in use.
+    scratch [M] uint64 is overwritten; pool_words is the memory of units as uint64. Returns the
+    units in use.
     """
     tops = (scratch.shape[0] + 63) // 64
     for n in range(words.shape[0]):
         starts[n] = used
         row, reference = words[n], references[current[n]]
         mark_differences(row, reference, scratch)
-        at = used + 4 * tops
+        at = used // 4 + tops
         for top in range(tops):
             bits = np.uint64(0)
             for i in range(64 * top, min(64 * top + 64, scratch.shape[0])):
                 if scratch[i] != 0:
                     bits |= np.uint64(1) << np.uint64(i - 64 * top)
-                    put(units, at, scratch[i])
-                    at += 4
-            put(units, used + 4 * top, bits)
+                    pool_words[at] = scratch[i]
+                    at += 1
+            pool_words[used // 4 + top] = bits
+        at *= 4
         for i in range(scratch.shape[0]):
             if scratch[i] != 0:
                 at = put_differences(row, reference, i, units, at)
         sizes[n] = at - used
-        used = at
+        used = (at + 3) // 4 * 4
     return used
 
 
@@ -128,22 +131,6 @@ def mark_differences(row: Any, reference: Any, bitmaps: Any) -> None:
 
 
 @njit(cache=True)
-def put(units: Any, at: int, word: Any) -> None:
-    """A 64-bit word as four units."""
-    for q in range(4):
-        units[at + q] = word >> np.uint64(16 * q)
-
-
-@njit(cache=True)
-def take(units: Any, at: int) -> Any:
-    """Four units as a 64-bit word."""
-    word = np.uint64(0)
-    for q in range(4):
-        word |= np.uint64(units[at + q]) << np.uint64(16 * q)
-    return word
-
-
-@njit(cache=True)
 def put_differences(row: Any, reference: Any, i: int, units: Any, at: int) -> int:
     """The differing units under bitmap i, in order; returns the end."""
     for w in range(16 * i, min(16 * i + 16, row.shape[0])):
@@ -157,50 +144,38 @@ def put_differences(row: Any, reference: Any, i: int, units: Any, at: int) -> in
     return at
 
 
-@njit(cache=True)
-def lowest_bit(bits: Any) -> int:
-    """Position of the lowest set bit of a 64-bit word that is not zero."""
-    position = 0
-    if bits & np.uint64(0xFFFFFFFF) == 0:
-        bits >>= np.uint64(32)
-        position += 32
-    if bits & np.uint64(0xFFFF) == 0:
-        bits >>= np.uint64(16)
-        position += 16
-    if bits & np.uint64(0xFF) == 0:
-        bits >>= np.uint64(8)
-        position += 8
-    if bits & np.uint64(0xF) == 0:
-        bits >>= np.uint64(4)
-        position += 4
-    if bits & np.uint64(0x3) == 0:
-        bits >>= np.uint64(2)
-        position += 2
-    if bits & np.uint64(0x1) == 0:
-        position += 1
-    return position
+def _count_trailing_zeros(typing: Any, bits: Any) -> Any:
+    """Position of the lowest set bit of a 64-bit word that is not zero: one instruction."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.uint64), emit
+
+
+lowest_bit: Any = intrinsic(_count_trailing_zeros)
 
 
 @njit(cache=True)
-def add_differences(units: Any, start: int, bitmaps: int, out: Any) -> None:
+def add_differences(units: Any, pool_words: Any, start: int, bitmaps: int, out: Any) -> None:
     """Exclusive-or the differences of one row into out [4 W] uint16, which holds its reference."""
     one = np.uint64(1)
     tops = (bitmaps + 63) // 64
     count = 0
     for top in range(tops):
-        bits = take(units, start + 4 * top)
+        bits = pool_words[start // 4 + top]
         while bits != 0:
             count += 1
             bits &= bits - one
-    bitmap_at = start + 4 * tops
-    at = bitmap_at + 4 * count
+    bitmap_at = start // 4 + tops
+    at = 4 * (bitmap_at + count)
     for top in range(tops):
-        which = take(units, start + 4 * top)
+        which = pool_words[start // 4 + top]
         while which != 0:
             first = 64 * (64 * top + lowest_bit(which))
             which &= which - one
-            bits = take(units, bitmap_at)
-            bitmap_at += 4
+            bits = pool_words[bitmap_at]
+            bitmap_at += 1
             while bits != 0:
                 out[first + lowest_bit(bits)] ^= units[at]
                 bits &= bits - one
@@ -209,7 +184,7 @@ def add_differences(units: Any, start: int, bitmaps: int, out: Any) -> None:
 
 @njit(cache=True)
 def read_delta(
-    units: Any, starts: Any, reference_of: Any, references: Any, bitmaps: int,
+    units: Any, pool_words: Any, starts: Any, reference_of: Any, references: Any, bitmaps: int,
     steps: Any, n: Any, out: Any, out_units: Any,
 ) -> None:  # fmt: skip
     """Rows (steps[b, j], n[b]) into out [B, k, W] uint64; out_units is that memory as uint16."""
@@ -220,4 +195,5 @@ def read_delta(
                 out[b, j] = 0
             else:
                 out[b, j] = references[reference_of[at, n[b]]]
-                add_differences(units, starts[at, n[b]], bitmaps, out_units[b, j])
+                start = starts[at, n[b]]
+                add_differences(units, pool_words, start, bitmaps, out_units[b, j])

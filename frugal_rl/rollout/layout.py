@@ -144,7 +144,7 @@ def pool_units(column: ColumnSpec, steps: int, num_envs: int) -> int:
     """Units of two bytes that a pool begins with: what its codec expects."""
     rows = (column.lead + steps) * num_envs
     share = column.codec.expected_share if column.codec else 1.0
-    return math.ceil(rows * padded_bytes(column) * share / 2)
+    return math.ceil(rows * padded_bytes(column) * share / WORD_BYTES) * (WORD_BYTES // 2)
 
 
 def flatten_bytes(encoding: Encoding, steps: int, num_envs: int, episode_steps: int = 0) -> int:

@@ -26,7 +26,13 @@ class Pool:
         """Make room for some more units; grows in place where the allocator can."""
         need = self.used + units
         if need > len(self.units):
-            self.units.resize(max(need, int(len(self.units) * GROWTH)), refcheck=False)
+            wanted = max(need, int(len(self.units) * GROWTH))
+            self.units.resize(-(-wanted // 4) * 4, refcheck=False)
+
+    @property
+    def words(self) -> np.ndarray:
+        """The same memory as 64-bit words."""
+        return self.units.view(np.uint64)
 
 
 class PooledColumn(Column):

@@ -22,6 +22,8 @@ from frugal_rl.train.schedules import Constant, Linear, WarmUp, value_at
 from frugal_rl.train.update import Terms, Update
 from frugal_rl.vec_env.interface import VectorEnv
 
+WORTH_THREADS = 16_000_000
+"""Weights times samples below which a second thread costs more than it brings."""
 Value = float | Constant | Linear | WarmUp
 
 
@@ -120,13 +122,25 @@ def choose_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def update_threads(wanted: int, policy: torch.nn.Module, samples: int) -> int:
+    """Torch threads while updating: as many as wanted; for 0 all cores, or one for little work.
+
+    The rule looks at sizes only, so that equal runs stay equal to the bit on one machine.
+    """
+    weights = sum(p.numel() for p in policy.parameters())
+    if wanted or weights * samples < WORTH_THREADS:
+        return wanted or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class PpoLearner:
     """Collects a rollout, learns from it; holds policy, rollout, optimiser and histories."""
 
     def __init__(self, config: PpoConfig, run: RunConfig, vec_env: VectorEnv) -> None:
         self.config, self.vec_env, self.num_steps = config, vec_env, 0
-        self.threads = run.hardware.threads or os.cpu_count() or 1
         self.policy = config.build_policy(run, vec_env)
+        at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
+        self.threads = update_threads(run.hardware.threads, self.policy, at_once)
         self.optimizer = FlatAdam(
             self.policy.parameters(),
             value_at(config.learning_rate, 0.0),

@@ -8,7 +8,6 @@ With the allocator pinned, the peak is a straight line in the minibatch: two poi
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -27,14 +26,16 @@ from frugal_rl.memory.probe import Probe
 from frugal_rl.observation.history import History
 from frugal_rl.run import RunConfig
 from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.optimizer import FlatAdam
 from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.ppo import PpoConfig
+from frugal_rl.train.ppo import PpoConfig, PpoLearner, choose_device, update_threads
+from frugal_rl.train.trainer import no_meter
 from frugal_rl.train.update import Record, Update
 from frugal_rl.vec_env.interface import VectorEnv
 
 PROBE_ENVS = 16
 """Environments whose observations fill the probe's minibatches; at most the run's own."""
+STEPS = 4
+"""Steps of the first, complete iteration."""
 FIRST = 64
 """Samples of the smaller update; the larger one has twice as many."""
 CLEAR_BYTES = 8 << 20
@@ -94,31 +95,30 @@ class Gauge:
 def measure(run: RunConfig) -> Probe:
     """Probe in this process; it must do nothing else."""
     pin_allocator()
-    torch.set_num_threads(run.hardware.threads or os.cpu_count() or 1)
     config = run.algo
     if not isinstance(config, PpoConfig):
         raise ConfigError(f"algo={type(config).__name__} has no probe; PPO has one.")
     envs = min(config.num_envs, PROBE_ENVS)
     vec_env = run.env.make_vec(envs, run.encoding(), run.memory, run.vec, "train")
     rows = some_rows(vec_env, run.env.episode_steps)
-    device = torch.device("cuda") if torch.cuda.is_available() else torch.device("cpu")
-    gauge = Gauge(device if run.hardware.device != "cpu" else torch.device("cpu"))
+    gauge = Gauge(choose_device(run.hardware.device))
     bare = gauge.held()
-    policy = config.build_policy(run, vec_env)
-    optimizer = FlatAdam(policy.parameters(), 0.0, config.adam_eps, config.fused_adam)
+    learner = replace(config, n_steps=STEPS, batch_size=envs * STEPS).build(run, vec_env)
+    learner.iterate(no_meter)  # loads every kernel that a run will need
+    parts = learner.parts()
+    kept = gauge.held() - bare - sum(parts.values())
     total = config.n_steps * config.num_envs
     at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
-    learning = gauge.line(learn(policy, optimizer, config, rows), at_once)
-    acting = gauge.line(act(policy, rows), max(config.num_envs, 2))
-    sizes = optimizer.parts()
-    kept = gauge.held() - bare - sum(sizes.values())
+    torch.set_num_threads(update_threads(run.hardware.threads, learner.policy, at_once))
+    learning = gauge.line(learn(learner, rows), at_once)
+    acting = gauge.line(act(learner.policy, rows), max(config.num_envs, 2))
     vec_env.close()
     return Probe(
         fixed_bytes=int(max(0, kept) + learning.fixed),
         bytes_per_sample=learning.per_sample,
-        parameter_bytes=sizes["parameters"],
-        gradient_bytes=sizes["gradients"],
-        optimizer_bytes=sizes["optimiser"],
+        parameter_bytes=parts["parameters"],
+        gradient_bytes=parts["gradients"],
+        optimizer_bytes=parts["optimiser"],
         forward_bytes_per_sample=acting.per_sample,
     )
 
@@ -141,17 +141,16 @@ def repeated(rows: dict[str, np.ndarray], count: int, device: torch.device) -> d
     return to_tensors({name: row[index] for name, row in rows.items()}, device)
 
 
-def learn(
-    policy: FrugalPolicy, optimizer: FlatAdam, config: PpoConfig, rows: dict[str, np.ndarray]
-) -> Callable[[int], Callable[[], Any]]:
+def learn(learner: PpoLearner, rows: dict[str, np.ndarray]) -> Callable[[int], Callable[[], Any]]:
     """B -> an update on B samples, the minibatch already there."""
-    update, terms = Update(policy, optimizer), replace(config.terms(0.0), target_kl=None)
+    update = Update(learner.policy, learner.optimizer)  # without micro-batches: B is what is held
+    terms = replace(learner.config.terms(0.0), target_kl=None)
 
     def prepared(count: int) -> Callable[[], Any]:
-        observations = repeated(rows, count, policy.device)
+        observations = repeated(rows, count, learner.policy.device)
         with torch.no_grad():
-            actions = policy(observations)[0].float()
-        noise = [torch.randn(count, device=policy.device) for _ in range(4)]
+            actions = learner.policy(observations)[0].float()
+        noise = [torch.randn(count, device=learner.policy.device) for _ in range(4)]
         batch = Minibatch(observations, actions, *noise)
         return lambda: update.learn(batch, terms, Record())
 

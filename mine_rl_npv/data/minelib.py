@@ -245,8 +245,11 @@ def _limits(
         form = words[2].upper() if len(words) > 2 else ""
         if form not in ("L", "G", "I") or len(words) != (5 if form == "I" else 4):
             raise lines.error(at, "expected `resource period L|G value` or `... I low high`.")
-        numbers = table(Lines(path, [lines.number[at]], [" ".join(words[:2] + words[3:])]),
-                        len(words) - 1, "a limit")[0]
+        numbers = table(
+            Lines(path, [lines.number[at]], [" ".join(words[:2] + words[3:])]),
+            len(words) - 1,
+            "a limit",
+        )[0]
         one = Lines(path, [lines.number[at]], [text])
         r = int(whole(one, numbers[:1], resources, "resource")[0])
         t = int(whole(one, numbers[1:2], periods, "period")[0])
@@ -260,7 +263,11 @@ def _limits(
 
 
 def _coefficients(
-    sections: dict[str, Lines], path: Path, blocks: int, destinations: int, resources: int,
+    sections: dict[str, Lines],
+    path: Path,
+    blocks: int,
+    destinations: int,
+    resources: int,
     kind: str,
 ) -> np.ndarray:
     use = np.zeros((blocks, destinations, resources))

@@ -121,8 +121,12 @@ def _pcpsp_lines(instance: Instance) -> Iterable[str]:
 def _general_lines(rows: GeneralRows) -> Iterable[str]:
     yield "GENERAL_CONSTRAINT_COEFFICIENTS:"
     entries = zip(
-        rows.block.tolist(), rows.destination.tolist(), rows.period.tolist(), rows.row.tolist(),
-        rows.value.tolist(), strict=True,
+        rows.block.tolist(),
+        rows.destination.tolist(),
+        rows.period.tolist(),
+        rows.row.tolist(),
+        rows.value.tolist(),
+        strict=True,
     )
     yield from (f"{b} {d} {t} {j} {_number(v)}" for b, d, t, j, v in entries)
     yield "GENERAL_CONSTRAINT_LIMITS:"

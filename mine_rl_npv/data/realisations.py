@@ -30,8 +30,9 @@ def gaussian_fields(
         rng: source of randomness.
     """
     padded = [int(n + 2 * np.ceil(r)) for n, r in zip(shape, ranges, strict=True)]
-    axes = [np.minimum(np.arange(n), n - np.arange(n)) / r
-            for n, r in zip(padded, ranges, strict=True)]
+    axes = [
+        np.minimum(np.arange(n), n - np.arange(n)) / r for n, r in zip(padded, ranges, strict=True)
+    ]
     distance = np.add.outer(np.add.outer(axes[0] ** 2, axes[1] ** 2), axes[2] ** 2)
     spectrum = np.maximum(np.fft.fftn(np.exp(-3 * distance)).real, 0.0)
     root = np.sqrt(spectrum)

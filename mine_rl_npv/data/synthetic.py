@@ -89,7 +89,11 @@ def _surface(deposit: Deposit, rng: np.random.Generator) -> np.ndarray:
 
 
 def _assays(
-    deposit: Deposit, rng: np.random.Generator, cu: np.ndarray, x: np.ndarray, y: np.ndarray,
+    deposit: Deposit,
+    rng: np.random.Generator,
+    cu: np.ndarray,
+    x: np.ndarray,
+    y: np.ndarray,
     depth: np.ndarray,
 ) -> dict[str, np.ndarray]:
     shape, top = cu.shape, np.exp(-depth / 8.0)
@@ -105,9 +109,7 @@ def _assays(
         "as": arsenic,
         "clays": clays,
         "bwi": np.clip(15 - 2 * cu + 0.2 * clays + rng.normal(0, 1.5, shape), 8, 25),
-        "rec": np.clip(
-            90 - 0.5 * clays - 50 * arsenic + 5 * cu + rng.normal(0, 5, shape), 50, 95
-        ),
+        "rec": np.clip(90 - 0.5 * clays - 50 * arsenic + 5 * cu + rng.normal(0, 5, shape), 50, 95),
         "chalcocite": 0.5 * cu * np.exp(-depth / 10) + rng.exponential(0.1, shape),
         "bornite": 0.3 * cu * np.exp(-((depth - 5) ** 2) / 64) + rng.exponential(0.05, shape),
         "chalcopyrite": 0.8 * cu * (1 - np.exp(-depth / 10)) + rng.exponential(0.1, shape),
@@ -133,12 +135,18 @@ def varied_instance(seed: int, smallest: int = 9, largest: int = 18) -> Instance
     rng = np.random.default_rng([seed, 77])
     nx, ny = rng.integers(smallest, largest + 1, 2)
     deposit = Deposit(
-        int(nx), int(ny), int(rng.integers(6, 14)), seed, int(rng.integers(1, 5)),
-        float(rng.uniform(0.25, 0.8)), float(rng.uniform(0.05, 0.35)),
+        int(nx),
+        int(ny),
+        int(rng.integers(6, 14)),
+        seed,
+        int(rng.integers(1, 5)),
+        float(rng.uniform(0.25, 0.8)),
+        float(rng.uniform(0.05, 0.35)),
         float(rng.choice([0.0, 0.3])),
     )
     economics = Economics(
-        copper_price=float(rng.uniform(1.0, 2.4)), molybdenum_price=float(rng.uniform(3, 8)),
+        copper_price=float(rng.uniform(1.0, 2.4)),
+        molybdenum_price=float(rng.uniform(3, 8)),
         mining_cost=float(rng.uniform(1.0, 3.5)),
     )
     plan = MinePlan(

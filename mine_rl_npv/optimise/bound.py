@@ -158,9 +158,7 @@ def _inside_pit(instance: Instance, destinations: bool) -> tuple[np.ndarray, _Sl
         keep = max_closure(value.max(axis=1), instance.graph)
     money = np.einsum("nd,t->ntd", value[keep], instance.discount).reshape(int(keep.sum()), -1)
     graph = instance.graph.restricted(keep)
-    return keep, _Slots(
-        graph, money, use[keep], instance.low, instance.high, value.shape[1]
-    )
+    return keep, _Slots(graph, money, use[keep], instance.low, instance.high, value.shape[1])
 
 
 def _priced(slots: _Slots, prices: np.ndarray) -> float:
@@ -221,8 +219,9 @@ def _solve_cells(
     result = linprog(
         -profit / money_unit,
         A_ub=sp.vstack((limits, order_rows)).tocsr(),
-        b_ub=np.concatenate((high[upper] / unit[: len(upper)], -low[lower] / unit[len(upper) :],
-                             np.zeros(k))),
+        b_ub=np.concatenate(
+            (high[upper] / unit[: len(upper)], -low[lower] / unit[len(upper) :], np.zeros(k))
+        ),
         bounds=(0, 1),
         method="highs",
         options={"primal_feasibility_tolerance": 1e-9, "dual_feasibility_tolerance": 1e-9},
@@ -234,7 +233,9 @@ def _solve_cells(
     prices[upper] += np.maximum(dual[: len(upper)], 0)
     prices[lower] -= np.maximum(dual[len(upper) :], 0)
     return (
-        np.clip(result.x, 0, 1), -result.fun * money_unit, prices.reshape(slots.high.shape),
+        np.clip(result.x, 0, 1),
+        -result.fun * money_unit,
+        prices.reshape(slots.high.shape),
         np.arange(cells),
     )
 

@@ -60,7 +60,7 @@ def rounding_bound(weight: np.ndarray) -> float:
 
 @njit(cache=True, nogil=True)
 def _pseudoflow(weight, pointer, index, slots, stride):
-    """weight (n * slots,) int64 -> members of the smallest maximum closure, bool."""
+    """Weight (n * slots,) int64 -> members of the smallest maximum closure, bool."""
     n = weight.shape[0]
     done = n + 2
     excess = weight.copy()
@@ -98,9 +98,7 @@ def _pseudoflow(weight, pointer, index, slots, stride):
         v = root
         scan[v] = child[v]
         while True:
-            weak = _find_weak(
-                v, highest - 1, label, current, pointer, index, slots, stride
-            )
+            weak = _find_weak(v, highest - 1, label, current, pointer, index, slots, stride)
             if weak != _NONE:
                 break
             v = _descend_or_relabel(
@@ -119,8 +117,18 @@ def _pseudoflow(weight, pointer, index, slots, stride):
         upward[v] = True
         _adopt(weak, v, child, next_sibling, previous_sibling)
         highest = _push(
-            root, highest, excess, parent, flow, upward, child, next_sibling, previous_sibling,
-            label, head, next_root,
+            root,
+            highest,
+            excess,
+            parent,
+            flow,
+            upward,
+            child,
+            next_sibling,
+            previous_sibling,
+            label,
+            head,
+            next_root,
         )
     return label == done
 
@@ -150,22 +158,22 @@ def _find_weak(v, wanted, label, current, pointer, index, slots, stride):
 
 
 @njit(cache=True, nogil=True)
-def _descend_or_relabel(v, l, label, count, parent, child, next_sibling, scan, current):
-    """Moves to the next child with label l; without one raises v and returns to its parent.
+def _descend_or_relabel(v, level, label, count, parent, child, next_sibling, scan, current):
+    """Moves to the next child with label `level`; without one raises v and returns to its parent.
 
     Returns the next node whose arcs are to be searched, or -1 when the root itself was raised.
     """
     while True:
         c = scan[v]
-        while c != _NONE and label[c] != l:
+        while c != _NONE and label[c] != level:
             c = next_sibling[c]
         if c != _NONE:
             scan[v] = next_sibling[c]
             scan[c] = child[c]
             return c
-        label[v] = l + 1
-        count[l] -= 1
-        count[l + 1] += 1
+        label[v] = level + 1
+        count[level] -= 1
+        count[level + 1] += 1
         current[v] = 0
         v = parent[v]
         if v == _NONE:
@@ -238,7 +246,17 @@ def _reroot(v, parent, flow, upward, child, next_sibling, previous_sibling):
 
 @njit(cache=True, nogil=True)
 def _push(
-    v, highest, excess, parent, flow, upward, child, next_sibling, previous_sibling, label, head,
+    v,
+    highest,
+    excess,
+    parent,
+    flow,
+    upward,
+    child,
+    next_sibling,
+    previous_sibling,
+    label,
+    head,
     next_root,
 ):
     """Sends the excess of an old root up to the new one, cutting arcs that run out of flow."""

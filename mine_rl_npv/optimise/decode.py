@@ -44,8 +44,16 @@ def list_schedule(problem: Problem, priority: np.ndarray, two_pass: bool = False
     plan = empty_schedule(problem)
     graph, back = problem.graph, problem.graph.successors
     forward(
-        priority, graph.pointer, graph.index, back.pointer, back.index, problem.use,
-        problem.preferred, plan.period, plan.destination, plan.room,
+        priority,
+        graph.pointer,
+        graph.index,
+        back.pointer,
+        back.index,
+        problem.use,
+        problem.preferred,
+        plan.period,
+        plan.destination,
+        plan.room,
     )
     if two_pass:
         settle(problem, plan)
@@ -58,8 +66,17 @@ def settle(problem: Problem, plan: Schedule, rounds: int = 1) -> None:
     for _ in range(rounds):
         for order in (graph.order[::-1], graph.order):
             best_moves(
-                order, graph.pointer, graph.index, back.pointer, back.index, problem.value,
-                problem.use, problem.discount, plan.period, plan.destination, plan.room,
+                order,
+                graph.pointer,
+                graph.index,
+                back.pointer,
+                back.index,
+                problem.value,
+                problem.use,
+                problem.discount,
+                plan.period,
+                plan.destination,
+                plan.room,
             )
 
 
@@ -76,10 +93,10 @@ def prune(problem: Problem, plan: Schedule) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def _fits(use, b, d, room, t):
+    fits = True
     for r in range(room.shape[0]):
-        if use[b, d, r] > room[r, t]:
-            return False
-    return True
+        fits = fits and use[b, d, r] <= room[r, t]
+    return fits
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -190,7 +207,16 @@ def window(b, pointer, index, succ_pointer, succ_index, period, periods):
 
 @njit(cache=True, nogil=True)
 def best_moves(
-    order, pointer, index, succ_pointer, succ_index, value, use, discount, period, destination,
+    order,
+    pointer,
+    index,
+    succ_pointer,
+    succ_index,
+    value,
+    use,
+    discount,
+    period,
+    destination,
     room,
 ):
     """Moves each block, in the given order, to where its window and the room make it worth most.

@@ -83,8 +83,10 @@ def _model(instance: Instance, destinations: bool) -> _Model:
                 high.append(instance.high[r, period])
     if general is not None:
         y = sp.csr_matrix(
-            (general.value, (general.row,
-                             general.block * slots + general.period * d + general.destination)),
+            (
+                general.value,
+                (general.row, general.block * slots + general.period * d + general.destination),
+            ),
             shape=(len(general.low), n * slots),
         )
         rows.append(y)
@@ -92,8 +94,13 @@ def _model(instance: Instance, destinations: bool) -> _Model:
         high.extend(general.high)
     limits = sp.vstack(rows).tocsr() @ step if rows else sp.csr_matrix((0, n * slots))
     return _Model(
-        np.asarray(step.T @ money.ravel()), _order_rows(instance, keep, slots, d), limits.tocsr(),
-        np.array(low, float), np.array(high, float), keep, (n, t, d),
+        np.asarray(step.T @ money.ravel()),
+        _order_rows(instance, keep, slots, d),
+        limits.tocsr(),
+        np.array(low, float),
+        np.array(high, float),
+        keep,
+        (n, t, d),
     )
 
 

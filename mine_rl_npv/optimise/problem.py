@@ -88,9 +88,7 @@ def prepare(
     value, use = np.ascontiguousarray(value[inside]), np.ascontiguousarray(use[inside])
     if prices is None:
         prices = np.zeros((instance.resources, instance.periods))
-    net = (
-        value[:, :, None] * instance.discount - np.einsum("mdr,rt->mdt", use, prices)
-    )
+    net = value[:, :, None] * instance.discount - np.einsum("mdr,rt->mdt", use, prices)
     return Problem(
         instance=instance,
         inside=inside,

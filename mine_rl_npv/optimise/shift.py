@@ -27,15 +27,37 @@ def shift_search(problem: Problem, plan: Schedule, rounds: int = 30, group: int 
     """
     graph, back = problem.graph, problem.graph.successors
     return _search(
-        graph.order, graph.pointer, graph.index, back.pointer, back.index, problem.value,
-        problem.use, problem.discount, plan.period, plan.destination, plan.room, rounds, group,
+        graph.order,
+        graph.pointer,
+        graph.index,
+        back.pointer,
+        back.index,
+        problem.value,
+        problem.use,
+        problem.discount,
+        plan.period,
+        plan.destination,
+        plan.room,
+        rounds,
+        group,
     )
 
 
 @njit(cache=True, nogil=True)
 def _search(
-    order, pointer, index, succ_pointer, succ_index, value, use, discount, period, destination,
-    room, rounds, group,
+    order,
+    pointer,
+    index,
+    succ_pointer,
+    succ_index,
+    value,
+    use,
+    discount,
+    period,
+    destination,
+    room,
+    rounds,
+    group,
 ):
     total = 0.0
     back = order[::-1].copy()
@@ -50,26 +72,70 @@ def _search(
         gain = 0.0
         for sweep in (back, order):
             gain += best_moves(
-                sweep, pointer, index, succ_pointer, succ_index, value, use, discount, period,
-                destination, room,
+                sweep,
+                pointer,
+                index,
+                succ_pointer,
+                succ_index,
+                value,
+                use,
+                discount,
+                period,
+                destination,
+                room,
             )
         if group > 0:
             for b in back:
                 stamp += 1
                 gain += _move_group(
-                    b, 1, succ_pointer, succ_index, value, use, discount, period, destination,
-                    room, mark, stamp, members, group,
+                    b,
+                    1,
+                    succ_pointer,
+                    succ_index,
+                    value,
+                    use,
+                    discount,
+                    period,
+                    destination,
+                    room,
+                    mark,
+                    stamp,
+                    members,
+                    group,
                 )
             for b in order:
                 stamp += 1
                 gain += _move_group(
-                    b, -1, pointer, index, value, use, discount, period, destination, room, mark,
-                    stamp, members, group,
+                    b,
+                    -1,
+                    pointer,
+                    index,
+                    value,
+                    use,
+                    discount,
+                    period,
+                    destination,
+                    room,
+                    mark,
+                    stamp,
+                    members,
+                    group,
                 )
                 stamp += 1
                 gain += _insert_cone(
-                    b, pointer, index, value, use, discount, period, destination, room, mark,
-                    stamp, members, group,
+                    b,
+                    pointer,
+                    index,
+                    value,
+                    use,
+                    discount,
+                    period,
+                    destination,
+                    room,
+                    mark,
+                    stamp,
+                    members,
+                    group,
                 )
         total += gain
         if gain <= 1e-10 * scale:
@@ -79,7 +145,19 @@ def _search(
 
 @njit(cache=True, nogil=True)
 def _move_group(
-    b, step, pointer, index, value, use, discount, period, destination, room, mark, stamp, members,
+    b,
+    step,
+    pointer,
+    index,
+    value,
+    use,
+    discount,
+    period,
+    destination,
+    room,
+    mark,
+    stamp,
+    members,
     limit,
 ):
     """Moves b and all in its period that the given arcs reach by one period, if that gains."""
@@ -132,7 +210,18 @@ def _move_group(
 
 @njit(cache=True, nogil=True)
 def _insert_cone(
-    b, pointer, index, value, use, discount, period, destination, room, mark, stamp, members,
+    b,
+    pointer,
+    index,
+    value,
+    use,
+    discount,
+    period,
+    destination,
+    room,
+    mark,
+    stamp,
+    members,
     limit,
 ):
     """Adds an unmined block with all it still needs in the first period with room, if that pays."""

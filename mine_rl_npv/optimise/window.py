@@ -46,9 +46,7 @@ def slide_windows(
     return total
 
 
-def _one_window(
-    problem: Problem, plan: Schedule, first: int, stop: int, seconds: float
-) -> float:
+def _one_window(problem: Problem, plan: Schedule, first: int, stop: int, seconds: float) -> float:
     stop = min(stop, problem.instance.periods)
     last_window = stop == problem.instance.periods
     inside = (plan.period >= first) & (plan.period < stop)
@@ -81,10 +79,12 @@ def _one_window(
     upper = np.repeat((~blocked)[:, None], width, axis=1).astype(float)
     k = len(pairs) * width
     grid = np.arange(width)
-    i = np.concatenate(((pairs[:, :1] * width + grid).ravel(),
-                        (rows[:, None] * width + grid[:-1]).ravel()))
-    j = np.concatenate(((pairs[:, 1:] * width + grid).ravel(),
-                        (rows[:, None] * width + grid[1:]).ravel()))
+    i = np.concatenate(
+        ((pairs[:, :1] * width + grid).ravel(), (rows[:, None] * width + grid[:-1]).ravel())
+    )
+    j = np.concatenate(
+        ((pairs[:, 1:] * width + grid).ravel(), (rows[:, None] * width + grid[1:]).ravel())
+    )
     k = len(i)
     order = sp.csr_matrix(
         (np.tile([1.0, -1.0], k), (np.repeat(np.arange(k), 2), np.column_stack((i, j)).ravel())),
@@ -96,7 +96,10 @@ def _one_window(
         -profit.ravel() / unit,
         integrality=np.ones(profit.size),
         bounds=Bounds(lower.ravel(), upper.ravel()),
-        constraints=[LinearConstraint(order, -np.inf, 0.0), LinearConstraint(limits, -np.inf, sizes)],
+        constraints=[
+            LinearConstraint(order, -np.inf, 0.0),
+            LinearConstraint(limits, -np.inf, sizes),
+        ],
         options={"time_limit": seconds, "mip_rel_gap": 1e-5},
     )
     if result.x is None:
@@ -104,9 +107,7 @@ def _one_window(
     return _adopt(problem, plan, ids, np.round(result.x).reshape(len(ids), width), first)
 
 
-def _limit_rows(
-    use: np.ndarray, room: np.ndarray, width: int
-) -> tuple[sp.csr_matrix, np.ndarray]:
+def _limit_rows(use: np.ndarray, room: np.ndarray, width: int) -> tuple[sp.csr_matrix, np.ndarray]:
     """Rows sum use * (z_t - z_{t-1}) <= room, scaled to a right-hand side of 1."""
     rows, sizes = [], []
     for r in range(use.shape[1]):

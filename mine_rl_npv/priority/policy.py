@@ -1,4 +1,4 @@
-"""The priority network without torch: one hidden layer beside a linear path, weights as a vector."""
+"""The priority network without torch: a hidden layer beside a linear path, one weight vector."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PriorityNet:
         return weights
 
     def scores(self, weights: np.ndarray, features: np.ndarray) -> np.ndarray:
-        """weights (size,), features (m, F) float32 -> priority (m,) float64"""
+        """Return priority (m,) float64 from weights (size,) and features (m, F) float32."""
         f, h = self.features, self.hidden
         weights = weights.astype(np.float32)
         linear = weights[:f]

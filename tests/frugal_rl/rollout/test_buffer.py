@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stable_baselines3.common.buffers import DictRolloutBuffer
 
+from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.profile import RolloutLocation, Shuffle
 from frugal_rl.observation.choices import FrameStack, Storage
 from frugal_rl.observation.encoding import Encoding
@@ -205,7 +206,7 @@ def test_an_unfilled_rollout_refuses_to_be_drawn():
 
 def test_a_mapped_file_that_does_not_fit_is_refused_in_words(tmp_path):
     space = spaces.Box(0, 255, (2**20, 2**10), np.uint8)
-    with pytest.raises(Exception, match=r"memory.rollout_location=ram"):
+    with pytest.raises(MemoryBudgetError, match=r"memory.rollout_location=ram"):
         RolloutBuffer(
             2**16, space, spaces.Discrete(2), "cpu",
             location=RolloutLocation.memmap, folder=str(tmp_path),
