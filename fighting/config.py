@@ -23,6 +23,7 @@ from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
     from fighting.env import DuelEnv
+    from frugal_rl.memory.checks import Finding
 
 EMULATOR_BYTES = 1_100_000
 """One more running cartridge in a process (benchmarks/fighting_memory.py prints it)."""
@@ -173,6 +174,28 @@ class DuelConfig:
     def machines(self, rows: int) -> int:
         """Cartridges that `rows` rows need."""
         return rows - self.pairs(rows)
+
+    @property
+    def typical_episode_steps(self) -> tuple[int, int]:
+        """Steps of a short and of a long fight: 7 to 33 seconds."""
+        return 400 // self.frame_skip, 2000 // self.frame_skip
+
+    def checks(self) -> list[Finding]:
+        """What the planner should know of emulators."""
+        from fighting.checks import EmulatorFacts, findings, version_numbers
+
+        return findings(
+            EmulatorFacts(
+                packed=self.fields.get("frame") in ("packed", "delta"),
+                observes_pixels=self.camera.renders,
+                renders=self.camera.renders,
+                stack=self.stack,
+                frame_skip=self.frame_skip,
+                fastest_startup=self.profile.fastest_startup,
+                longest_startup=self.profile.longest_startup,
+                pyboy=version_numbers(),
+            )
+        )
 
     def spec(self) -> ObservationSpec:
         """The observation, declared."""

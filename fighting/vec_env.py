@@ -37,7 +37,7 @@ class DuelVecEnv(VectorEnv):
         split: str = "train",
     ) -> None:
         self.config, self.num_envs, self.encoding = config, num_envs, encoding
-        packed = encoding.choice.get("frame") == "packed"
+        packed = encoding.choice.get("frame") in ("packed", "delta")  # a delta is of packed rows
         self.fights = Fights(config, num_envs, split, packed)
         self.tables = Tables()
         self.action_space = config.action_space()

@@ -239,5 +239,3 @@ def test_packing_is_lossless():
     assert packed.shape == (5, 144, 40)
     np.testing.assert_array_equal(codec.decode(packed), frames)
     assert packed[0, 0, 0] >> 6 == frames[0, 0, 0] // 85
-
-
