@@ -35,7 +35,7 @@ def at_random(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
 def masher(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Walks up and presses A and B in turn."""
     attack = np.where(clock % 4 < 2, LIGHT, HEAVY)
-    return np.where(signals[:, DISTANCE] > 30, TOWARD, np.where(clock % 2 == 0, attack, NEUTRAL))
+    return np.where(signals[:, DISTANCE] > 26, TOWARD, np.where(clock % 2 == 0, attack, NEUTRAL))
 
 
 def blocker(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
