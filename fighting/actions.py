@@ -48,7 +48,7 @@ class Hands:
     def buttons(
         self, actions: np.ndarray, left_side: np.ndarray, rngs: list[np.random.Generator]
     ) -> np.ndarray:
-        """Actions (N,) or (N, 8) -> button bytes (N,); `left_side` (N,) bool: stands on the left."""
+        """Actions (N,) or (N, 8) -> button bytes (N,); `left_side` (N,) bool."""
         if self.config.actions is Actions.buttons:
             weights = 1 << np.arange(8)
             bytes_ = (np.asarray(actions, np.int64).reshape(-1, 8) * weights).sum(axis=1)

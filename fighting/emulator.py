@@ -2,15 +2,16 @@
 
 import hashlib
 import io
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-import pyboy
 from pyboy import PyBoy
 
 SHADES = (0xFFFFFF, 0xAAAAAA, 0x555555, 0x000000)
 """The four shades of the DMG as red = green = blue values: 255, 170, 85, 0."""
 SCREEN = (144, 160)
+PYBOY_VERSION = version("pyboy")
 FRAMES_PER_SECOND = 59.7275
 BUTTONS = ("a", "b", "select", "start", "right", "left", "up", "down")
 """Bit 0 to 7 of a button byte."""
@@ -113,14 +114,14 @@ class Emulator:
         if not state or state[0] > newest:
             found = state[0] if state else "no"
             raise StateError(
-                f"The saved state has format {found}; PyBoy {pyboy.__version__} reads formats up "
+                f"The saved state has format {found}; PyBoy {PYBOY_VERSION} reads formats up "
                 f"to {newest}. Make the state again, or install the version that wrote it."
             )
         try:
             self.pyboy.load_state(io.BytesIO(state))
         except Exception as problem:
             raise StateError(
-                f"PyBoy {pyboy.__version__} cannot load this state ({len(state)} bytes, format "
+                f"PyBoy {PYBOY_VERSION} cannot load this state ({len(state)} bytes, format "
                 f"{state[0]}): {problem}. It is truncated or belongs to another cartridge."
             ) from problem
 

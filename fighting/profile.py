@@ -112,8 +112,8 @@ class Profile:
         found = self.memory.get(name)
         if found is None or found.addr is None or found.status is Status.unknown:
             raise ConfigError(
-                f"The profile '{self.id}' does not know where {name} is. Find it with "
-                f"`scripts/play.py env=game_boy play.probe=true` and add memory.{name} to it."
+                f"The profile '{self.id}' does not know where {name} is. Find it with the probe "
+                f"(scripts/play.py) and add memory.{name} to the profile."
             )
         return found
 

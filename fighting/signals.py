@@ -69,7 +69,7 @@ def look(ram, seat, out):
 
 @njit(cache=True)
 def look_all(ram, seats, out):
-    """ram (N, 98) uint8, seats (N,) -> out (N, 24) uint8."""
+    """Ram (N, 98) uint8, seats (N,) -> out (N, 24) uint8."""
     for n in range(ram.shape[0]):
         look(ram[n], seats[n], out[n])
 
@@ -89,7 +89,8 @@ def _feature_table() -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
         ("own recovery", OWN_RECOVERY, byte / 46), ("his startup", HIS_STARTUP, byte / 13),
         ("his active", HIS_ACTIVE, byte / 31), ("his recovery", HIS_RECOVERY, byte / 46),
         ("own wave", OWN_WAVE, waves), ("his wave", HIS_WAVE, waves),
-        ("time", TIMER, byte / 99), ("own wins", OWN_WINS, byte / 3), ("his wins", HIS_WINS, byte / 3),
+        ("time", TIMER, byte / 99),
+        ("own wins", OWN_WINS, byte / 3), ("his wins", HIS_WINS, byte / 3),
     ]  # fmt: skip
     # Winning and losing poses come after the decision and share one feature.
     group = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11, 12])

@@ -8,9 +8,12 @@ from enum import Enum
 import numpy as np
 
 from fighting.emulator import SCREEN
-from fighting.frames import CROP_TOP, HALF, PackedCodec
+from fighting.frames import CROP_TOP, EXPECTED_SHARE, HALF, PackedCodec, PackedDeltaCodec
 from fighting.signals import FEATURES, SIGNALS, features
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Stored
+
+PACKED = (PackedCodec(), PackedDeltaCodec(PackedCodec(), EXPECTED_SHARE))
+"""Forms of a screen of four shades; of a delta the rollout keeps what differs from before."""
 
 
 class View(Enum):
@@ -65,14 +68,22 @@ def observation_spec(
                 0,
                 255,
                 "the screen after the action",
-                codecs=(PackedCodec(),) if packable else (),
+                codecs=PACKED if packable else (),
                 window=camera.stack,
-            )  # fmt: skip
+            )
         )
     if signals and camera.view in (View.ram, View.both):
         fields.append(
-            Stored("signals", (SIGNALS,), np.uint8, 0, 255, "bytes of the game's memory, own seat first", observed=False)
-        )  # fmt: skip
+            Stored(
+                "signals",
+                (SIGNALS,),
+                np.uint8,
+                0,
+                255,
+                "the game's memory, own seat first",
+                observed=False,
+            )
+        )
         fields.append(
             Derived(
                 "ram",
@@ -84,6 +95,6 @@ def observation_spec(
                 sources=("signals",),
                 derive=features,
                 twin="fighting.derive:features",
-            )  # fmt: skip
+            )
         )
     return ObservationSpec(tuple(fields))

@@ -130,7 +130,7 @@ class MineConfig:
         daily: tuple[int, ...] = ()
         if self.kind is Kind.daily:
             daily = tuple(daily_kilograms(lay, self.tonnes_per_day) for lay in mines.layouts)
-            _refuse_long_lives(mines, daily)
+            _refuse_long_lives(mines, daily, self.episode_steps)
         return MineGame(
             mines, self.spec(), num_envs, self.actions, self._clock, self.episode_steps,
             self.yearly_rate, daily, self.invalid_reward,
@@ -176,13 +176,15 @@ class MineConfig:
         ]
 
 
-def _refuse_long_lives(mines: MineSet, daily_kg: tuple[int, ...]) -> None:
+def _refuse_long_lives(mines: MineSet, daily_kg: tuple[int, ...], steps: int) -> None:
+    """A day is stored in 16 bits; an episode may not last longer."""
     for layout, rate in zip(mines.layouts, daily_kg, strict=True):
-        days = layout.use[:, :, 0].max(axis=1).sum() * 1000 / max(rate, 1)
+        tonnes = layout.use[:, :, 0].max(axis=1)
+        days = min(tonnes.sum(), steps * tonnes.max()) * 1000 / max(rate, 1)
         if days >= 65534:
             raise ConfigError(
-                f"{layout.instance.name} would take {days:,.0f} days, above 65,533; raise "
-                "env.tonnes_per_day."
+                f"An episode in {layout.instance.name} could last {days:,.0f} days, above 65,533; "
+                "raise env.tonnes_per_day or lower env.max_steps."
             )
 
 

@@ -12,10 +12,11 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.profile import LevelData, MemoryProfile
-from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import Serial
+from nclone.levels.curriculum import CurriculumConfig
 from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Observation, observation_spec
 
@@ -32,6 +33,28 @@ class RewardPreset(Enum):
     october = "october"
 
 
+GRAPH_GROUP = "graph"
+"""`env.fields.graph` names all fields of the navigation graph at once."""
+
+
+def _without_group(fields: Mapping[str, str], obs: Observation) -> dict[str, str]:
+    """`fields` with the group spelt out: each graph field that offers the representation."""
+    single = {k: v for k, v in fields.items() if k != GRAPH_GROUP and v}
+    wanted = fields.get(GRAPH_GROUP)
+    if not wanted:
+        return single
+    members = [f for f in observation_spec(obs).fields if f.name.startswith("graph_")]
+    able = [f.name for f in members if wanted in offered(f)]
+    if not able:
+        names = sorted({name for f in members for name in offered(f)})
+        raise ConfigError(
+            f"env.fields.graph={wanted} is not possible; the graph offers {', '.join(names)}."
+            if members
+            else f"env.fields.graph={wanted} needs env.obs=graph; env.obs={obs.value} has none."
+        )
+    return dict.fromkeys(able, wanted) | single
+
+
 @dataclass(frozen=True)
 class NppConfig:
     """N++ on a set of levels. Composed from conf/env/nclone.yaml."""
@@ -43,6 +66,10 @@ class NppConfig:
     """Bundled levels by name, or paths of level files."""
     eval_levels: tuple[str, ...] = ()
     """Levels of the evaluation; none means the training levels."""
+    curriculum: bool = False
+    """Begin with the first category of `levels` and go on as success allows; categories only."""
+    curriculum_rules: CurriculumConfig = field(default_factory=CurriculumConfig)
+    """When a stage is left, and how earlier ones are mixed in."""
     frame_skip: int = 4
     """Simulated frames per action; an episode's last step may be shorter."""
     start_frames: int = 24
@@ -59,6 +86,7 @@ class NppConfig:
     """No field shows a whole episode."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", _without_group(self.fields, self.obs))
         if self.frame_skip < 1:
             raise ConfigError(f"env.frame_skip is {self.frame_skip}; use 1 or more (usual: 4).")
         if self.start_frames < 0:
@@ -86,7 +114,7 @@ class NppConfig:
         from nclone.levels.sources import open_levels
 
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
-        return open_levels(wanted)
+        return open_levels(wanted, split)
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""

@@ -12,6 +12,8 @@ from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
+from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
+from nclone.graph.ways import WAY_FIELDS
 
 WINDOW = 15
 """Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
@@ -26,6 +28,7 @@ class Observation(Enum):
     """Which keys an environment shows."""
 
     state = "state"
+    graph = "graph"
 
 
 def _solid_table() -> np.ndarray:
@@ -112,6 +115,12 @@ _STATE = (
     ),
 )
 
+_GRAPH = (
+    *WAY_FIELDS,
+    *STATIC_FIELDS,
+    *DERIVED_FIELDS,
+)
+
 KEYS = {
     Observation.state: (
         "game_state",
@@ -125,12 +134,13 @@ KEYS = {
         "tile_window",
     ),
 }
+KEYS[Observation.graph] = (*KEYS[Observation.state], *(f.name for f in _GRAPH))
 """Fields of each observation profile; what is not observed serves a derived field."""
 
 
 def observation_spec(observation: Observation) -> ObservationSpec:
     """The declaration of an observation profile."""
-    fields = tuple(f for f in _STATE if f.name in KEYS[observation])
+    fields = tuple(f for f in (*_STATE, *_GRAPH) if f.name in KEYS[observation])
     return ObservationSpec(fields, action_mask="action_mask")
 
 

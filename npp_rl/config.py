@@ -51,6 +51,8 @@ class AttentionAgent:
     """A policy over vectors, pictures and the navigation graph. Widths of 0 leave a branch out."""
 
     name: str = "attention"
+    observation: str = "graph"
+    """The env.obs that the agent reads; env=nclone follows it where the user names none."""
     state: StateBranch = StateBranch.mlp
     state_features: int = 128
     exit_features: int = 64
@@ -102,8 +104,8 @@ class AttentionAgent:
             "player_frame": ("player_cnn", self.player_cnn),
             "global_view": ("global_cnn", self.global_cnn),
             "graph_node_feats": ("graph.kind", self.graph.kind is not Kind.none),
-            "cell": ("graph.readout", self._reads_node(Readout.player_node, Readout.path)),
-            "graph_goal_nodes": ("graph.readout", self._reads_node(Readout.objective_nodes)),
+            "player_node": ("graph.readout", self._reads_node(Readout.player_node, Readout.path)),
+            "goal_nodes": ("graph.readout", self._reads_node(Readout.objective_nodes)),
         }
         wanted |= {name: f"agent.{o}" for name, (o, on) in optional.items() if on}
         if self.objectives.head is not ObjectiveHead.none:

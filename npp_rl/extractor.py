@@ -99,11 +99,11 @@ class Extractor(nn.Module):
 
     def _player(self, fields: Fields, graphs: EmbeddedGraphs) -> Tensor:
         assert self.graph is not None
-        return graphs.at(self.graph.player_places(fields)[:, None]).flatten(1)
+        return graphs.at(self.graph.player_places(fields)).flatten(1)
 
     def _path(self, fields: Fields, graphs: EmbeddedGraphs) -> Tensor:
         assert self.graph is not None
-        return graphs.paths_at(self.graph.player_places(fields)[:, None]).flatten(1)
+        return graphs.paths_at(self.graph.player_places(fields)).flatten(1)
 
     def _objective(self, fields: Fields, graphs: EmbeddedGraphs) -> Tensor:
         assert self.graph is not None

@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import Static
 from frugal_rl.train.mirror import TableMirror
+from nclone.graph.fields import GOAL_NODES, PLAYER_NODE
 from npp_rl.embedding_cache import EmbeddingCache
 from npp_rl.encoders.build import build_encoder
 from npp_rl.encoders.interface import GraphEncoder, Kind, Readout
@@ -32,14 +33,6 @@ from npp_rl.paths import path_values
 if TYPE_CHECKING:
     from npp_rl.config import AttentionAgent
 
-NODE_INDEX, GOAL_NODES = "graph_node_index", "graph_goal_nodes"
-LATTICE_WIDTH = 88
-"""Lattice nodes per row: two per tile of 44 columns."""
-AROUND = torch.tensor(
-    [(0, 0), (0, 1), (-1, 0), (1, 0), (0, -1), (-1, 1), (1, 1), (-1, -1), (1, -1)]
-)
-"""Where the node of a ninja is looked for, (dx, dy) in cells: its own cell, then below, beside."""
-
 
 class GraphReader(nn.Module):
     """Reads the graphs of a batch, each distinct one once where they are interned."""
@@ -59,6 +52,7 @@ class GraphReader(nn.Module):
         self.edge_features, self.paths = edge_features, paths
         self.cache = EmbeddingCache() if cache and interned else None
         self.recompute = False
+        self._cached: TableMirror | None = None
 
     @classmethod
     def build(cls, agent: AttentionAgent, encoding: Encoding) -> GraphReader | None:
@@ -102,6 +96,9 @@ class GraphReader(nn.Module):
         table, ids = self._table(fields), fields[f"{self.table}_id"]
         if self.cache is None or self.training or torch.is_grad_enabled():
             return self._encode(from_table(table, ids, self.edge_features))
+        if table is not self._cached:  # another environment's tables: its ids mean other graphs
+            self.cache.clear()
+            self._cached = table
         return self.cache.embed(ids, lambda fresh: self._encode_rows(table, fresh))
 
     def _encode_rows(self, table: TableMirror, ids: Tensor) -> EmbeddedGraphs:
@@ -124,22 +121,9 @@ class GraphReader(nn.Module):
         return table
 
     def player_places(self, fields: Mapping[str, Tensor]) -> Tensor:
-        """[B] int64: the node at the ninja's cell or beside it, within its graph; -1 if none."""
-        cell = fields["cell"].long()
-        around = cell[:, None] + AROUND.to(cell.device)  # [B, 9, (column, row)]
-        inside = (around >= 0).all(-1) & (around[..., 0] < LATTICE_WIDTH) & (around[..., 1] < 50)
-        lattice = (around[..., 1] * LATTICE_WIDTH + around[..., 0]).clamp(0, 50 * LATTICE_WIDTH - 1)
-        places = self._looked_up(fields, NODE_INDEX, lattice).long()
-        places = torch.where(inside, places, -1)
-        first = (places >= 0).int().argmax(dim=1, keepdim=True)
-        return places.gather(1, first).squeeze(1)
+        """[B, 1] int64: the node at the ninja within its graph; -1 if none."""
+        return fields[PLAYER_NODE].long()
 
     def goal_places(self, fields: Mapping[str, Tensor]) -> Tensor:
         """[B, 34] int64: nodes of exit switch, exit door and each door's switch and door."""
         return fields[GOAL_NODES].long()
-
-    def _looked_up(self, fields: Mapping[str, Tensor], name: str, columns: Tensor) -> Tensor:
-        if not self.interned:
-            return fields[name].gather(1, columns)
-        values = self._table(fields).values(name, columns.device)
-        return values[fields[f"{self.table}_id"][:, None], columns]

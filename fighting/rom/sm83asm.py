@@ -156,6 +156,8 @@ class Assembler:
         """Gives a label the present address; `.name` belongs to the label before it."""
         if self.address < 0:
             raise line.error("a label before the first SECTION")
+        if name.lower() in FIXED_OPERANDS:
+            raise line.error(f"{name} is the name of a register or condition")
         if name.startswith("."):
             if not self.scope:
                 raise line.error(f"local label {name} without a label before it")
@@ -192,9 +194,8 @@ class Assembler:
     def data_size(self, line: Line, word: str, operands: list[str]) -> int:
         """Bytes of a data directive."""
         if not operands or (word == "ds" and len(operands) > 2):
-            raise line.error(
-                f"{word} needs {'a count and perhaps a value' if word == 'ds' else 'values'}"
-            )
+            wanted = "a count and perhaps a value" if word == "ds" else "values"
+            raise line.error(f"{word} needs {wanted}")
         if word == "ds":
             count = self.value(operands[0], self.scope)
             if count < 0:

@@ -91,6 +91,10 @@ class Decoder:
         self._plugins = plugins
         self._dtypes = {name: torch_dtype(f.dtype) for name, f in self._fields.items()}
 
+    def reading(self, tables: Tables) -> Decoder:
+        """The same decoder over other static tables."""
+        return Decoder(self.encoding, tables, self._plugins)
+
     def __call__(self, rows: Mapping[str, Tensor]) -> DecodedFields:
         """Rows [B, *row shape] by name, as the policy receives them."""
         return DecodedFields(self, rows)

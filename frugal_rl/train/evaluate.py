@@ -38,16 +38,27 @@ class Player(Protocol):
 
 
 class PolicyPlayer:
-    """Plays with a policy; the critic is not run."""
+    """Plays with a policy; the critic is not run.
 
-    def __init__(self, policy: FrugalPolicy, deterministic: bool = True) -> None:
+    `tables` are those of the environments that are played: ids count in the order in which their
+    own levels came, so a policy that learned elsewhere must not look them up in its own tables.
+    """
+
+    def __init__(
+        self, policy: FrugalPolicy, deterministic: bool = True, tables: Tables | None = None
+    ) -> None:
         self.policy = policy
         self.deterministic = deterministic
+        self.decoder = policy.decoder if tables is None else policy.decoder.reading(tables)
 
     @torch.no_grad()
     def __call__(self, rows: Rows) -> np.ndarray:
         """Rows in policy form [N, ...] -> actions [N, ...]."""
-        output = self.policy.actor_output(to_tensors(rows, self.policy.device))
+        own, self.policy.decoder = self.policy.decoder, self.decoder
+        try:
+            output = self.policy.actor_output(to_tensors(rows, self.policy.device))
+        finally:
+            self.policy.decoder = own
         actions, _ = self.policy.head.act(output, self.deterministic)
         space = self.policy.action_space
         shaped = actions.reshape((-1, *(space.shape or ()))).numpy(force=True)

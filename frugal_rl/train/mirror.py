@@ -15,6 +15,9 @@ _INDEXABLE = {np.dtype(np.uint16): np.int16, np.dtype(np.uint32): np.int32}
 """torch gathers no rows of these; their bits travel as the signed type of the same size."""
 
 
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32}
+
+
 @dataclass
 class ArenaMirror:
     """One arena as a tensor; rows [0, copied) are valid on the device."""
@@ -83,9 +86,12 @@ class RaggedRows:
     def padded(self, length: int) -> Tensor:
         """[B, length, *item shape], zeros behind each row's end."""
         shape = (len(self.lengths), length, *self.items.shape[1:])
-        out = torch.zeros(shape, dtype=self.items.dtype, device=self.items.device)
-        out[self.row_of_item, self.place_in_row] = self.items
-        return out
+        items = self.items
+        if items.dtype in _SIGNED:  # torch writes no rows of these; their bits travel as signed
+            items = items.view(_SIGNED[items.dtype])
+        out = torch.zeros(shape, dtype=items.dtype, device=items.device)
+        out[self.row_of_item, self.place_in_row] = items
+        return out.view(self.items.dtype)
 
 
 class TableMirror:

@@ -52,15 +52,18 @@ def saved_run(content: Mapping[str, Any], asked: RunConfig) -> RunConfig:
     """
     values = deepcopy(dict(content["config"]))
     for word in asked.overrides:
-        key = word.partition("=")[0].lstrip("+")
+        key, _, value = word.lstrip("+").partition("=")
+        if values.get("choices", {}).get(key) == value:
+            continue  # the group that the checkpoint was trained with
         if key in values and not isinstance(values[key], Mapping):
             values[key] = asked.resolved[key]
         elif "." in key:
             _put(values, asked.resolved, key)
         elif key in values:
             raise ConfigError(
-                f"{word}: the checkpoint was trained with its own {key}; single values such as "
-                f"{key}.<name>=... can be changed here."
+                f"{word}: the checkpoint was trained with {key}="
+                f"{values.get('choices', {}).get(key)}; only single values such as "
+                f"{key}.<name>=... can be changed."
             )
     plugins = tuple(asked.resolved.get("plugins") or ())
     run = run_from(values, asked.overrides, plugins)

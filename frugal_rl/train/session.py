@@ -12,12 +12,13 @@ from frugal_rl.memory.checks import Severity, check_run
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.watchdog import Watchdog
+from frugal_rl.report.files import write_json
 from frugal_rl.report.log import open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, show, verdict_line
 from frugal_rl.run import RunConfig
 from frugal_rl.train.evaluate import PolicyPlayer, RandomPlayer, Result, evaluate
 from frugal_rl.train.saved import open_saved
-from frugal_rl.train.trainer import train, write_json
+from frugal_rl.train.trainer import train
 
 
 def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:

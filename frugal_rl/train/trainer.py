@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -13,11 +12,13 @@ from types import FrameType
 from typing import Any, Protocol
 
 import torch
+import yaml  # type: ignore[import-untyped]
 from rich.console import Console
 from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.part import Phase
+from frugal_rl.report.files import write_json, write_text
 from frugal_rl.run import RunConfig
 from frugal_rl.train.checkpoints import (
     LAST,
@@ -72,6 +73,7 @@ class Trainer:
         run = self.run
         self.folder = Path(run.run_dir)
         self.folder.mkdir(parents=True, exist_ok=True)
+        write_text(self.folder / "cfg.resolved.yaml", yaml.safe_dump(dict(run.resolved)))
         set_random_seed(run.seed, using_cuda=torch.cuda.is_available())
         self.eval_env: VectorEnv | None = None
         self.result: Result | None = None
@@ -113,7 +115,9 @@ class Trainer:
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
-            player = PolicyPlayer(self.learner.policy, self.run.evaluation.deterministic)
+            player = PolicyPlayer(
+                self.learner.policy, self.run.evaluation.deterministic, self.eval_env.tables
+            )
             self.result = evaluate(self.run, self.eval_env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         means = self.result.score.means
@@ -143,7 +147,9 @@ class Trainer:
         self.learner.load(content["learner"])
         self.best = float(content["best"])
         set_rng_state(content["rng"])
-        self.console.print(f"Resumed {path} at {self.learner.num_steps:,} steps.")
+        exact = content["learner"].get("collector", {}).get("vec_env", True) is not None
+        words = "" if exact else " These environments give no state: they begin new episodes."
+        self.console.print(f"Resumed {path} at {self.learner.num_steps:,} steps.{words}")
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""
@@ -180,13 +186,6 @@ def train(run: RunConfig, log: Log, **options: Any) -> dict[str, Any]:
 def crosses(before: int, now: int, every: int) -> bool:
     """Whether a multiple of `every` lies in (before, now]; never for 0."""
     return every > 0 and now // every > before // every
-
-
-def write_json(path: Path, values: Mapping[str, Any]) -> None:
-    """Write a JSON file whole or not at all."""
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
-    part.replace(path)
 
 
 @contextmanager

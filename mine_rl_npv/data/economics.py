@@ -13,7 +13,7 @@ from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.precedence import named_pattern, slope_template, template_graph
 
 POUNDS_PER_TONNE = 2204.62
-WASTE, MILL = 0, 1
+WASTE, MILL, STOCKPILE = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Economics:
     """Share recovered where the model has no `rec` column."""
     stockpile_cost: float = -1.0
     """Per tonne rehandled; below 0 there is no stockpile destination."""
+    stockpile_periods: int = 3
+    """Periods that ore waits on the stockpile, where it needs no mill capacity."""
 
     def __post_init__(self) -> None:
         for name in ("copper_price", "mining_cost", "processing_cost", "recovery"):
@@ -92,15 +94,24 @@ def block_values(columns: dict[str, np.ndarray], economics: Economics) -> np.nda
     return np.column_stack((-mining, revenue - mining - milling))
 
 
+def stockpile_values(
+    money: np.ndarray, tonnes: np.ndarray, economics: Economics, rate: float
+) -> np.ndarray:
+    """Value (N,) of stocking a block: mined now, milled `stockpile_periods` later, rehandled."""
+    milled = money[:, MILL] - money[:, WASTE] - economics.stockpile_cost * tonnes
+    return money[:, WASTE] + milled / (1.0 + rate) ** economics.stockpile_periods
+
+
 def model_instance(
     model: BlockModel,
     economics: Economics | None = None,
     plan: MinePlan | None = None,
     name: str = "model",
 ) -> Instance:
-    """A scheduling instance of a block model, with a waste dump and a mill.
+    """A scheduling instance of a block model, with a waste dump, a mill, perhaps a stockpile.
 
-    A tonne sent to the mill counts against mining and milling, a tonne of waste against mining.
+    A tonne sent to the mill counts against mining and milling, any other against mining only. CPIT
+    knows dump and mill; the stockpile is a third destination of PCPSP.
     """
     economics, plan = economics or Economics(), plan or MinePlan()
     money = block_values(model.columns, economics)
@@ -111,12 +122,16 @@ def model_instance(
         odd, even = named_pattern(plan.pattern)
     graph = Graph(*template_graph(model.cell, odd, even))
     tonnes = model.columns["ton"]
-    use = np.zeros((len(tonnes), 2, 2))
+    whole = money.max(axis=1)
+    if economics.stockpile_cost >= 0:
+        stocked = stockpile_values(money, tonnes, economics, plan.rate)
+        money = np.column_stack((money, stocked))
+    use = np.zeros((*money.shape, 2))
     use[:, :, 0] = tonnes[:, None]
     use[:, MILL, 1] = tonnes
-    best = money.argmax(axis=1)
+    best = money[:, :2].argmax(axis=1)
     rows = np.arange(len(tonnes))
-    pit = max_closure(money.max(axis=1), graph)
+    pit = max_closure(whole, graph)
     mining = plan.mining_rate or 1.15 * max(tonnes[pit].sum(), tonnes.max()) / plan.periods
     milling = (
         plan.milling_rate
@@ -127,7 +142,7 @@ def model_instance(
         name=name,
         position=model.cell,
         graph=graph,
-        value=money.max(axis=1),
+        value=whole,
         periods=plan.periods,
         rate=plan.rate,
         use=use[rows, best],

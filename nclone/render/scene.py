@@ -10,10 +10,11 @@ import numpy as np
 from nclone.levels.level import Level
 from nclone.render.atlas import DOOR_HORIZONTAL, DOOR_VERTICAL, DRAWN_KINDS
 
+CHANGING_TYPES = (1, 2, 3, 4, 5, 6, 8, 14, 21, 26)
+"""Types whose picture depends on their state."""
 MOVING_TYPES = (14, 17, 20, 25, 26, 28)
 KIND, ORIENTATION, ITEM_X, ITEM_Y, CODE_SLOT, MOVING_SLOT = range(6)
 ITEM_COLUMNS = 6
-ALWAYS = -1
 
 
 class Stage(NamedTuple):
@@ -35,7 +36,9 @@ class Moment(NamedTuple):
 
     level   [N] int64
     ninja   [N, 3] int16: x px, y px, state
-    codes   [N, E] uint8: state code of every entity (drones: direction, doors: closed + 2 active)
+    codes   [N, C] uint8: states of the entities of `CHANGING_TYPES` (mines 0 deadly, 1 harmless,
+            2 toggling; gold and switches 1 present; exits 1 open; drones: direction 0 to 3;
+            doors: closed + 2 where their switch is unused)
     moving  [N, V, 2] int16: x px, y px of the moving entities
     """
 
@@ -47,30 +50,35 @@ class Moment(NamedTuple):
 
 @dataclass(frozen=True)
 class SceneItems:
-    """One level's rows of a `Stage`, and how wide its moments are."""
+    """One level's rows of a `Stage`, and how wide its moments are.
+
+    `changing` and `moving` are the entity table's rows of which codes and positions are kept.
+    """
 
     tiles: np.ndarray
     items: np.ndarray
-    entities: int
+    changing: np.ndarray
     moving: np.ndarray
 
 
 def scene_items(level: Level) -> SceneItems:
     """List what a level draws: its entities in processing order, then the segments of its doors."""
     kinds = level.entities[:, 0].astype(np.int64)
+    changing = np.flatnonzero(np.isin(kinds, CHANGING_TYPES))
     moving = np.flatnonzero(np.isin(kinds, MOVING_TYPES))
-    slot = np.full(len(kinds), -1)
-    slot[moving] = np.arange(len(moving))
+    code_slot, moving_slot = np.full(len(kinds), -1), np.full(len(kinds), -1)
+    code_slot[changing] = np.arange(len(changing))
+    moving_slot[moving] = np.arange(len(moving))
     rows = [
-        (kind, int(o) % 8, *pixels(x, y), e, slot[e])
+        (kind, int(o) % 8, *pixels(x, y), code_slot[e], moving_slot[e])
         for e, (kind, x, y, o, _) in enumerate(level.entities)
         if kind < DRAWN_KINDS
     ]
     for row, x, y, horizontal, _ in level.doors:
         kind = DOOR_HORIZONTAL if horizontal else DOOR_VERTICAL
-        rows.append((kind, 0, *pixels(x, y), int(row), -1))
+        rows.append((kind, 0, *pixels(x, y), code_slot[int(row)], -1))
     items = np.array(rows, np.int16).reshape(-1, ITEM_COLUMNS)
-    return SceneItems(level.tiles, items, len(kinds), moving)
+    return SceneItems(level.tiles, items, changing, moving)
 
 
 def build_stage(levels: list[SceneItems]) -> Stage:

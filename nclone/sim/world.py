@@ -17,7 +17,8 @@ from nclone.sim.table import LevelTable
 
 class Arrays(NamedTuple):
     """All that changes about some worlds; plain arrays, first axis = worlds. A copy of them is a
-    snapshot."""
+    snapshot.
+    """
 
     worlds: NDArray[np.void]
     entities: NDArray[np.void]

@@ -13,6 +13,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from frugal_rl.train.decoder import Decoder
+from nclone.graph.fields import DERIVED_FIELDS, GOAL_NODES, NODE_INDEX
 
 MAX_NODES, MAX_EDGES = 60, 240
 LATTICE = 88 * 50
@@ -33,14 +34,13 @@ def make_spec() -> ObservationSpec:
             Stored("hazards", (8, 8), np.float32, -1, 1),
             Stored("tile_window", (15, 15), np.uint8, 0, 144),
             Stored("action_mask", (6,), np.int8, 0, 1),
-            Stored("cell", (2,), np.uint8, 0, 87),
+            Stored("cell", (2,), np.uint8, 0, 87, observed=False),
             static("graph_node_feats", (MAX_NODES, 21), np.float32, -1, 1, ragged=True),
             static("graph_edge_index", (MAX_EDGES, 2), np.int32, 0, MAX_NODES - 1, ragged=True),
             static("graph_edge_feats", (MAX_EDGES, 14), np.float32, -1, 1, ragged=True),
             static("graph_node_mask", (MAX_NODES,), np.int32, 0, 1, ragged=True),
             static("graph_edge_mask", (MAX_EDGES,), np.int32, 0, 1, ragged=True),
-            static("graph_node_index", (LATTICE,), np.int16, -1, MAX_NODES),
-            static("graph_goal_nodes", (34,), np.int16, -1, MAX_NODES),
+            *DERIVED_FIELDS,
         ),
         action_mask="action_mask",
     )
@@ -56,15 +56,15 @@ def random_graph(rng: np.random.Generator, nodes: int) -> dict[str, np.ndarray]:
     edge_feats = rng.uniform(-1, 1, (len(edges), 14)).astype(np.float32)
     edge_feats[:, :4] = np.eye(4, dtype=np.float32)[rng.integers(0, 4, len(edges))]
     index = np.full(LATTICE, -1, np.int16)
-    index[:nodes] = np.arange(nodes)
+    index[:nodes] = np.arange(nodes)  # the lattice's first row
     return {
         "graph_node_feats": feats,
         "graph_edge_index": edges,
         "graph_edge_feats": edge_feats,
         "graph_node_mask": np.ones(nodes, np.int32),
         "graph_edge_mask": np.ones(len(edges), np.int32),
-        "graph_node_index": index,
-        "graph_goal_nodes": rng.integers(-1, nodes, 34).astype(np.int16),
+        NODE_INDEX: index,
+        GOAL_NODES: rng.integers(-1, nodes, 34).astype(np.int16),
     }
 
 
@@ -82,6 +82,10 @@ class World:
                 TableField(f.name, f.shape, f.dtype, f.ragged)
                 for f in self.spec.fields
                 if isinstance(f, Static)
+            )
+            + (
+                TableField(NODE_INDEX, (LATTICE,), np.int16),
+                TableField(GOAL_NODES, (34,), np.int16),
             ),
         )
         self.graphs = [random_graph(rng, int(rng.integers(5, 40))) for _ in range(graphs)]
