@@ -60,9 +60,14 @@ def test_the_first_importance_ratio_is_one(agent):
 
 
 def test_dense_ragged_and_interned_graphs_learn_the_same_parameters(agent):
+    # With Adam's usual eps of 1e-5, gradients that are zero but for rounding move a parameter by
+    # the whole learning rate in either direction; 1e-3 keeps rounding as small as it is.
+    algo = PpoConfig(
+        num_envs=6, n_steps=10, batch_size=30, n_epochs=1, total_steps=600, adam_eps=1e-3
+    )
     weights = {}
     for graph in ("dense", "ragged", "interned"):
-        learner = make_learner(make_run(agent, graph=graph))
+        learner = make_learner(make_run(agent, graph=graph, algo=algo))
         learner.iterate(no_meter)
         weights[graph] = torch.cat([p.detach().flatten() for p in learner.policy.parameters()])
     start = torch.cat(
@@ -70,7 +75,7 @@ def test_dense_ragged_and_interned_graphs_learn_the_same_parameters(agent):
     )
 
     for graph in ("dense", "ragged"):
-        assert (weights[graph] - weights["interned"]).abs().max() < 1e-4
+        assert (weights[graph] - weights["interned"]).abs().max() < 1e-5
     assert (weights["interned"] - start).abs().max() > 1e-4
 
 
