@@ -44,3 +44,12 @@ class Part:
     shared: bool = False
     confidence: Confidence = Confidence.exact
     phases: frozenset[Phase] = ALL_PHASES
+
+
+def human(count: float) -> str:
+    """Bytes in the unit that suits them: `1.5 GiB`."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(count) < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} TiB"

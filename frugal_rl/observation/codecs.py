@@ -19,11 +19,24 @@ HALF_MAX = 65504.0
 class Codec(ABC):
     """How one field is represented in a stored row.
 
-    Leading axes are batch axes: `encode` maps [..., *shape] to [..., *stored shape].
+    Leading axes are batch axes: `encode` maps [..., *shape] to [..., *stored shape]. Zeros are
+    stored as zero bytes, so that the zeros before an episode's first row decode to zeros.
+
+    With a `window` other than 1 the decoder needs past rows: it maps [..., k, *stored shape] to
+    [..., *shape], and the environment itself gives the newest stored row, as `<field>_<codec>`.
+    `pool` says how the rollout keeps rows whose stored length varies ("ragged" or "delta").
+    `twin` may name the torch decoder as "package.module:function", called with codec and tensor.
     """
 
     name: ClassVar[str]
-    label: ClassVar[Label] = Label.lossless
+    window: ClassVar[int] = 1
+    pool: ClassVar[str] = ""
+    twin: ClassVar[str] = ""
+
+    @property
+    def label(self) -> Label:
+        """What the codec costs."""
+        return Label.lossless
 
     @abstractmethod
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
@@ -36,6 +49,18 @@ class Codec(ABC):
     @abstractmethod
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """The stored form back to values."""
+
+    def encode_into(self, values: np.ndarray, out: np.ndarray) -> None:
+        """As `encode`, written into `out`."""
+        out[...] = self.encode(values)
+
+    def bounds(
+        self, low: float, high: float, dtype: np.dtype[Any], stored: np.dtype[Any]
+    ) -> tuple[float, float]:
+        """The range of stored values: the field's own for numbers kept as they are."""
+        if np.issubdtype(stored, np.integer) and stored != dtype:
+            return float(np.iinfo(stored).min), float(np.iinfo(stored).max)
+        return low, high
 
 
 @dataclass(frozen=True)
@@ -62,7 +87,11 @@ class HalfCodec(Codec):
     """IEEE float16: relative error at most 2^-11 (2^-25 absolute below 2^-14)."""
 
     name: ClassVar[str] = "half"
-    label: ClassVar[Label] = Label.precision
+
+    @property
+    def label(self) -> Label:
+        """Rounds."""
+        return Label.precision
 
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
         """The same shape in float16."""
@@ -90,13 +119,13 @@ class BitCodec(Codec):
     name: ClassVar[str] = "bits"
 
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
-        """[..., length] -> [..., ceil(length / 8)] uint8."""
+        """Flags [..., length] become [..., ceil(length / 8)] uint8."""
         return (*shape[:-1], -(-self.length // 8)), np.dtype(np.uint8)
 
     def encode(self, values: np.ndarray) -> np.ndarray:
         """[..., length] bool or 0/1 -> [..., ceil(length / 8)] uint8."""
-        return np.packbits(values.astype(bool), axis=-1)
+        return np.packbits(values.astype(bool, copy=False), axis=-1)
 
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """[..., ceil(length / 8)] uint8 -> [..., length] int8."""
-        return np.unpackbits(stored, axis=-1, count=self.length).astype(np.int8)
+        return np.unpackbits(stored, axis=-1, count=self.length).view(np.int8)

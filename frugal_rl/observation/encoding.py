@@ -13,6 +13,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack, Label, Storage
 from frugal_rl.observation.codecs import BitCodec, Codec, DenseCodec, HalfCodec
+from frugal_rl.observation.pooled import PooledCodec, RaggedCodec
 from frugal_rl.observation.spec import (
     EPISODE,
     AnyField,
@@ -61,6 +62,8 @@ def offered(f: AnyField) -> dict[str, Codec | None]:
     codecs |= {c.name: c for c in f.codecs}
     if isinstance(f, Static):
         codecs["interned"] = None
+        if f.ragged and "ragged" not in codecs:
+            codecs["ragged"] = RaggedCodec(codecs.get("half") or DenseCodec())
     if isinstance(f, Derived):
         codecs["derived"] = None
     return codecs
@@ -85,9 +88,10 @@ def default_representation(f: AnyField, storage: Storage) -> str:
     return "half" if storage in (Storage.half, Storage.sparse) and "half" in options else "dense"
 
 
-def _stored_bytes(f: AnyField, codec: Codec | None) -> int:
+def _stored_bytes(f: AnyField, codec: Codec | None) -> float:
     shape, dtype = (codec or DenseCodec()).stored(f.shape, np.dtype(f.dtype))
-    return math.prod(shape) * int(np.dtype(dtype).itemsize)
+    share = codec.expected_share if isinstance(codec, PooledCodec) else 1.0
+    return float(math.prod(shape) * np.dtype(dtype).itemsize * share)
 
 
 @dataclass(frozen=True)
@@ -165,10 +169,10 @@ class Encoding:
 
     def _row(self, f: AnyField) -> Row:
         codec = offered(f)[self.choice[f.name]] or DenseCodec()
-        window = f.window if isinstance(f, Stored) else 1
+        window = f.window if isinstance(f, Stored) and f.window != 1 else codec.window
         padding = f.padding if isinstance(f, Stored) else Padding.zero
         shape, dtype = codec.stored(f.shape, np.dtype(f.dtype))
-        low, high = (f.low, f.high) if codec.name in ("dense", "half") else (0, 255)
+        low, high = codec.bounds(f.low, f.high, np.dtype(f.dtype), np.dtype(dtype))
         return Row(f.name, shape, np.dtype(dtype), low, high, codec, window, padding)
 
     @property
@@ -184,12 +188,13 @@ class Encoding:
     def policy_space(self, episode_steps: int = 0) -> spaces.Dict:
         """The stored types as the policy receives them: windows in front, and their `age`.
 
-        A row with window k is [k, *shape]; with `EPISODE`, [episode_steps, *shape]. `age` [1] int32
-        counts the steps since the episode began and is there only where a window is.
+        A row with window k is [k, *shape]; with `EPISODE`, [episode_steps + 1, *shape], as an
+        episode of S steps has S + 1 observations. `age` [1] int32 counts the steps since the
+        episode began and is there only where a window is.
         """
         boxes: dict[str, spaces.Space[Any]] = {}
         for r in self.rows:
-            k = episode_steps if r.window == EPISODE else r.window
+            k = episode_steps + 1 if r.window == EPISODE else r.window
             shape = r.shape if r.window == 1 else (k, *r.shape)
             boxes[r.name] = spaces.Box(r.low, r.high, shape, r.dtype.type)
         if self.windowed:

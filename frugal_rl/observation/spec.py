@@ -45,6 +45,8 @@ class Field:
     low: float = 0.0
     high: float = 1.0
     doc: str = ""
+    observed: bool = True
+    """False marks a field that only derived fields read."""
 
     @property
     def nbytes(self) -> int:
@@ -61,14 +63,12 @@ class Stored(Field):
     """A field that changes every step.
 
     `codecs` are the representations it offers beside `dense`. With `window` = k the observation
-    shows the last k rows, [k, *shape], oldest first. `observed=False` marks a row that only
-    derived fields read.
+    shows the last k rows, [k, *shape], oldest first.
     """
 
     codecs: tuple[Codec, ...] = ()
     window: int = 1
     padding: Padding = Padding.zero
-    observed: bool = True
 
     @property
     def observed_shape(self) -> tuple[int, ...]:
@@ -139,11 +139,7 @@ class ObservationSpec:
 
     def observed(self) -> tuple[Stored | Static | Derived, ...]:
         """The fields that the policy may read, in order of declaration."""
-        return tuple(
-            f
-            for f in self.fields
-            if not isinstance(f, Private) and not (isinstance(f, Stored) and not f.observed)
-        )
+        return tuple(f for f in self.fields if not isinstance(f, Private) and f.observed)
 
     @property
     def observation_space(self) -> spaces.Dict:

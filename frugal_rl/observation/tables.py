@@ -109,6 +109,21 @@ class StaticTable:
         self.ids[key] = len(self.ids)
         return self.ids[key]
 
+    def row(self, index: int) -> dict[str, np.ndarray]:
+        """The content of one row by field name; views."""
+        rows = {}
+        for name, spec in self.fields.items():
+            if spec.ragged:
+                first, end = self.offsets(name)[index : index + 2]
+                rows[name] = self[name][first:end]
+            else:
+                rows[name] = self[name][index]
+        return rows
+
+    def empty(self) -> StaticTable:
+        """A table of the same fields without rows."""
+        return StaticTable(self.name, tuple(self.fields.values()))
+
     @property
     def keys(self) -> list[Hashable]:
         """Content keys in the order of their ids."""
@@ -123,6 +138,10 @@ class StaticTable:
 
 class Tables(dict[str, StaticTable]):
     """All static tables of a run, by name."""
+
+    def empty(self) -> Tables:
+        """Tables of the same fields without rows."""
+        return Tables({name: table.empty() for name, table in self.items()})
 
     @property
     def nbytes(self) -> int:

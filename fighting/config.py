@@ -1,0 +1,246 @@
+"""The Duel environments as values: what `conf/env/fighting*.yaml` turns into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gymnasium import spaces
+
+from fighting.profile import Profile, load_profile
+from fighting.rules import Weights
+from fighting.signals import RAM_BYTES
+from fighting.spec import Camera, View, observation_spec
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.part import Confidence, Part
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import ObservationSpec
+from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from fighting.env import DuelEnv
+    from frugal_rl.memory.checks import Finding
+
+EMULATOR_BYTES = 1_100_000
+"""One more running cartridge in a process (benchmarks/fighting_memory.py prints it)."""
+
+
+class Episode(Enum):
+    """Where an episode ends."""
+
+    round = "round"
+    match = "match"
+
+
+class Actions(Enum):
+    """What the policy chooses from."""
+
+    combos = "combos"
+    """The profile's sets of buttons."""
+    macros = "macros"
+    """The sets of buttons, and the profile's special moves as one action each."""
+    buttons = "buttons"
+    """Eight switches, one per button."""
+
+
+class Rival(Enum):
+    """Who the opponent is."""
+
+    cpu = "cpu"
+    """The cartridge's own player, at one of `levels`."""
+    curriculum = "curriculum"
+    """The cartridge's own player; the level rises as it is beaten."""
+    still = "still"
+    random = "random"
+    masher = "masher"
+    blocker = "blocker"
+    turtle = "turtle"
+    self_play = "self_play"
+    """The learning policy itself and its past: two seats per cartridge."""
+
+
+class PoolChoice(Enum):
+    """How a past self is drawn."""
+
+    uniform = "uniform"
+    latest = "latest"
+    """Half of the draws take one of the last three."""
+    closest = "closest"
+    """Those rated nearest to the present self are the likeliest."""
+
+
+@dataclass(frozen=True)
+class DuelConfig:
+    """Duel against an opponent. Composed from conf/env/fighting.yaml."""
+
+    name: str = "fighting"
+    obs: View = View.ram
+    """ram | rgb | gray | half_size | both."""
+    crop: bool = False
+    """Leave out sky and head-up display."""
+    stack: int = 4
+    """Frames that the policy sees at once."""
+    max_pool: bool = False
+    """Take the darker of a step's last two frames, for games that flicker."""
+    actions: Actions = Actions.combos
+    """combos | macros | buttons."""
+    frame_skip: int = 4
+    """Frames per action; the fastest attack starts up in 4."""
+    press_frames: int = 2
+    """Frames for which A and B stay down, so that the next press is a new one; 0 means all."""
+    sticky: float = 0.0
+    """Chance that an action is the one before instead."""
+    mirror: bool = True
+    """Show pictures as if the own fighter stood on the left."""
+    opponent: Rival = Rival.cpu
+    """Who is fought."""
+    levels: tuple[int, ...] = (1,)
+    """Levels of the cartridge's player; drawn anew for each episode."""
+    eval_levels: tuple[int, ...] = ()
+    """Levels of the evaluation, in turn; none means `levels`."""
+    pool_share: float = 0.25
+    """Self-play: share of the rows that fight a past self instead of the present one."""
+    pool_choice: PoolChoice = PoolChoice.latest
+    """Self-play: which past selves are met more often."""
+    raise_at: float = 0.7
+    """Curriculum: share of the last fights that must be won."""
+    raise_after: int = 200
+    """Curriculum: how many last fights count."""
+    episode: Episode = Episode.round
+    """round | match."""
+    round_seconds: int = 60
+    wins_needed: int = 2
+    """Rounds that win a match (episode=match)."""
+    random_gap: bool = True
+    """Begin at a distance drawn from 40 to 100 pixels instead of 64."""
+    random_side: bool = True
+    """Play as player 2 in half of the episodes (against anything but the cartridge's player)."""
+    max_steps: int = 0
+    """Longest episode; 0 means 1.1 times what the clock allows."""
+    reward: Weights = field(default_factory=Weights)
+    threads: int = 0
+    """Threads that emulate; 0 means one per core."""
+    debug: bool = False
+    """Check every packed frame against the screen."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Representation per field, over the profile's default."""
+    episode_steps: int = 0
+    """No field shows a whole episode."""
+
+    def __post_init__(self) -> None:
+        for name, low, high in (
+            ("frame_skip", 1, 60), ("press_frames", 0, self.frame_skip), ("stack", 1, 16),
+            ("round_seconds", 1, 99), ("wins_needed", 1, 3), ("sticky", 0, 1), ("raise_at", 0, 1),
+            ("pool_share", 0, 1),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise ConfigError(f"env.{name} is {value}; use {low} to {high}.")
+        for name in ("levels", "eval_levels"):
+            wrong = [level for level in getattr(self, name) if not 0 <= level <= 7]
+            if wrong:
+                raise ConfigError(f"env.{name} holds {wrong[0]}; levels run from 0 to 7.")
+        if not self.levels:
+            raise ConfigError("env.levels is empty; name at least one level, e.g. [1].")
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The Duel profile."""
+        return load_profile("duel")
+
+    @property
+    def camera(self) -> Camera:
+        """Which picture is taken."""
+        return Camera(self.obs, self.crop, self.stack)
+
+    @property
+    def longest(self) -> int:
+        """Steps after which an episode is cut."""
+        if self.max_steps:
+            return self.max_steps
+        rounds = 1 if self.episode is Episode.round else 5
+        return int(1.1 * rounds * (self.round_seconds * 60 + 64) / self.frame_skip) + 1
+
+    def pairs(self, rows: int) -> int:
+        """Cartridges of which both seats are rows; the others have one row each."""
+        if self.opponent is not Rival.self_play:
+            return 0
+        return round((1 - self.pool_share) * rows / 2)
+
+    def machines(self, rows: int) -> int:
+        """Cartridges that `rows` rows need."""
+        return rows - self.pairs(rows)
+
+    @property
+    def typical_episode_steps(self) -> tuple[int, int]:
+        """Steps of a short and of a long fight: 7 to 33 seconds."""
+        return 400 // self.frame_skip, 2000 // self.frame_skip
+
+    def checks(self) -> list[Finding]:
+        """What the planner should know of emulators."""
+        from fighting.checks import EmulatorFacts, findings, version_numbers
+
+        return findings(
+            EmulatorFacts(
+                packed=self.fields.get("frame") in ("packed", "delta"),
+                observes_pixels=self.camera.renders,
+                renders=self.camera.renders,
+                stack=self.stack,
+                frame_skip=self.frame_skip,
+                fastest_startup=self.profile.fastest_startup,
+                longest_startup=self.profile.longest_startup,
+                pyboy=version_numbers(),
+            )
+        )
+
+    def spec(self) -> ObservationSpec:
+        """The observation, declared."""
+        return observation_spec(self.camera)
+
+    def action_space(self) -> spaces.Space[Any]:
+        """Discrete over sets of buttons (and macros), or eight switches."""
+        if self.actions is Actions.buttons:
+            return spaces.MultiBinary(8)
+        macros = len(self.profile.macros) if self.actions is Actions.macros else 0
+        return spaces.Discrete(len(self.profile.combos) + macros)
+
+    def make(self, seed: int | None = None) -> DuelEnv:
+        """One plain Gymnasium environment."""
+        from fighting.env import DuelEnv
+
+        return DuelEnv(self, seed)
+
+    def make_vec(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
+    ) -> VectorEnv:
+        """All cartridges in this process on threads; `vec` other than `batch` wraps plain ones."""
+        from fighting.vec_env import DuelVecEnv
+
+        if split == "eval" and self.opponent in (Rival.self_play, Rival.curriculum):
+            known = self.eval_levels or tuple(range(1, 8))
+            return replace(self, opponent=Rival.cpu, levels=known, eval_levels=known).make_vec(
+                num_envs, encoding, memory, vec, split
+            )
+        if vec is None or vec.native:
+            return DuelVecEnv(self, num_envs, encoding, memory, split)
+        if self.opponent is Rival.self_play:
+            raise ConfigError("Self-play needs both seats of a cartridge: choose vec=batch.")
+        built: VectorEnv = vec.build(self, num_envs, encoding, memory)
+        return built
+
+    def parts(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
+    ) -> list[Part]:
+        """Running cartridges and the bytes read from them."""
+        machines = self.machines(num_envs)
+        return [
+            Part(
+                "emulators", f"{machines} cartridges x {EMULATOR_BYTES:,} B",
+                machines * EMULATOR_BYTES, confidence=Confidence.calibrated,
+            ),
+            Part("game memory", f"{machines} x 2 x {RAM_BYTES} B", machines * 2 * RAM_BYTES),
+        ]  # fmt: skip

@@ -1,0 +1,227 @@
+"""The game as an environment knows it: N rows, each one seat of a running cartridge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fighting import duel
+from fighting.actions import Hands
+from fighting.config import DuelConfig, Episode, Rival
+from fighting.duels import Duels
+from fighting.frames import UNPACKED, colour, grey, half_screen, pack_screen
+from fighting.opponents import Levels, rival_of
+from fighting.rules import DEALT, ENDED, KO, REWARD, SCORE, TAKEN, judge
+from fighting.signals import FIRST, SECOND, SIGNALS, look_all
+from fighting.spec import View
+from frugal_rl.errors import EncodingError
+
+CHECK_EVERY = 10_000
+"""Steps between two comparisons of packed frames with the screen."""
+
+
+class Fights:
+    """Rows of fights: buttons in, memory and pictures out, rewards and ends judged.
+
+    Row r plays seat `seats[r]` of cartridge `machine[r]`. In self-play a cartridge has two rows.
+    """
+
+    def __init__(self, config: DuelConfig, rows: int, split: str, packed: bool = False) -> None:
+        self.config, self.rows, self.packed = config, rows, packed
+        pairs, count = config.pairs(rows), config.machines(rows)
+        cpu = config.opponent in (Rival.cpu, Rival.curriculum)
+        self.duels = Duels(config, count, duel.HOST_CPU if cpu else duel.HOST_HOST)
+        self.machine = np.concatenate([np.arange(pairs).repeat(2), np.arange(pairs, count)])
+        self.seats = np.concatenate([np.arange(2 * pairs) % 2, np.zeros(count - pairs, np.int64)])
+        self.rows_of = [np.flatnonzero(self.machine == m) for m in range(count)]
+        self.single = np.arange(2 * pairs, rows)
+        self.rival = None if cpu else rival_of(config, len(self.single))
+        self.rngs: list[np.random.Generator] = []
+        self.levels = Levels(config, split, count)
+        self.level = np.zeros(count, np.int64)
+        self.hands = Hands(config, rows)
+        self.clock = np.zeros(rows, np.int64)
+        self.totals = np.zeros((rows, 3))
+        self.outcome = np.zeros((rows, 6))
+        self.weights = config.reward.array()
+        self.signals = np.zeros((rows, SIGNALS), np.uint8)
+        self.rival_signals = np.zeros((len(self.single), SIGNALS), np.uint8)
+        shape = config.camera.shape
+        if packed:
+            shape = (*shape[:-1], shape[-1] // 4)
+        self.frames = np.zeros((rows if self.duels.renders else 0, *shape), np.uint8)
+        self.steps = 0
+
+    def seed(self, rngs: list[np.random.Generator]) -> None:
+        """One source of random numbers per row; a cartridge uses its first row's."""
+        self.rngs = rngs
+
+    def begin(self, rows: np.ndarray, options: Mapping[str, Any] | None = None) -> None:
+        """Starts new episodes; both rows of a cartridge must begin together."""
+        options = options or {}
+        for m in np.unique(self.machine[rows]):
+            first = int(self.rows_of[m][0])
+            rng = self.rngs[first]
+            level = int(options.get("level", self.levels.draw(int(m), rng)))
+            gap = int(rng.integers(40, 101)) if self.config.random_gap else 64
+            if self.rival is not None and len(self.rows_of[m]) == 1:
+                place = first - int(self.single[0])
+                self.rival.begin(place, rng)
+                if self.config.random_side:
+                    self.seats[first] = rng.integers(2)
+                self.seats[first] = options.get("side", self.seats[first])
+            self.level[m] = level
+            seed = int(rng.integers(1, 1 << 16))
+            self.duels.begin(int(m), seed, level, int(options.get("gap", gap)), options.get("hp"))
+            self._look(int(m))
+        self.hands.begin(rows)
+        self.clock[rows] = 0
+        self.totals[rows] = 0
+
+    def on_the_left(self, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Whether each row's fighter stands left of his opponent, [n] bool."""
+        ram = self.duels.ram[self.machine[rows]]
+        first = ram[:, FIRST + duel.X] <= ram[:, SECOND + duel.X]
+        return first == (self.seats[rows] == 0)
+
+    def advance(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One action per row: reward [N] float32, terminated [N] bool, truncated [N] bool."""
+        pressed = self.hands.buttons(actions, self.on_the_left(), self.rngs)
+        first, second = self._both(pressed)
+        self.duels.step(first, second, self._look)
+        ram = self.duels.ram[self.machine]
+        by_round = self.config.episode is Episode.round
+        before = self.duels.before[self.machine]
+        judge(before, ram, self.seats, by_round, self.weights, self.outcome)
+        self.clock += 1
+        self.totals[:, 0] += self.outcome[:, DEALT]
+        self.totals[:, 1] += self.outcome[:, TAKEN]
+        self.totals[:, 2] += self.outcome[:, KO]
+        self.steps += 1
+        if self.packed and self.steps % CHECK_EVERY == 1:
+            self._check_packed()
+        terminated = self.outcome[:, ENDED] > 0
+        truncated = (self.clock >= self.config.longest) & ~terminated
+        return self.outcome[:, REWARD].astype(np.float32), terminated, truncated
+
+    def _both(self, pressed: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Button bytes of players 1 and 2 of every cartridge."""
+        if self.rival is None:
+            return pressed, None
+        both = np.zeros((self.duels.count, 2), np.uint8)
+        both[self.machine, self.seats] = pressed
+        if len(self.single):
+            machine, seats = self.machine[self.single], 1 - self.seats[self.single]
+            look_all(self.duels.ram[machine], seats, self.rival_signals)
+            rngs = [self.rngs[row] for row in self.single]
+            chosen = self.rival.act(self.rival_signals, self.clock[self.single], rngs)
+            side = self.on_the_left(self.single).astype(np.int64)
+            both[machine, seats] = self.hands.combos[side, chosen]
+        return both[:, 0], both[:, 1]
+
+    def _look(self, machine: int) -> None:
+        if self.duels.renders:
+            for row in self.rows_of[machine]:
+                self._look_at(row)
+
+    def _look_at(self, row: int) -> None:
+        """Takes the row's picture."""
+        machine = self.machine[row]
+        ram = self.duels.ram[machine]
+        left = (ram[FIRST + duel.X] <= ram[SECOND + duel.X]) == (self.seats[row] == 0)
+        flip = self.config.mirror and not left
+        screen, out = self.duels.screens[machine], self.frames[row]
+        view = self.config.obs
+        if view is View.rgb:
+            colour(screen, flip, out)
+        elif view is View.half_size:
+            half_screen(screen, flip, out)
+        elif self.packed:
+            pack_screen(screen, flip, out)
+        else:
+            grey(screen, flip, out)
+
+    def _check_packed(self) -> None:
+        """A packed frame, unpacked, must be the screen: else the game uses other colours."""
+        screen = self.duels.screens[0]
+        packed = np.zeros_like(self.frames[0])
+        pack_screen(screen, False, packed)
+        wanted = screen[screen.shape[0] - len(packed) :, :, :3]
+        unpacked = UNPACKED[packed].reshape(wanted.shape[:2])
+        if (wanted != unpacked[..., None]).any():
+            raise EncodingError(
+                "The screen shows other colours than the four shades that packed frames hold. "
+                "Choose env.fields.frame=dense."
+            )
+
+    def observe(self, rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
+        """Raw fields [n, *shape]; `packed` in place of `frame` where frames are packed."""
+        raw: dict[str, np.ndarray] = {}
+        if self.duels.renders:
+            raw["packed" if self.packed else "frame"] = self.frames[rows]
+        if self.config.obs in (View.ram, View.both):
+            look_all(self.duels.ram[self.machine], self.seats, self.signals)
+            raw["signals"] = self.signals[rows]
+        return raw
+
+    def stats(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Statistics [n] of episodes that ended in the last step; tells the curriculum."""
+        machine = self.machine[rows]
+        ram = self.duels.ram[machine].astype(np.int64)
+        me = np.where(self.seats[rows] == 0, FIRST, SECOND)
+        every = np.arange(len(rows))
+        score = np.where(self.outcome[rows, ENDED] > 0, self.outcome[rows, SCORE], 0.5)
+        for row, m, value in zip(rows, machine, score, strict=True):
+            self.levels.tell(int(self.level[m]), float(value))
+            if self.rival is not None and len(self.rows_of[m]) == 1:
+                self.rival.tell(int(row - self.single[0]), float(value))
+        frames = ram[:, duel.FRAME] + 256 * ram[:, duel.FRAME + 1]
+        return {
+            "length": self.clock[rows].astype(np.float64),
+            "success": (score == 1).astype(np.float64),
+            "score": score,
+            "dealt": self.totals[rows, 0].copy(),
+            "taken": self.totals[rows, 1].copy(),
+            "knock_out": self.totals[rows, 2].copy(),
+            "landed": ram[every, me + duel.LANDED].astype(np.float64),
+            "blocked": ram[every, me + duel.BLOCKED].astype(np.float64),
+            "throws": ram[every, me + duel.THROWS].astype(np.float64),
+            "seconds": frames / 60.0,
+            "level": self.level[machine].astype(np.float64),
+        }
+
+    def state(self) -> dict[str, Any]:
+        """All that an exact resume needs."""
+        return {
+            "machines": self.duels.save(),
+            "rngs": [rng.bit_generator.state for rng in self.rngs],
+            "levels": self.levels.state(),
+            "rival": None if self.rival is None else self.rival.state(),
+            "level": self.level.copy(),
+            "seats": self.seats.copy(),
+            "clock": self.clock.copy(),
+            "totals": self.totals.copy(),
+            "hands": [self.hands.left.copy(), self.hands.running.copy(), self.hands.last.copy()],
+            "frames": self.frames.copy(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue from `state`."""
+        self.duels.load(state["machines"])
+        self.rngs = [np.random.default_rng() for _ in state["rngs"]]
+        for rng, kept in zip(self.rngs, state["rngs"], strict=True):
+            rng.bit_generator.state = kept
+        self.levels.load(state["levels"])
+        if self.rival is not None:
+            self.rival.load(state["rival"])
+        for name in ("level", "seats", "clock", "totals", "frames"):
+            getattr(self, name)[...] = state[name]
+        hands = (self.hands.left, self.hands.running, self.hands.last)
+        for own, kept in zip(hands, state["hands"], strict=True):
+            own[...] = kept
+
+    def close(self) -> None:
+        """Ends all cartridges."""
+        self.duels.close()

@@ -1,0 +1,97 @@
+"""Finding addresses in a cartridge's work memory: health, clocks, and what cheat files name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+WORK_RAM = 0xC000
+WORK_RAM_BYTES = 0x2000
+FRAMES_PER_SECOND = 60
+CHEAT = re.compile(r"\b01([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})\b")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """An address that behaves like what is looked for."""
+
+    name: str
+    addr: int
+    value: int
+    reason: str
+    kind: str = "binary"
+
+    def yaml(self) -> str:
+        """A line for a profile's `memory:`; a guess until somebody has checked it."""
+        return (
+            f"  {self.name}: {{addr: 0x{self.addr:04X}, max: {self.value}, kind: {self.kind}, "
+            f'status: guess, source: "{self.reason}"}}'
+        )
+
+
+def health(before_hit: np.ndarray, after_hit: np.ndarray, calm: np.ndarray) -> list[Candidate]:
+    """Bytes that keep their value while nothing happens and fall when a hit lands.
+
+    before_hit  (H, 8192) uint8   memory just before each of H hits of one round
+    after_hit   (H, 8192) uint8   and just after it
+    calm        (F, 8192) uint8   frames of the same round before the first hit
+    """
+    steady = (calm == calm[0]).all(axis=0)
+    fell = (after_hit < before_hit).all(axis=0)
+    monotone = (np.diff(before_hit.astype(np.int16), axis=0) <= 0).all(axis=0)
+    found = np.flatnonzero(steady & fell & monotone & (calm[0] > 0))
+    reason = f"steady, then fell at each of {len(before_hit)} hits"
+    return [Candidate("hp", WORK_RAM + int(a), int(calm[0, a]), reason) for a in found]
+
+
+def clocks(frames: np.ndarray) -> list[Candidate]:
+    """Bytes that fall by one every 50 to 70 frames; frames (F, 8192) uint8, one per frame."""
+    found = []
+    changed = np.diff(frames.astype(np.int16), axis=0)
+    for address in np.flatnonzero((changed != 0).sum(axis=0) >= 2):
+        when = np.flatnonzero(changed[:, address])
+        steps = changed[when, address]
+        gaps = np.diff(when)
+        if not ((gaps >= 50) & (gaps <= 70)).all():
+            continue
+        # In BCD, $50 - 1 is $49: a fall of 7 where the low digit was 0.
+        digits = np.where(frames[when, address] & 15 == 0, -7, -1)
+        if (steps == -1).all():
+            kind = "binary"
+        elif (steps == digits).all():
+            kind = "bcd"
+        else:
+            continue
+        first = int(frames[0, address])
+        reason = f"falls by one every {gaps.mean():.0f} frames"
+        found.append(Candidate("timer", WORK_RAM + int(address), first, reason, kind))
+    return found
+
+
+def fighter_blocks(one: Iterable[Candidate], two: Iterable[Candidate]) -> list[tuple[int, int]]:
+    """Pairs of addresses whose distance is the most frequent one: two fighters' blocks."""
+    pairs = [(a.addr, b.addr) for a in one for b in two if a.addr != b.addr]
+    if not pairs:
+        return []
+    strides = np.array([b - a for a, b in pairs])
+    values, counts = np.unique(strides, return_counts=True)
+    # Of equally frequent distances the shortest is the likeliest.
+    best = min(zip(-counts, np.abs(values), values, strict=True))[2]
+    return [pair for pair in pairs if pair[1] - pair[0] == best]
+
+
+def from_cheats(text: str) -> list[Candidate]:
+    """Candidates from GameShark codes `01vvllhh` ("write vv to $hhll each frame")."""
+    found = []
+    for line in text.splitlines():
+        for value, low, high in CHEAT.findall(line):
+            address = int(high + low, 16)
+            if WORK_RAM <= address < WORK_RAM + WORK_RAM_BYTES:
+                reason = f"cheat code 01{value}{low}{high}".upper().replace(
+                    "CHEAT CODE", "cheat code"
+                )
+                found.append(Candidate(f"cheat_{len(found)}", address, int(value, 16), reason))
+    return found

@@ -1,0 +1,142 @@
+"""A bare training process: interpreter, libraries, loaded kernels, the tracker beside it.
+
+Measured by a tiny run in a process of its own, and remembered in the user's cache folder. The
+arithmetic that refuses a hopeless run takes what is remembered, or a constant, and starts nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.machine import has_accelerator
+from frugal_rl.memory.part import Confidence, Part
+from frugal_rl.run import RunConfig
+
+MIB = 1 << 20
+TYPICAL_BYTES = 520 * MIB
+"""CPython 3.11 with torch 2.13 (CPU), stable-baselines3 2.9, numba 0.68, hydra 1.3, wandb 0.31."""
+CONTEXT_BYTES = 500 * MIB
+"""A CUDA context; between 0.3 and 0.6 GiB by device and driver."""
+TIMEOUT_SECONDS = 300
+TINY = {"num_envs": 4, "n_steps": 4, "batch_size": 8, "total_steps": 48}
+"""Three rollouts, so that what happens only once is over."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """Bytes of the process tree before anything that the plan counts by size."""
+
+    process_bytes: int
+    confidence: Confidence
+    device: bool = False
+
+    @property
+    def part(self) -> Part:
+        """As a line of the plan."""
+        how = {
+            Confidence.probed: "a tiny run in a process of its own",
+            Confidence.calibrated: "a typical installation",
+        }
+        return Part(
+            "interpreter and libraries", how.get(self.confidence, ""), self.process_bytes,
+            CONTEXT_BYTES if self.device else 0, confidence=self.confidence,
+        )  # fmt: skip
+
+
+def tiny(run: RunConfig) -> RunConfig:
+    """The same run at the smallest sizes: what is left of its peak is the base."""
+    algo: Any = replace(run.algo, **TINY)  # type: ignore[type-var]
+    evaluation = replace(run.evaluation, every_steps=0, episodes=1, num_envs=1)
+    mode = "disabled" if run.tracking.wandb == "disabled" else "offline"
+    return replace(
+        run, algo=algo, evaluation=evaluation, checkpoint_every_steps=0, resume=None,
+        tracking=replace(run.tracking, wandb=mode), memory=replace(run.memory, budget_gib=None),
+    )  # fmt: skip
+
+
+def arithmetic_base(run: RunConfig) -> Base:
+    """A typical installation; starts and imports nothing."""
+    return Base(TYPICAL_BYTES, Confidence.calibrated, has_accelerator(run.hardware.device))
+
+
+def measured_peak(run: RunConfig) -> int:
+    """The peak of a tiny run of this kind, measured once and remembered.
+
+    Raises:
+        ConfigError: the tiny run failed; carries the last line of what it said.
+    """
+    peak = remembered(run)
+    if peak is None:
+        answer = _measure(run)
+        if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
+            answer = _measure(run)
+        peak = int(answer["bytes"])
+        _remember(run, peak)
+    return peak
+
+
+def cache_folder() -> Path:
+    """Where measurements are remembered between runs."""
+    return Path.home() / ".cache" / "frugal-rl"
+
+
+def remembered(run: RunConfig) -> int | None:
+    """The bytes that an earlier measurement of this installation found."""
+    try:
+        stored = json.loads((cache_folder() / f"base_{_key(run)}.json").read_text())
+        return int(stored["bytes"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def _remember(run: RunConfig, count: int) -> None:
+    """A cache that cannot be written costs a second measurement, nothing else."""
+    try:
+        cache_folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=cache_folder(), delete=False) as file:
+            json.dump({"bytes": count}, file)
+        os.replace(file.name, cache_folder() / f"base_{_key(run)}.json")
+    except OSError:
+        return
+
+
+def _key(run: RunConfig) -> str:
+    """What the peak of a tiny run depends on: versions, code, and everything but sizes."""
+    names = ("torch", "stable-baselines3", "numba", "wandb", "numpy")
+    versions = [f"{n}={metadata.version(n)}" for n in names]
+    small = tiny(run)
+    kinds = [repr(x) for x in (small.env, small.agent, small.algo, small.vec, small.memory)]
+    hardware = [small.tracking.wandb, small.hardware.device, str(small.hardware.threads)]
+    words = [sys.version, *versions, *kinds, *hardware, _sources(run)]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+
+def _sources(run: RunConfig) -> str:
+    """Newest change of the environment's package and of ours: new code is measured anew."""
+    packages = {__name__.split(".")[0], type(run.env).__module__.split(".")[0]}
+    folders = [Path(str(sys.modules[p].__file__)).parent for p in packages if p in sys.modules]
+    return str(max((f.stat().st_mtime_ns for d in folders for f in d.rglob("*.py")), default=0))
+
+
+def _measure(run: RunConfig) -> dict[str, Any]:
+    request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
+    done = subprocess.run(
+        [sys.executable, "-m", "frugal_rl.train.dry_run"],
+        input=json.dumps(request), capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
+        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+        raise ConfigError(f"A tiny run of this kind fails: {said}")
+    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer

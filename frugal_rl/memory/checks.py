@@ -1,0 +1,69 @@
+"""Training checks: each a formula with a computed severity, a message and an override.
+
+The rules are those of the fighting guide's review, made general for all environments; their
+numbers are kept. Those that speak of emulators only come with the fighting environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from frugal_rl.memory.facts import Facts, facts_of
+from frugal_rl.memory.plan import Plan
+from frugal_rl.run import RunConfig
+
+
+class Severity(Enum):
+    """How bad a finding is; a passing check is `ok`, never a headline."""
+
+    ok = "ok"
+    info = "info"
+    warning = "warning"
+    error = "error"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check found."""
+
+    id: str
+    name: str
+    severity: Severity
+    value: str
+    message: str = ""
+    override: str = ""
+
+
+Rule = Callable[[Facts], Finding | None]
+"""A check; None where it does not apply."""
+
+
+def grade(value: float, warn: float, error: float | None = None) -> Severity:
+    """`warning` above `warn`, `error` above `error`."""
+    if error is not None and value > error:
+        return Severity.error
+    return Severity.warning if value > warn else Severity.ok
+
+
+def check_run(run: RunConfig, plan: Plan) -> list[Finding]:
+    """All findings of a run, by id; an environment may add rules of its own by `checks`."""
+    findings = check(facts_of(run, plan))
+    own = getattr(run.env, "checks", None)
+    return sorted([*findings, *(own() if own is not None else [])], key=lambda f: f.id)
+
+
+def check(facts: Facts) -> list[Finding]:
+    """All findings of one configuration, by id."""
+    from frugal_rl.memory import rules_bytes, rules_training  # they need Finding
+
+    rules: list[Rule] = [*rules_bytes.RULES, *rules_training.RULES]
+    found = [finding for rule in rules if (finding := rule(facts)) is not None]
+    return sorted(found, key=lambda f: f.id)
+
+
+def worst(findings: list[Finding]) -> Severity:
+    """The highest severity among findings."""
+    order = list(Severity)
+    return max((f.severity for f in findings), key=order.index, default=Severity.ok)

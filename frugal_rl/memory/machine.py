@@ -1,0 +1,123 @@
+"""The machine that a run may fill: memory, device memory and cores, with where they were read."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+GIB = 1 << 30
+UNLIMITED = 1 << 60
+"""Control groups without a limit report a number near 2^63."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a run may hold, in bytes, and the words that say why.
+
+    `vram_bytes` is 0 where there is no accelerator.
+    """
+
+    ram_bytes: int
+    ram_source: str
+    vram_bytes: int = 0
+    vram_source: str = "no accelerator"
+    cores: int = 1
+    free_ram_bytes: int = 0
+    """What is free right now; less than the limit where other programs run."""
+
+
+def find_limit(
+    budget_gib: float | None = None,
+    ram_gib: float | None = None,
+    vram_gib: float | None = None,
+    cores: int | None = None,
+    device: str = "auto",
+) -> Limit:
+    """The smallest of budget, pretended machine, control group and physical memory."""
+    physical = psutil.virtual_memory()
+    options = [(int(physical.total), "physical memory")]
+    group = cgroup_limit()
+    if group is not None:
+        options.append((group, "control group"))
+    if ram_gib is not None:
+        options = [(int(ram_gib * GIB), f"hardware.ram_gib={ram_gib:g}")]
+    free = options[0][0] if ram_gib is not None else int(physical.available)
+    if budget_gib is not None:
+        options.append((int(budget_gib * GIB), f"memory.budget_gib={budget_gib:g}"))
+    ram, source = min(options)
+    vram, vram_source = _device_memory(vram_gib, device)
+    return Limit(ram, source, vram, vram_source, cores or usable_cores(), free)
+
+
+def usable_cores() -> int:
+    """Cores that this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cgroup_limit(
+    root: Path = Path("/sys/fs/cgroup"), of: Path = Path("/proc/self/cgroup")
+) -> int | None:
+    """The tightest memory limit of this process's control groups, v1 or v2; None without one."""
+    try:
+        lines = of.read_text().splitlines()
+    except OSError:
+        return None
+    limits = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            limits += _limits_above(root, path, "memory.max")
+            limits += _limits_above(root / "unified", path, "memory.max")
+        elif "memory" in controllers.split(","):
+            limits += _limits_above(root / "memory", path, "memory.limit_in_bytes")
+    return min(limits, default=None)
+
+
+def _limits_above(base: Path, path: str, name: str) -> list[int]:
+    """Limits of a group and all its parents; inside a container the path may start at the root."""
+    folders = [base]
+    for part in Path(path.lstrip("/")).parts:
+        folders.append(folders[-1] / part)
+    found = []
+    for folder in folders:
+        try:
+            text = (folder / name).read_text().strip()
+        except OSError:
+            continue
+        if text.isdigit() and int(text) < UNLIMITED:
+            found.append(int(text))
+    return found
+
+
+def has_accelerator(device: str) -> bool:
+    """Whether the run computes on an accelerator, found without importing torch."""
+    if device.startswith("cuda"):
+        return True
+    return device == "auto" and bool(_accelerators())
+
+
+def _device_memory(vram_gib: float | None, device: str) -> tuple[int, str]:
+    if vram_gib is not None:
+        return int(vram_gib * GIB), f"hardware.vram_gib={vram_gib:g}"
+    if device == "cpu":
+        return 0, "hardware.device=cpu"
+    sizes = _accelerators()
+    return (sizes[0], "accelerator 0") if sizes else (0, "no accelerator")
+
+
+def _accelerators() -> list[int]:
+    """Bytes of each CUDA device, as the driver reports them; empty without a driver."""
+    if not Path("/proc/driver/nvidia/version").exists():
+        return []
+    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [int(float(line)) << 20 for line in done.stdout.split() if line.strip()]

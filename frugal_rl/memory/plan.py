@@ -1,0 +1,205 @@
+"""The plan: what a run will hold, part by part and phase by phase, before anything is allocated.
+
+Arithmetic comes first, so that a hopeless run is refused at once and without importing torch; only
+a run that passes it is probed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.memory.base import Base, arithmetic_base, measured_peak, tiny
+from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
+from frugal_rl.memory.part import Confidence, Part, Phase, human
+from frugal_rl.memory.probe import Probe, ProbeUpdate
+from frugal_rl.memory.sizes import environment_parts, learner_parts, rollout_parts
+from frugal_rl.run import RunConfig
+
+TIGHT = 0.9
+"""Share of the limit from which a plan is called tight."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """Bytes held at the worst moment of a phase."""
+
+    ram_bytes: int
+    vram_bytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All parts of a run and the limit that they must stay below."""
+
+    parts: tuple[Part, ...]
+    limit: Limit
+    profile: str = "custom"
+    label: str = "lossless"
+    probed: bool = False
+    """Whether the learner's activations are in it, or arithmetic only."""
+    transitions: int = 1
+    """Steps times environments of one rollout."""
+
+    def peak(self, phase: Phase) -> Peak:
+        """The sum of the parts that are alive in a phase."""
+        alive = [p for p in self.parts if phase in p.phases]
+        return Peak(sum(p.ram_bytes for p in alive), sum(p.vram_bytes for p in alive))
+
+    @property
+    def peak_phase(self) -> Phase:
+        """The phase with the highest peak in memory."""
+        return max(Phase, key=lambda p: self.peak(p).ram_bytes)
+
+    @property
+    def ram_bytes(self) -> int:
+        """The highest peak in memory."""
+        return self.peak(self.peak_phase).ram_bytes
+
+    @property
+    def vram_bytes(self) -> int:
+        """The highest peak on the accelerator."""
+        return max(self.peak(p).vram_bytes for p in Phase)
+
+    @property
+    def rollout_bytes(self) -> int:
+        """What the rollout allocates, wherever it lies."""
+        rollout = [p for p in self.parts if p.name.startswith("rollout: ")]
+        return sum(p.ram_bytes + p.vram_bytes for p in rollout)
+
+    @property
+    def bytes_per_transition(self) -> float:
+        """The rollout's bytes for one step of one environment."""
+        return self.rollout_bytes / self.transitions
+
+    @property
+    def fits(self) -> bool:
+        """Whether every phase stays below the limits."""
+        return self.ram_bytes <= self.limit.ram_bytes and (
+            self.vram_bytes <= self.limit.vram_bytes or self.vram_bytes == 0
+        )
+
+    @property
+    def verdict(self) -> str:
+        """`fits`, `tight` (above nine tenths of a limit) or `does not fit`."""
+        if not self.fits:
+            return "does not fit"
+        tight = self.ram_bytes > TIGHT * self.limit.ram_bytes or (
+            self.vram_bytes > TIGHT * self.limit.vram_bytes
+        )
+        return "tight" if tight else "fits"
+
+    @property
+    def largest(self) -> Part:
+        """The largest part of the worst phase, on the side whose limit is passed."""
+        on_device = self.vram_bytes > self.limit.vram_bytes and self.vram_bytes > 0
+        alive = [p for p in self.parts if on_device or self.peak_phase in p.phases]
+        return max(alive, key=lambda p: p.vram_bytes if on_device else p.ram_bytes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values: for JSON, the run folder and W&B (`plan/*`)."""
+        return {
+            "profile": self.profile,
+            "label": self.label,
+            "verdict": self.verdict,
+            "probed": self.probed,
+            "ram_bytes": self.ram_bytes,
+            "vram_bytes": self.vram_bytes,
+            "rollout_bytes": self.rollout_bytes,
+            "bytes_per_transition": self.bytes_per_transition,
+            "limit_ram_bytes": self.limit.ram_bytes,
+            "limit_vram_bytes": self.limit.vram_bytes,
+            "limit_source": self.limit.ram_source,
+            "peak_phase": self.peak_phase.value,
+            "phases": {p.value: vars(self.peak(p)) for p in Phase},
+            "parts": [_part_values(p) for p in self.parts],
+        }
+
+
+def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
+    """The run's plan, refused if it does not fit.
+
+    Args:
+        run: the run.
+        probe: measures the learner in a process of its own (`frugal_rl.train.probe`).
+            Without it the plan is arithmetic, and a bare process a remembered constant.
+
+    Raises:
+        MemoryBudgetError: before anything is allocated; its message names the largest part and an
+            override that makes the run fit, its attribute `plan` is the plan.
+    """
+    plan = draw_up(run)
+    if plan.fits and probe is not None:
+        plan = draw_up(run, probe)
+    if not plan.fits:
+        raise refusal(run, plan)
+    return plan
+
+
+def draw_up(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
+    """The run's plan, whether it fits or not; without `probe`, by arithmetic alone."""
+    if probe is None:
+        return assemble(run, arithmetic_base(run), None)
+    found = probe(run)  # compiles kernels, so that the tiny run does not
+    return assemble(run, measured_base(run, found), found)
+
+
+def measured_base(run: RunConfig, found: Probe) -> Base:
+    """What a tiny run of this kind held beyond what is planned for its sizes."""
+    nothing = Base(0, Confidence.probed, has_accelerator(run.hardware.device))
+    planned = assemble(tiny(run), nothing, found).ram_bytes
+    return replace(nothing, process_bytes=max(0, measured_peak(run) - planned))
+
+
+def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
+    """The plan from arithmetic and what was measured."""
+    encoding = run.encoding()
+    hardware, memory = run.hardware, run.memory
+    limit = find_limit(
+        memory.budget_gib, hardware.ram_gib, hardware.vram_gib, hardware.cores, hardware.device
+    )
+    parts = [
+        base.part,
+        *environment_parts(run, encoding),
+        *rollout_parts(run, encoding),
+        *learner_parts(run, probe),
+    ]
+    transitions = run.algo.n_steps * run.algo.num_envs
+    return Plan(
+        tuple(parts), limit, memory.profile, memory.label.value, probe is not None, transitions
+    )
+
+
+def refusal(run: RunConfig, plan: Plan) -> MemoryBudgetError:
+    """The error that refuses a plan: what, why, what to do."""
+    from frugal_rl.memory.advice import advise  # it draws up plans itself
+
+    on_device = plan.ram_bytes <= plan.limit.ram_bytes
+    need = plan.vram_bytes if on_device else plan.ram_bytes
+    have = plan.limit.vram_bytes if on_device else plan.limit.ram_bytes
+    source = plan.limit.vram_source if on_device else plan.limit.ram_source
+    largest = plan.largest
+    size = largest.vram_bytes if on_device else largest.ram_bytes
+    ways = advise(run, plan)
+    todo = " or ".join(" ".join(way.overrides) for way in ways)
+    error = MemoryBudgetError(
+        f"This run needs {human(need)}, above the {human(have)} of {source}. Most of it is "
+        f"'{largest.name}' ({human(size)} = {largest.formula}). "
+        + (f"It fits with {todo}." if todo else "Raise the budget, or choose a smaller problem.")
+    )
+    error.plan = plan  # type: ignore[attr-defined]
+    return error
+
+
+def _part_values(part: Part) -> Mapping[str, Any]:
+    return {
+        "name": part.name,
+        "formula": part.formula,
+        "ram_bytes": part.ram_bytes,
+        "vram_bytes": part.vram_bytes,
+        "shared": part.shared,
+        "confidence": part.confidence.value,
+        "phases": sorted(p.value for p in part.phases),
+    }

@@ -1,0 +1,265 @@
+"""Checks of sizes and times: minibatches, updates, episodes, environments, frequencies."""
+
+from __future__ import annotations
+
+import math
+
+from frugal_rl.memory.checks import Finding, Rule, Severity
+from frugal_rl.memory.facts import Facts
+from frugal_rl.memory.rules_bytes import saves
+
+MOST_GRADIENT_STEPS = 64
+FEWEST_ITERATIONS = 50
+
+
+def batch_against_samples(f: Facts) -> Finding:
+    """F09: a minibatch is no larger than the rollout."""
+    fits = f.batch_size <= f.samples
+    return Finding(
+        "F09", "minibatch against rollout", Severity.ok if fits else Severity.error,
+        f"{f.samples / f.batch_size:g} minibatches",
+        "" if fits else f"a minibatch of {f.batch_size} exceeds the rollout of {f.samples}",
+        f"algo.batch_size={largest_divisor(f.samples, f.batch_size)}",
+    )  # fmt: skip
+
+
+def largest_divisor(number: int, most: int) -> int:
+    """The largest divisor of `number` that is at most `most`."""
+    divisors = (
+        d
+        for small in range(1, math.isqrt(number) + 1)
+        if number % small == 0
+        for d in (small, number // small)
+    )
+    return max(d for d in divisors if d <= max(1, most))
+
+
+def divisibility(f: Facts) -> Finding:
+    """F10: the last minibatch of an epoch is as large as the others."""
+    rest = f.samples % f.batch_size
+    return Finding(
+        "F10", "minibatches divide the rollout", Severity.warning if rest else Severity.ok,
+        f"rest {rest}", f"the last minibatch has {rest} samples" if rest else "",
+        f"algo.batch_size={largest_divisor(f.samples, f.batch_size)}",
+    )  # fmt: skip
+
+
+def updates(f: Facts) -> Finding:
+    """F11: how often the policy is updated, warn below 50 rollouts."""
+    steps = f.iterations * f.gradient_steps_per_rollout
+    few = f.iterations < FEWEST_ITERATIONS
+    return Finding(
+        "F11", "updates", Severity.warning if few else Severity.info,
+        f"{f.iterations:,} iterations, {steps:,} gradient steps",
+        f"only {f.iterations} policy updates" if few else "",
+        f"algo.n_steps={max(1, f.n_steps // 4)}" if few else "",
+    )  # fmt: skip
+
+
+def reuse(f: Facts) -> Finding:
+    """F12: gradient steps on one rollout without a limit on divergence, warn above 64."""
+    steps = f.gradient_steps_per_rollout
+    much = steps > MOST_GRADIENT_STEPS and f.target_kl is None
+    return Finding(
+        "F12", "gradient steps per rollout", Severity.warning if much else Severity.ok, f"{steps}",
+        f"{steps} gradient steps on one rollout" if much else "",
+        "algo.n_epochs=4 or algo.target_kl=0.02",
+    )  # fmt: skip
+
+
+def rollout_against_episode(f: Facts) -> Finding | None:
+    """F13: steps per rollout against the length of an episode, warn outside 0.5 to 20."""
+    if f.episode_steps is None:
+        return None
+    shortest, longest = f.episode_steps
+    most, fewest = f.n_steps / shortest, f.n_steps / longest
+    odd = fewest < 0.5 or most > 20
+    if most > 20:
+        words = (
+            f"each environment plays {fewest:.0f} to {most:.0f} episodes per rollout: advantages "
+            "gain nothing and the policy gets stale"
+        )
+    else:
+        words = f"a rollout sees only {fewest:.0%} of an episode of {longest} steps"
+    envs = f.num_envs * 8 if most > 20 else max(1, f.num_envs // 2)
+    steps = max(1, f.samples // envs)
+    return Finding(
+        "F13", "rollout against episode", Severity.warning if odd else Severity.ok,
+        f"{fewest:.2g} to {most:.2g} episodes" if fewest != most else f"{most:.2g} episodes",
+        words if odd else "", f"algo.num_envs={envs} algo.n_steps={steps}",
+    )  # fmt: skip
+
+
+def name_clash(f: Facts) -> Finding | None:
+    """F14: one number used as the rollout's length and as the episode's limit."""
+    if f.time_limit_steps is None:
+        return None
+    same = f.time_limit_steps == f.n_steps
+    return Finding(
+        "F14", "one number, two meanings", Severity.warning if same else Severity.ok,
+        f"{f.n_steps} and {f.time_limit_steps}",
+        "the rollout's length and the episode's limit are the same number: is one meant for both?"
+        if same else "",
+        "algo.n_steps=",
+    )  # fmt: skip
+
+
+def time_limit(f: Facts) -> Finding | None:
+    """F15: the limit lets the longest possible episode end by itself."""
+    if f.time_limit_steps is None or f.longest_episode_steps is None:
+        return None
+    short = f.time_limit_steps < f.longest_episode_steps
+    return Finding(
+        "F15", "time limit", Severity.warning if short else Severity.ok, f"{f.time_limit_steps}",
+        f"an episode needs up to {f.longest_episode_steps} steps" if short else "",
+        f"env.episode_steps={f.longest_episode_steps}",
+    )  # fmt: skip
+
+
+def environments_against_cores(f: Facts) -> Finding:
+    """F16: environments that keep the cores busy, warn below half of them."""
+    per_core = {"threads": 8, "batch": 8, "shared_memory": 1, "sb3": 1}.get(f.vec, 1)
+    wanted = max(1, per_core * f.cores) if f.vec != "serial" else 1
+    idle = f.num_envs < wanted / 2
+    return Finding(
+        "F16", "environments against cores", Severity.warning if idle else Severity.ok,
+        f"{f.num_envs} of {wanted}",
+        f"cores idle {max(0.0, 1 - f.num_envs / wanted):.0%}" if idle else "",
+        f"algo.num_envs={wanted} algo.n_steps={max(1, f.samples // wanted)}",
+    )  # fmt: skip
+
+
+def workers_against_cores(f: Facts) -> Finding | None:
+    """F17: no more workers, and no more torch threads beside them, than twice the cores."""
+    workers = f.workers or (f.num_envs if f.vec == "sb3" else 0)
+    if not workers:
+        return None
+    many = workers > 2 * f.cores or f.torch_threads * workers > 2 * f.cores
+    return Finding(
+        "F17", "workers against cores", Severity.warning if many else Severity.ok,
+        f"{workers} workers, {f.torch_threads} threads, {f.cores} cores",
+        "workers and torch threads wait for each other" if many else "",
+        "hardware.threads=1 or vec=threads",
+    )  # fmt: skip
+
+
+def replay_flag(f: Facts) -> Finding:
+    """F18: a replay buffer asked of an on-policy algorithm."""
+    on = f.save_replay_buffer
+    return Finding(
+        "F18", "replay buffer", Severity.warning if on else Severity.ok, "on" if on else "off",
+        "ignored: PPO has no replay buffer; it saves and costs nothing" if on else "",
+        "leave save_replay_buffer out",
+    )  # fmt: skip
+
+
+def callbacks(f: Facts) -> Finding:
+    """F19: everything that is built is also called."""
+    lost = sorted(f.callbacks_built - f.callbacks_called)
+    return Finding(
+        "F19", "callbacks", Severity.error if lost else Severity.ok,
+        f"{len(f.callbacks_called)} of {len(f.callbacks_built)}",
+        f"{', '.join(lost)} is built but never called" if lost else "",
+        "pass the whole list to learn()",
+    )  # fmt: skip
+
+
+def frequency_units(f: Facts) -> Finding | None:
+    """F23: a frequency in calls means N times as many steps; one in steps, whole iterations."""
+    if f.save_every_calls:
+        return _calls(f, f.save_every_calls)
+    if not f.save_every_steps:
+        return None
+    whole = f.save_every_steps % f.samples == 0
+    return Finding(
+        "F23", "frequency units", Severity.ok if whole else Severity.info,
+        f"every {f.save_every_steps / f.samples:.3g} iterations",
+        "" if whole else "saves come at the first iteration after each multiple",
+        f"checkpoint_every_steps={f.samples * max(1, round(f.save_every_steps / f.samples))}",
+    )  # fmt: skip
+
+
+def _calls(f: Facts, calls: int) -> Finding:
+    steps = calls * f.num_envs
+    iterations = steps / f.samples
+    wished = f.save_every_iterations_wished
+    off = wished is not None and abs(iterations - wished) > 0.01 * wished
+    ragged = calls % f.n_steps != 0
+    not_wished = f", not {wished}" if off else ""
+    return Finding(
+        "F23", "frequency units", Severity.warning if off or ragged else Severity.ok,
+        f"{iterations:g} iterations, {saves(f)} saves",
+        f"{calls:,} calls = {steps:,} steps = every {iterations:g} iterations{not_wished}",
+        f"checkpoint_every_steps={f.samples * (wished or max(1, round(iterations)))}",
+    )  # fmt: skip
+
+
+def evaluation(f: Facts) -> Finding | None:
+    """F25: evaluation on its own seeds, at less than a fifth of the training's steps."""
+    if not f.eval_steps:
+        return None
+    every = f.eval_every_steps or f.total_steps
+    cost = f.eval_steps / every
+    odd = f.eval_seed_is_training_seed or cost > 0.2
+    words = "evaluated on the training seed" if f.eval_seed_is_training_seed else (
+        f"evaluation takes up to {cost:.0%} of the training's steps" if odd else ""
+    )  # fmt: skip
+    return Finding(
+        "F25", "evaluation", Severity.warning if odd else Severity.ok, f"{cost:.1%}", words,
+        "evaluation.every_steps= or evaluation.episodes=",
+    )  # fmt: skip
+
+
+def manual_resets(f: Facts) -> Finding:
+    """F26: environments reset between two calls of `learn`."""
+    on = f.resets_between_learn_calls
+    return Finding(
+        "F26", "manual resets", Severity.warning if on else Severity.ok, "yes" if on else "no",
+        "cuts running episodes without a terminal flag" if on else "", "remove the reset",
+    )  # fmt: skip
+
+
+def horizon(f: Facts) -> Finding | None:
+    """F30: the discount's horizon against the task, warn below a tenth and above three times."""
+    if f.seconds_per_step is None or f.task_seconds is None or f.gamma >= 1:
+        return None
+    share = f.seconds_per_step / (1 - f.gamma) / f.task_seconds
+    odd = share < 0.1 or share > 3
+    gamma = 1 - f.seconds_per_step / f.task_seconds
+    return Finding(
+        "F30", "horizon", Severity.warning if odd else Severity.ok, f"{share:.0%}",
+        f"algo.gamma={f.gamma:g} looks {share:.0%} of the task ahead" if odd else "",
+        f"algo.gamma={gamma:.4g}",
+    )  # fmt: skip
+
+
+def reward_scale(f: Facts) -> Finding | None:
+    """F31: an episode's reward, warn outside 0.5 to 20."""
+    if f.reward_per_episode is None:
+        return None
+    odd = not 0.5 <= f.reward_per_episode <= 20
+    return Finding(
+        "F31", "reward scale", Severity.warning if odd else Severity.ok,
+        f"{f.reward_per_episode:g}",
+        "values are learned best near 1 per episode" if odd else "",
+        "algo.reward_normalisation=true",
+    )  # fmt: skip
+
+
+def total_steps(f: Facts) -> Finding:
+    """F35: a run ends with a whole rollout."""
+    exact = f.total_steps / f.samples
+    steps = f.iterations * f.samples
+    whole = f.total_steps % f.samples == 0
+    return Finding(
+        "F35", "total steps", Severity.ok if whole else Severity.info, f"{steps:,} steps",
+        "" if whole else f"{exact:.2f} -> {f.iterations} rollouts = {steps:,} steps",
+        f"algo.total_steps={steps}",
+    )  # fmt: skip
+
+
+RULES: tuple[Rule, ...] = (
+    batch_against_samples, divisibility, updates, reuse, rollout_against_episode, name_clash,
+    time_limit, environments_against_cores, workers_against_cores, replay_flag, callbacks,
+    frequency_units, evaluation, manual_resets, horizon, reward_scale, total_steps,
+)  # fmt: skip

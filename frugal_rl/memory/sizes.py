@@ -1,0 +1,166 @@
+"""The arithmetic of the plan: environments, rollout, minibatch, learner, checkpoint."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from frugal_rl.memory.machine import has_accelerator
+from frugal_rl.memory.part import ALL_PHASES, Confidence, Part, Phase
+from frugal_rl.memory.probe import Probe
+from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import EPISODE
+from frugal_rl.rollout.layout import (
+    ColumnSpec,
+    action_layout,
+    column_bytes,
+    columns_of,
+    flatten_bytes,
+    scalar_bytes,
+)
+from frugal_rl.run import RunConfig
+
+UPDATE = frozenset({Phase.update})
+AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
+"""Evaluation environments stay once they are made."""
+CHECKPOINT = frozenset({Phase.checkpoint})
+
+
+def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
+    """Simulators, workers, tables and windows, for training and for evaluation."""
+    training = parts_of(run, run.algo.num_envs, encoding)
+    players = min(run.evaluation.num_envs, max(1, run.evaluation.episodes))
+    phases = ALL_PHASES if run.evaluation.every_steps else AT_THE_END
+    evaluating = [
+        replace(p, name=f"evaluation: {p.name}", phases=phases)
+        for p in parts_of(run, players, encoding)
+        if not p.shared
+    ]
+    windows = [
+        *_window_parts("windows", run.algo.num_envs, run, encoding),
+        *(
+            replace(p, phases=phases)
+            for p in _window_parts("evaluation: windows", players, run, encoding)
+        ),
+    ]
+    return [*training, *evaluating, *windows]
+
+
+@lru_cache(maxsize=256)
+def _remembered(key: str) -> list[Part]:
+    """One list per key, filled by `parts_of`."""
+    return []
+
+
+def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
+    """What the environment says of itself; asked once per size, as some build a small one."""
+    kept = _remembered(repr((run.env, num_envs, encoding.choice, run.memory, run.vec)))
+    if not kept:
+        kept += run.env.parts(num_envs, encoding, run.memory, run.vec)
+    return list(kept)
+
+
+def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) -> list[Part]:
+    """Past rows that `observation.history` keeps: twice k rows, or a whole episode."""
+    episode = run.env.episode_steps + 1
+    rows = [(episode if r.window == EPISODE else 2 * r.window, r) for r in encoding.windowed]
+    if not rows:
+        return []
+    per_env = sum(k * r.nbytes for k, r in rows) + 4
+    return [Part(name, f"{num_envs} envs x {per_env:,} B of past rows", num_envs * per_env)]
+
+
+def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
+    """The rollout's columns, the copy that `shuffle=copy` makes, and a minibatch."""
+    steps, envs = run.algo.n_steps, run.algo.num_envs
+    columns = columns_of(encoding, run.env.episode_steps)
+    location = run.memory.rollout_location
+    parts = [
+        _placed(
+            f"rollout: {c.name}", _column_formula(c, steps, envs),
+            column_bytes(c, steps, envs), location,
+        )
+        for c in columns
+    ]  # fmt: skip
+    size, dtype = action_layout(run.env.action_space())
+    scalars = scalar_bytes(steps, envs, run.env.action_space())
+    parts.append(
+        Part(
+            "rollout: scalars",
+            f"{steps} x {envs} x ({size} {dtype} action + 5 float32 + 1 bool)",
+            scalars,
+        )
+    )
+    if run.memory.shuffle is Shuffle.copy and location is not RolloutLocation.device:
+        copied = flatten_bytes(encoding, steps, envs, run.env.episode_steps)
+        parts.append(Part("flattened copy", "the largest column once more", copied, phases=UPDATE))
+    return [*parts, _minibatch_part(run, columns)]
+
+
+def _placed(name: str, formula: str, count: int, location: RolloutLocation) -> Part:
+    if location is RolloutLocation.device:
+        return Part(name, formula, 0, count)
+    if location is RolloutLocation.memmap:
+        return Part(name, f"{formula}, in a mapped file", count)
+    return Part(name, formula, count)
+
+
+def _column_formula(column: ColumnSpec, steps: int, envs: int) -> str:
+    rows = f"({column.lead} + {steps})" if column.lead else f"{steps}"
+    shape = " x ".join(str(n) for n in column.shape) or "1"
+    return f"{rows} steps x {envs} envs x {shape} x {np.dtype(column.dtype).name}"
+
+
+def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
+    """A minibatch in stored form, windows included; kept between draws where buffers are reused."""
+    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
+    per_sample = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns)
+    scalars = 4 * (action_layout(run.env.action_space())[0] + 4) + 16
+    reused = run.memory.buffers is Buffers.reused
+    on_device = has_accelerator(run.hardware.device)
+    formula = f"{batch} samples x {per_sample + scalars:,} B"
+    return Part(
+        "minibatch", formula, batch * (per_sample + scalars),
+        batch * (per_sample + scalars) if on_device else 0,
+        phases=ALL_PHASES if reused else UPDATE,
+    )  # fmt: skip
+
+
+def learner_parts(run: RunConfig, probe: Probe | None) -> list[Part]:
+    """Parameters, gradients, optimiser, activations and the copy that a checkpoint makes."""
+    if probe is None:
+        return []
+    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
+    at_once = min(run.memory.micro_batch or batch, batch)
+    device = has_accelerator(run.hardware.device)
+    update = int(probe.bytes_per_sample * at_once)
+    act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
+    weights = probe.parameter_bytes
+    rows = [
+        ("parameters", "all weights, float32", weights, Confidence.exact, None),
+        ("gradients", "one per weight", probe.gradient_bytes, Confidence.exact, None),
+        ("optimiser", "two moments per weight", probe.optimizer_bytes, Confidence.exact, None),
+        ("workspace", "a first small update", probe.fixed_bytes if device else 0,
+         Confidence.probed, None),
+        ("activations", f"{at_once} samples x {probe.bytes_per_sample:,.0f} B", update,
+         Confidence.probed, UPDATE),
+        ("acting", f"{run.algo.num_envs} envs x {probe.forward_bytes_per_sample:,.0f} B", act,
+         Confidence.probed, frozenset({Phase.rollout, Phase.evaluation})),
+    ]  # fmt: skip
+    parts = [
+        Part(
+            name, formula, 0 if device else count, count if device else 0,
+            confidence=confidence, phases=phases or ALL_PHASES,
+        )
+        for name, formula, count, confidence, phases in rows
+        if count
+    ]  # fmt: skip
+    spike = 2 * (weights + probe.optimizer_bytes)
+    parts.append(
+        Part("checkpoint", "weights and moments, copied and packed", spike, phases=CHECKPOINT)
+    )
+    return parts

@@ -1,0 +1,138 @@
+"""Where a run's numbers go: `metrics.jsonl` always, W&B and TensorBoard where they are asked for.
+
+A sink that fails (a full disk, an unreachable server) is reported once and the run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from frugal_rl.memory.meter import MemoryMeter
+from frugal_rl.memory.plan import Plan
+from frugal_rl.report.files import METRICS, PLAN, RUN, SUMMARY, plain, write_json
+from frugal_rl.run import RunConfig
+
+
+class Sink(Protocol):
+    """One place that numbers go to."""
+
+    name: str
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers at one step of the run."""
+
+    def summary(self, values: Mapping[str, Any]) -> None:
+        """Numbers of the whole run."""
+
+    def file(self, path: Path) -> None:
+        """A file that belongs to the run."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+class MetricsFile:
+    """`metrics.jsonl`: one line per call, appended in a single write."""
+
+    name = METRICS
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.began = time.time()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self.file_number = os.open(folder / METRICS, flags, 0o644)
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Append one line."""
+        line = {"step": step, "seconds": round(time.time() - self.began, 3), **plain(values)}
+        text = json.dumps(line, allow_nan=False, default=str) + "\n"
+        os.write(self.file_number, text.encode())
+
+    def summary(self, values: Mapping[str, Any]) -> None:
+        """Keep the run's last numbers beside its lines."""
+        write_json(self.folder / SUMMARY, values)
+
+    def file(self, path: Path) -> None:
+        """Files already lie in the run folder."""
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self.file_number)
+
+
+class Log:
+    """All sinks of a run; adds what the meter measures to every line."""
+
+    def __init__(self, sinks: list[Sink], plan: Plan, meter: MemoryMeter | None = None) -> None:
+        self.sinks = sinks
+        self.plan = plan
+        self.meter = meter
+        self._failed: set[str] = set()
+        self._last: dict[str, Any] = {}
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers at one step of the run."""
+        measured = self.meter.metrics() if self.meter else {}
+        line = {**values, **measured}
+        self._each(lambda sink: sink.metrics(step, line))
+
+    def summary(self, values: Mapping[str, Any]) -> None:
+        """Numbers of the whole run, beside predicted and measured memory."""
+        self._last |= dict(values)
+        self._last |= self.meter.summary(self.plan) if self.meter else {}
+        self._each(lambda sink: sink.summary(self._last))
+
+    def file(self, path: Path) -> None:
+        """A file that belongs to the run."""
+        self._each(lambda sink: sink.file(path))
+
+    def close(self) -> None:
+        """Sum up what was not, and write what is left."""
+        if self.meter and "memory/peak_bytes" not in self._last:
+            self.summary({})
+        self._each(lambda sink: sink.close())
+
+    def _each(self, call: Callable[[Sink], None]) -> None:
+        for sink in self.sinks:
+            try:
+                call(sink)
+            except Exception as error:  # a tracker must never end a training run
+                if sink.name not in self._failed:
+                    self._failed.add(sink.name)
+                    warnings.warn(f"{sink.name} is not written: {error}", stacklevel=3)
+
+
+@contextmanager
+def open_log(run: RunConfig, plan: Plan, meter: MemoryMeter | None = None) -> Iterator[Log]:
+    """The log of a run; writes its configuration and plan into the run folder first.
+
+    Args:
+        run: the run; its folder is created.
+        plan: what was predicted; goes to W&B as `plan/*`.
+        meter: what is measured; goes beside every line as `memory/*`.
+    """
+    folder = Path(run.run_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    sinks: list[Sink] = [MetricsFile(folder)]
+    write_json(folder / RUN, {"config": run.resolved, "overrides": run.overrides})
+    write_json(folder / PLAN, plan.as_dict())
+    if run.tracking.wandb != "disabled":
+        from frugal_rl.report.wandb_sink import open_wandb
+
+        sinks += open_wandb(run, plan)
+    if run.tracking.tensorboard:
+        from frugal_rl.report.tensorboard_sink import TensorBoard
+
+        sinks.append(TensorBoard(folder))
+    log = Log(sinks, plan, meter)
+    try:
+        yield log
+    finally:
+        log.close()

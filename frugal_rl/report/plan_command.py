@@ -1,0 +1,137 @@
+"""What `scripts/plan.py` does: plan, compare, advise, check; as tables or as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from rich.console import Group
+
+from frugal_rl.config import folder
+from frugal_rl.errors import ConfigError, MemoryBudgetError
+from frugal_rl.memory.advice import Way, advise, command_of, variant
+from frugal_rl.memory.auto import AUTO, choose
+from frugal_rl.memory.checks import Finding, Severity, check_run
+from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.memory.probe import ProbeUpdate
+from frugal_rl.report.files import plain
+from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view, show
+from frugal_rl.run import RunConfig
+
+DOES_NOT_FIT = 3
+"""Exit code of a run that does not fit."""
+
+
+class Format(Enum):
+    """How the plan is printed."""
+
+    table = "table"
+    json = "json"
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The options of `scripts/plan.py` beside those of a run."""
+
+    compare: bool = False
+    """All profiles side by side."""
+    format: Format = Format.table
+    """Tables for people, JSON for programs."""
+    probe: bool = True
+    """False leaves out the measurement of the network's activations."""
+
+
+def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -> int:
+    """Print what was asked for; returns the exit code."""
+    probe = probe if options.probe else None
+    if options.compare:
+        return _print_comparison(run, options)
+    chosen: tuple[str, ...] = ()
+    if run.memory.profile == AUTO:
+        try:
+            choice = choose(run, probe)
+        except MemoryBudgetError as error:
+            print(error)
+            return DOES_NOT_FIT
+        run, plan, chosen = choice.run, choice.plan, choice.overrides
+    else:
+        plan = draw_up(run)
+        plan = draw_up(run, probe) if plan.fits and probe else plan
+    ways = [] if plan.fits else advise(run, plan)
+    findings = check_run(run, plan)
+    command = command_of(run, chosen or (ways[0].overrides if ways else ()))
+    if options.format is Format.json:
+        print(json.dumps(as_json(plan, ways, findings, command), indent=2))
+    else:
+        shown = [f for f in findings if f.severity is not Severity.ok]
+        passed = f"{len(findings) - len(shown)} more checks pass."
+        show(Group(plan_view(plan, ways, command), checks_table(shown), passed))
+    return 0 if plan.fits else DOES_NOT_FIT
+
+
+def as_json(plan: Plan, ways: list[Way], findings: list[Finding], command: str) -> dict[str, Any]:
+    """The same as plain values."""
+    advice = [
+        {
+            "overrides": list(w.overrides),
+            "label": w.label.value,
+            "cost": w.cost,
+            "ram_bytes": w.plan.ram_bytes,
+        }
+        for w in ways
+    ]
+    checks = [{**vars(f), "severity": f.severity.value} for f in findings]
+    values: dict[str, Any] = plain(
+        {**plan.as_dict(), "advice": advice, "checks": checks, "command": command}
+    )
+    return values
+
+
+def profiles() -> list[str]:
+    """Names of all memory profiles."""
+    return sorted(p.stem for p in (folder("conf") / "memory").glob("*.yaml"))
+
+
+def compared(run: RunConfig) -> list[tuple[str, Plan | str]]:
+    """The plan of each profile by arithmetic, or why it is impossible for this run."""
+    plans: list[tuple[str, Plan | str]] = []
+    for name in profiles():
+        if name == AUTO:
+            continue
+        try:
+            varied = variant(run, [f"memory={name}"])
+            budget = replace(varied.memory, budget_gib=run.memory.budget_gib)
+            plans.append((name, draw_up(replace(varied, memory=budget))))
+        except ConfigError as error:
+            plans.append((name, str(error)))
+    order = {"lossless": 0, "precision": 1, "capacity": 2}
+    return sorted(plans, key=lambda p: 3 if isinstance(p[1], str) else order[p[1].label])
+
+
+def recommended(plans: list[tuple[str, Plan | str]]) -> str:
+    """The cheapest profile that fits: lossless before rounding before a smaller problem."""
+    fitting = [(n, p) for n, p in plans if isinstance(p, Plan) and p.fits]
+    if not fitting:
+        return ""
+    best = min(p.label for _, p in fitting if p.label == fitting[0][1].label)
+    cheapest = [(n, p) for n, p in fitting if p.label == best]
+    return max(cheapest, key=lambda c: c[1].transitions * 2 - (c[0] == "baseline"))[0]
+
+
+def _print_comparison(run: RunConfig, options: PlanOptions) -> int:
+    plans = compared(run)
+    name = recommended(plans)
+    if options.format is Format.json:
+        values = [
+            {"memory": n, **(p.as_dict() if isinstance(p, Plan) else {"refused": p})}
+            for n, p in plans
+        ]
+        print(json.dumps(plain({"profiles": values, "recommended": name}), indent=2))
+    else:
+        words = f"memory={name} fits: {command_of(run, [f'memory={name}'])}" if name else (
+            "No profile fits; scripts/plan.py with one of them says what would."
+        )  # fmt: skip
+        show(Group(comparison_table(plans), words))
+    return 0 if name else DOES_NOT_FIT

@@ -1,0 +1,144 @@
+"""Finished runs, read back from their folders: what was asked, predicted, measured and reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from frugal_rl.errors import DataError
+from frugal_rl.report.files import PLAN, RUN, SUMMARY, read_json, read_metrics
+
+EVALUATION = "eval/success"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run folder."""
+
+    folder: Path
+    config: dict[str, Any]
+    overrides: tuple[str, ...]
+    plan: dict[str, Any]
+    summary: dict[str, Any]
+
+    @classmethod
+    def read(cls, folder: Path) -> RunResult:
+        """The run in a folder; a run that is still going on, or was killed, has no summary yet."""
+        asked = read_json(folder / RUN)
+        plan = read_json(folder / PLAN) if (folder / PLAN).is_file() else {}
+        summary = read_json(folder / SUMMARY) if (folder / SUMMARY).is_file() else {}
+        return cls(folder, asked["config"], tuple(asked["overrides"]), plan, summary)
+
+    @cached_property
+    def metrics(self) -> list[dict[str, Any]]:
+        """All lines of the run."""
+        return list(read_metrics(self.folder))
+
+    @property
+    def env(self) -> str:
+        """Name of the environment."""
+        return str(self.config.get("env", {}).get("name", "?"))
+
+    @property
+    def profile(self) -> str:
+        """Name of the memory profile."""
+        return str(self.config.get("memory", {}).get("profile", "?"))
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+        return int(self.config.get("seed", 0))
+
+    @property
+    def variant(self) -> str:
+        """What was typed, without the seed: runs that differ in nothing else are repetitions."""
+        words = [o for o in self.overrides if not o.startswith(("seed=", "hydra"))]
+        return " ".join(words) or "defaults"
+
+    def number(self, name: str) -> float | None:
+        """A number of the summary, else the last one that was logged by this name."""
+        if name in self.summary:
+            value = self.summary[name]
+            return float(value) if isinstance(value, int | float) else None
+        logged = [m[name] for m in self.metrics if m.get(name) is not None]
+        return float(logged[-1]) if logged else None
+
+    def curve(self, name: str) -> tuple[list[float], list[float]]:
+        """Steps and values of a metric."""
+        points = [(m["step"], m[name]) for m in self.metrics if m.get(name) is not None]
+        return [float(s) for s, _ in points], [float(v) for _, v in points]
+
+
+def find_runs(places: Iterable[str | Path]) -> list[RunResult]:
+    """All runs below some folders, in order of their paths.
+
+    Raises:
+        DataError: a folder is not there, or none holds a run.
+    """
+    found = []
+    folders = [Path(p) for p in places]
+    for place in folders:
+        if not place.is_dir():
+            raise DataError(f"{place} is no folder; name run folders, or folders above them.")
+        found += [RunResult.read(p.parent) for p in sorted(place.rglob(RUN))]
+    if not found:
+        raise DataError(f"No run lies below {', '.join(map(str, folders))}.")
+    return found
+
+
+@dataclass(frozen=True)
+class Row:
+    """Repetitions of one variant, with the means of their numbers."""
+
+    env: str
+    variant: str
+    profile: str
+    label: str
+    seeds: int
+    bytes_per_transition: float | None
+    predicted_bytes: float | None
+    measured_bytes: float | None
+    steps_per_second: float | None
+    success: float | None
+    episode_return: float | None
+
+    @property
+    def error(self) -> float | None:
+        """How far the prediction was off, as a share of what was measured."""
+        if not self.predicted_bytes or not self.measured_bytes:
+            return None
+        return self.predicted_bytes / self.measured_bytes - 1
+
+
+def compare(runs: Sequence[RunResult]) -> list[Row]:
+    """One row per variant, in order of first appearance."""
+    groups: dict[tuple[str, str], list[RunResult]] = {}
+    for run in runs:
+        groups.setdefault((run.env, run.variant), []).append(run)
+    return [_row(env, variant, group) for (env, variant), group in groups.items()]
+
+
+def _row(env: str, variant: str, group: list[RunResult]) -> Row:
+    first = group[0]
+    return Row(
+        env=env,
+        variant=variant,
+        profile=first.profile,
+        label=str(first.plan.get("label", "")),
+        seeds=len({r.seed for r in group}),
+        bytes_per_transition=mean([r.plan.get("bytes_per_transition") for r in group]),
+        predicted_bytes=mean([r.plan.get("ram_bytes") for r in group]),
+        measured_bytes=mean([r.number("memory/peak_bytes") for r in group]),
+        steps_per_second=mean([r.number("steps_per_second") for r in group]),
+        success=mean([r.number(EVALUATION) for r in group]),
+        episode_return=mean([r.number("eval/return") for r in group]),
+    )
+
+
+def mean(values: Sequence[float | None]) -> float | None:
+    """The mean of what is known."""
+    known = [float(v) for v in values if v is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,121 @@
+"""Weights & Biases: the only module that imports it. Offline unless asked otherwise.
+
+An offline run never sees an older run of the same id, so our own step is logged as `global_step`
+and the id is kept in the run folder, from where a resumed run takes it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from frugal_rl.memory.plan import Plan
+from frugal_rl.report.files import plain, write_text
+from frugal_rl.run import RunConfig
+
+ID_FILE = "wandb_id.txt"
+TAG_LENGTH = 64
+"""Longest tag that W&B takes."""
+INIT_SECONDS = 60
+
+
+class WandbSink:
+    """One W&B run."""
+
+    name = "W&B"
+
+    def __init__(self, wandb_run: Any) -> None:
+        self.wandb_run = wandb_run
+        wandb_run.define_metric("global_step", hidden=True)
+        wandb_run.define_metric("*", step_metric="global_step")
+
+    def metrics(self, step: int, values: Mapping[str, float]) -> None:
+        """Numbers at one of our own steps."""
+        self.wandb_run.log({**plain(values), "global_step": step})
+
+    def summary(self, values: Mapping[str, Any]) -> None:
+        """Numbers of the whole run."""
+        self.wandb_run.summary.update(plain(values))
+
+    def file(self, path: Path) -> None:
+        """Show pictures and videos; other files stay in the run folder."""
+        import wandb
+
+        kinds = {".png": wandb.Image, ".gif": wandb.Video, ".mp4": wandb.Video}
+        kind = kinds.get(path.suffix)
+        if kind is not None:
+            self.wandb_run.log({f"media/{path.stem}": kind(str(path))})
+
+    def table(self, name: str, columns: list[Any], rows: list[Any]) -> None:
+        """A table, as the ablation writes it."""
+        import wandb
+
+        self.wandb_run.log({name: wandb.Table(columns=columns, data=rows)})
+
+    def close(self) -> None:
+        """Finish the run."""
+        self.wandb_run.finish()
+
+
+def open_wandb(run: RunConfig, plan: Plan) -> list[WandbSink]:
+    """The sink of this run; empty, with a warning, where W&B cannot be started at all."""
+    folder = Path(run.run_dir)
+    # An offline run is whole only if staged files lie in the run folder too.
+    for name in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR", "WANDB_ARTIFACT_DIR"):
+        os.environ[name] = str((folder / "wandb").absolute())
+    (folder / "wandb").mkdir(parents=True, exist_ok=True)
+    try:
+        return [WandbSink(_start(run, plan, run.tracking.wandb))]
+    except Exception as error:
+        warnings.warn(f"W&B does not start {run.tracking.wandb}: {error}", stacklevel=2)
+    if run.tracking.wandb == "offline":
+        return []
+    try:
+        return [WandbSink(_start(run, plan, "offline"))]
+    except Exception as error:
+        warnings.warn(f"W&B does not start offline: {error}", stacklevel=2)
+        return []
+
+
+def config_of(run: RunConfig, plan: Plan) -> dict[str, Any]:
+    """What W&B knows of a run: all of it, how it was asked for, and what was predicted."""
+    resolved = {k: v for k, v in run.resolved.items() if k not in ("choices", "config_name")}
+    hydra = {"choices": run.resolved.get("choices", {}), "overrides": list(run.overrides)}
+    planned = plan.as_dict()
+    planned["parts"] = {p.name: p.ram_bytes + p.vram_bytes for p in plan.parts}
+    config: dict[str, Any] = plain({**resolved, "hydra": hydra, "plan": planned})
+    return config
+
+
+def run_id(run: RunConfig) -> str | None:
+    """The id of the run that is resumed; None gives a new one."""
+    if run.resume is None:
+        return None
+    at = Path(run.resume)
+    for folder in (at, *at.parents):
+        if (folder / ID_FILE).is_file():
+            return (folder / ID_FILE).read_text().strip()
+    return None
+
+
+def _start(run: RunConfig, plan: Plan, mode: str) -> Any:
+    import wandb
+
+    wandb_run = wandb.init(
+        project=run.tracking.project,
+        entity=run.tracking.entity,
+        group=run.tracking.group,
+        name=f"{run.env.name} {run.memory.profile} seed {run.seed}",
+        id=run_id(run),
+        resume="allow",
+        mode=mode,  # type: ignore[arg-type]
+        dir=run.run_dir,
+        config=config_of(run, plan),
+        tags=[o[:TAG_LENGTH] for o in run.overrides],
+        settings=wandb.Settings(silent=True, console="off", init_timeout=INIT_SECONDS),
+    )
+    write_text(Path(run.run_dir) / ID_FILE, str(wandb_run.id) + "\n")
+    return wandb_run

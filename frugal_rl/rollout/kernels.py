@@ -1,0 +1,83 @@
+"""Compiled loops of the rollout: advantages, and windows gathered back in time.
+
+Rows are seen as W machine words; store is [lead + T, N, W], step t of environment n being row
+[lead + t, n]. The rows before `lead` belong to the rollout before.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True)
+def advantages(
+    rewards: Any,
+    values: Any,
+    starts: Any,
+    last_values: Any,
+    dones: Any,
+    gamma: Any,
+    gamma_lambda: Any,
+    out: Any,
+) -> None:
+    """Generalised advantage estimation (Schulman et al. 2016) in SB3's order of operations.
+
+    rewards, values, out  [T, N] float32
+    starts                [T, N] bool
+    last_values, dones    [N] float32, [N] bool
+    gamma, gamma_lambda   float32; every operation is a single float32 one, as in NumPy
+    """
+    one = np.float32(1.0)
+    for n in range(rewards.shape[1]):
+        last = np.float32(0.0)
+        for i in range(rewards.shape[0]):
+            t = rewards.shape[0] - 1 - i
+            if i == 0:
+                goes_on = one - np.float32(dones[n])
+                following = last_values[n]
+            else:
+                goes_on = one - np.float32(starts[t + 1, n])
+                following = values[t + 1, n]
+            delta = rewards[t, n] + gamma * following * goes_on - values[t, n]
+            last = delta + gamma_lambda * goes_on * last
+            out[t, n] = last
+
+
+@njit(cache=True)
+def gather_windows(store: Any, lead: int, t: Any, n: Any, age: Any, repeat: bool, out: Any) -> None:
+    """The k rows up to step t[b] of environment n[b], oldest first, into out [B, k, W].
+
+    Rows before the episode's start (more than age[b] steps back) are zeros, or its first row.
+    """
+    k = out.shape[1]
+    for b in range(out.shape[0]):
+        newest = lead + t[b]
+        for j in range(k):
+            lag = k - 1 - j
+            if lag <= age[b]:
+                out[b, j] = store[newest - lag, n[b]]
+            elif repeat:
+                out[b, j] = store[newest - age[b], n[b]]
+            else:
+                out[b, j] = 0
+
+
+@njit(cache=True)
+def gather_episodes(store: Any, lead: int, t: Any, n: Any, age: Any, out: Any) -> None:
+    """All rows of the episode up to step t[b], oldest first, then zeros, into out [B, S, W]."""
+    for b in range(out.shape[0]):
+        first = lead + t[b] - age[b]
+        for j in range(age[b] + 1):
+            out[b, j] = store[first + j, n[b]]
+        out[b, age[b] + 1 :] = 0
+
+
+@njit(cache=True)
+def carry_episodes(windows: Any, age: Any, lead: int, store: Any) -> None:
+    """Rows before the rollout's first step, from windows [N, S, W], to just below `lead`."""
+    for n in range(windows.shape[0]):
+        for j in range(age[n]):
+            store[lead - age[n] + j, n] = windows[n, j]

@@ -1,0 +1,304 @@
+"""The smallest environment with every kind of field: a walker on a map of 5 x 5 cells.
+
+It reaches the goal by moving left, right, up or down. `ToyWorlds` knows the rules for N worlds at
+once; `ToyEnv` is one of them for Gymnasium, `ToyBatch` all of them for the trainer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.memory.part import Part
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.edge import Edge
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Private, Static, Stored
+from frugal_rl.observation.tables import StaticTable, TableField, Tables
+from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
+from frugal_rl.vec_env.plain import SpecEnv, env_seeds
+
+SIZE = 5
+MOVES = np.array([[-1, 0], [1, 0], [0, -1], [0, 1]])
+"""Steps in x and y of the four actions."""
+MOST_DOORS = 4
+TABLE = "map"
+
+
+def picture(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
+    """`walls` [N, 5, 5] and `position` [N, 2] -> [N, 5, 5] uint8: walls 1, the walker 2."""
+    drawn: np.ndarray = sources["walls"].copy()
+    x, y = sources["position"].T
+    drawn[np.arange(len(drawn)), y, x] = 2
+    return drawn
+
+
+def turns(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
+    """`moves` [N, S, 1] (action + 1, zero pads) -> [N, 4] int16: how often each was taken."""
+    taken: np.ndarray = sources["moves"] == np.arange(1, len(MOVES) + 1)
+    return np.asarray(taken.sum(axis=-2), np.int16)
+
+
+TOY_SPEC = ObservationSpec(
+    (
+        Stored("action_mask", (4,), np.bool_, doc="moves that lead to a free cell"),
+        Stored("position", (2,), np.uint8, 0, SIZE - 1, "x and y"),
+        Stored("speed", (2,), np.float32, -1, 1, "the last move's share of the way to the goal"),
+        Stored("trail", (SIZE, SIZE), np.uint8, 0, 3, "visits of each cell, at most 3", window=3),
+        Stored("moves", (1,), np.int8, 0, 4, "action + 1", window=EPISODE, observed=False),
+        Static("walls", (SIZE, SIZE), np.uint8, 0, 1, "1 where no one walks", table=TABLE),
+        Static("doors", (MOST_DOORS, 2), np.float32, 0, 1, "x and y", table=TABLE, ragged=True),
+        Derived("picture", (SIZE, SIZE), np.uint8, 0, 2, "walls and walker",
+                sources=("walls", "position"), derive=picture,
+                twin="frugal_rl.testing.toy_twins:picture"),
+        Derived("turns", (4,), np.int16, 0, 10_000, "moves taken, by action",
+                sources=("moves",), derive=turns, twin="frugal_rl.testing.toy_twins:turns"),
+        Private("distance", (1,), np.float32, 0, 2 * SIZE, "cells to the goal"),
+    ),
+    action_mask="action_mask",
+)  # fmt: skip
+
+
+def toy_tables() -> Tables:
+    """The table of maps, empty."""
+    fields = (
+        TableField("walls", (SIZE, SIZE), np.uint8),
+        TableField("doors", (MOST_DOORS, 2), np.float32, ragged=True),
+    )
+    return Tables({TABLE: StaticTable(TABLE, fields)})
+
+
+def map_rows(level: int) -> dict[str, np.ndarray]:
+    """The content of a map: border free, some walls inside, up to four doors."""
+    rng = np.random.default_rng(level)
+    walls = np.zeros((SIZE, SIZE), np.uint8)
+    walls[1:-1, 1:-1] = rng.random((SIZE - 2, SIZE - 2)) < 0.4
+    doors = rng.random((rng.integers(MOST_DOORS + 1), 2)).astype(np.float32)
+    return {"walls": walls, "doors": doors}
+
+
+class ToyWorlds:
+    """The rules, for N worlds side by side."""
+
+    def __init__(self, num_worlds: int, levels: int, episode_steps: int) -> None:
+        self.levels = levels
+        self.episode_steps = episode_steps
+        self.tables = toy_tables()
+        self.map_id = np.zeros(num_worlds, np.int32)
+        self.position = np.zeros((num_worlds, 2), np.uint8)
+        self.speed = np.zeros((num_worlds, 2), np.float32)
+        self.trail = np.zeros((num_worlds, SIZE, SIZE), np.uint8)
+        self.moves = np.zeros((num_worlds, 1), np.int8)
+        self.turns = np.zeros((num_worlds, len(MOVES)), np.int16)
+        self.steps = np.zeros(num_worlds, np.int64)
+
+    def begin(self, world: int, rng: np.random.Generator) -> None:
+        """Start an episode of one world in the corner of a random map."""
+        level = int(rng.integers(self.levels))
+        self.map_id[world] = self.tables[TABLE].intern(level, partial(map_rows, level))
+        self.position[world] = rng.integers(0, 2, 2) * (SIZE - 1)
+        for values in (self.speed, self.trail, self.moves, self.turns, self.steps):
+            values[world] = 0
+        self.trail[world, self.position[world, 1], self.position[world, 0]] = 1
+
+    def advance(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """One action each: reward [N] float32, reached the goal [N], out of time [N]."""
+        every = np.arange(len(actions))
+        before = self._distance()
+        free = self._mask()[every, actions]
+        self.position[:] = self.position + MOVES[actions] * free[:, None]
+        x, y = self.position.T
+        self.trail[every, y, x] = np.minimum(self.trail[every, y, x] + 1, 3)
+        self.moves[:, 0] = actions + 1
+        self.turns[every, actions] += 1
+        self.steps += 1
+        reward = (before - self._distance()).astype(np.float32) / np.float32(SIZE)
+        self.speed[:, 0] = reward
+        reached = self._distance() == 0
+        return reward, reached, (self.steps >= self.episode_steps) & ~reached
+
+    def _distance(self) -> np.ndarray:
+        """Cells [N] to the goal in the middle of the right edge."""
+        x, y = self.position.T.astype(np.int64)
+        return np.asarray((SIZE - 1 - x) + np.abs(y - SIZE // 2))
+
+    def _mask(self) -> np.ndarray:
+        """[N, 4] bool: moves that stay on the map and off its walls."""
+        to = self.position[:, None].astype(np.int64) + MOVES
+        inside = ((to >= 0) & (to < SIZE)).all(axis=-1)
+        x, y = np.clip(to, 0, SIZE - 1).transpose(2, 0, 1)
+        walls = self.tables[TABLE]["walls"]
+        return np.asarray(inside & (walls[self.map_id[:, None], y, x] == 0))
+
+    def raw(self) -> dict[str, np.ndarray]:
+        """Raw fields [N, *shape]."""
+        return {
+            "action_mask": self._mask(),
+            "position": self.position,
+            "speed": self.speed,
+            "trail": self.trail,
+            "moves": self.moves,
+            "turns": self.turns,
+            "map_id": self.map_id,
+            "distance": self._distance()[:, None].astype(np.float32),
+        }
+
+
+class ToyEnv(SpecEnv):
+    """One world for Gymnasium, with the full observation."""
+
+    def __init__(self, levels: int = 4, episode_steps: int = 20) -> None:
+        self.worlds = ToyWorlds(1, levels, episode_steps)
+        self.action_space = spaces.Discrete(len(MOVES))
+        super().__init__(TOY_SPEC, self.worlds.tables, episode_steps)
+
+    def begin(self) -> None:
+        """Start in a corner of a random map."""
+        self.worlds.begin(0, self.np_random)
+
+    def advance(self, action: Any) -> tuple[float, bool, bool, dict[str, Any]]:
+        """Move once."""
+        reward, reached, late = self.worlds.advance(np.array([action]))
+        info = {"success": bool(reached[0]), "stats": {"turns": float(self.worlds.steps[0])}}
+        return float(reward[0]), bool(reached[0]), bool(late[0]), info
+
+    def raw(self) -> dict[str, np.ndarray]:
+        """Raw fields of the one world."""
+        return {name: values[0] for name, values in self.worlds.raw().items()}
+
+
+class ToyBatch(VectorEnv):
+    """N worlds for the trainer, without Python per world but at episode starts."""
+
+    def __init__(
+        self, num_envs: int, encoding: Encoding, levels: int, episode_steps: int, reuse: bool = True
+    ) -> None:
+        self.num_envs = num_envs
+        self.encoding = encoding
+        self.worlds = ToyWorlds(num_envs, levels, episode_steps)
+        self.tables = self.worlds.tables
+        self.action_space = spaces.Discrete(len(MOVES))
+        self.edge = Edge(encoding, self.tables, num_envs, reuse)
+        self.final_edge = Edge(encoding, self.tables, num_envs, reuse)
+        self.returns = np.zeros(num_envs)
+        self.rngs: list[np.random.Generator] = []
+
+    def reset(self, seed: int) -> Rows:
+        """Start N new episodes."""
+        self.rngs = [np.random.default_rng(s) for s in env_seeds(self.num_envs, seed)]
+        self.returns[:] = 0
+        for world, rng in enumerate(self.rngs):
+            self.worlds.begin(world, rng)
+        return self.edge.encode(self.worlds.raw())
+
+    def step(self, actions: np.ndarray) -> Step:
+        """One action each; ended worlds begin anew."""
+        reward, reached, late = self.worlds.advance(np.asarray(actions).reshape(-1))
+        self.returns += reward
+        done, index = reached | late, np.flatnonzero(late)
+        final_rows: Rows = {}
+        if len(index):
+            raw = self.worlds.raw()
+            final_rows = self.final_edge.encode({n: v[index] for n, v in raw.items()})
+        ended = self._ended(np.flatnonzero(done), reached) if done.any() else None
+        for world in np.flatnonzero(done):
+            self.returns[world] = 0
+            self.worlds.begin(int(world), self.rngs[world])
+        rows = self.edge.encode(self.worlds.raw())
+        return Step(rows, reward, done, late, index, final_rows, ended)
+
+    def _ended(self, index: np.ndarray, reached: np.ndarray) -> EndedEpisodes:
+        length = self.worlds.steps[index].astype(np.float64)
+        stats = {
+            "return": self.returns[index],
+            "length": length,
+            "success": reached[index].astype(np.float64),
+            "turns": length,
+        }
+        return EndedEpisodes(index, stats)
+
+    def parts(self) -> dict[str, int]:
+        """Bytes of worlds, tables and rows."""
+        worlds = sum(v.nbytes for v in vars(self.worlds).values() if isinstance(v, np.ndarray))
+        return {
+            "simulators": worlds,
+            "static tables": self.tables.nbytes,
+            "rows": self.edge.nbytes + self.final_edge.nbytes,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Worlds, random states and map keys."""
+        arrays = {n: v.copy() for n, v in vars(self.worlds).items() if isinstance(v, np.ndarray)}
+        return {
+            "worlds": arrays,
+            "returns": self.returns.copy(),
+            "rngs": [rng.bit_generator.state for rng in self.rngs],
+            "maps": self.tables[TABLE].keys,
+        }
+
+    def load(self, state: dict[str, Any]) -> Rows:
+        """Continue from `state()`."""
+        for level in state["maps"]:
+            self.tables[TABLE].intern(level, partial(map_rows, level))
+        for name, values in state["worlds"].items():
+            getattr(self.worlds, name)[...] = values
+        self.returns[:] = state["returns"]
+        self.rngs = [np.random.default_rng() for _ in state["rngs"]]
+        for rng, kept in zip(self.rngs, state["rngs"], strict=True):
+            rng.bit_generator.state = kept
+        return self.edge.encode(self.worlds.raw())
+
+
+@dataclass(frozen=True)
+class Toy:
+    """The toy problem as a configuration."""
+
+    name: str = "toy"
+    fields: Mapping[str, str] = field(default_factory=dict)
+    episode_steps: int = 20
+    levels: int = 4
+
+    def spec(self) -> ObservationSpec:
+        """The observation, declared."""
+        return TOY_SPEC
+
+    def action_space(self) -> spaces.Space[Any]:
+        """Left, right, up, down."""
+        return spaces.Discrete(len(MOVES))
+
+    def make(self, seed: int | None = None) -> ToyEnv:
+        """One plain environment."""
+        env = ToyEnv(self.levels, self.episode_steps)
+        if seed is not None:
+            env.reset(seed=seed)
+        return env
+
+    def make_vec(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
+    ) -> VectorEnv:
+        """The native batch, or whatever `vec` builds from single environments."""
+        if vec is None or vec.native:
+            reuse = memory.buffers.value == "reused"
+            return ToyBatch(num_envs, encoding, self.levels, self.episode_steps, reuse)
+        built: VectorEnv = vec.build(self, num_envs, encoding, memory)
+        return built
+
+    def parts(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
+    ) -> list[Part]:
+        """Worlds by arithmetic; the tables hold `levels` maps."""
+        world = 4 + 2 + 8 + SIZE * SIZE + 1 + 8 + 8
+        return [
+            Part("simulators", f"{num_envs} worlds x {world} B", num_envs * world),
+            Part(
+                "static tables",
+                f"{self.levels} maps x {SIZE * SIZE + MOST_DOORS * 8} B",
+                self.levels * (SIZE * SIZE + MOST_DOORS * 8),
+                shared=True,
+            ),
+        ]

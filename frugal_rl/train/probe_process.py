@@ -1,0 +1,183 @@
+"""The probe's process: two small real updates, and what each of them adds to the peak.
+
+python -m frugal_rl.train.probe_process < request.json
+
+With the allocator pinned, the peak is a straight line in the minibatch: two points give it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
+from torch import Tensor
+
+from frugal_rl.config import run_from
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory import usage
+from frugal_rl.memory.allocator import give_back, pin_allocator
+from frugal_rl.memory.probe import Probe
+from frugal_rl.observation.history import History
+from frugal_rl.run import RunConfig
+from frugal_rl.train.collect import to_tensors
+from frugal_rl.train.policy import FrugalPolicy
+from frugal_rl.train.ppo import PpoConfig, PpoLearner, choose_device, update_threads
+from frugal_rl.train.trainer import no_meter
+from frugal_rl.train.update import Record, Update
+from frugal_rl.vec_env.interface import VectorEnv
+
+PROBE_ENVS = 16
+"""Environments whose observations fill the probe's minibatches; at most the run's own."""
+STEPS = 4
+"""Steps of the first, complete iteration."""
+FIRST = 64
+"""Samples of the smaller update; the larger one has twice as many."""
+CLEAR_BYTES = 8 << 20
+"""Growth between two updates that stands out from pages and thread stacks."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Bytes as a straight line in the number of samples."""
+
+    fixed: float
+    per_sample: float
+
+
+class Gauge:
+    """Growth of the process, or of the device, while something runs."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def held(self) -> int:
+        """Bytes held now."""
+        if self.device.type == "cuda":
+            return int(torch.cuda.memory_allocated(self.device))
+        give_back()
+        return usage.resident_bytes()
+
+    def growth(self, call: Callable[[], Any]) -> int:
+        """Bytes by which the peak during `call` exceeds what was held before."""
+        before = self.held()
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+            call()
+            return int(torch.cuda.max_memory_allocated(self.device)) - before
+        usage.reset_peak()
+        call()
+        return max(0, usage.peak_resident_bytes() - before)
+
+    def line(self, call: Callable[[int], Callable[[], Any]], largest: int) -> Line:
+        """Two points: doubled until they differ clearly, never above `largest` samples.
+
+        `call(B)` prepares B samples and returns what is to be measured.
+        """
+        small = min(FIRST, max(1, largest // 2))
+        self.growth(call(small))  # loads kernels, starts threads
+        low = self.growth(call(small))
+        while True:
+            large = min(2 * small, largest)
+            high = self.growth(call(large))
+            if high - low > CLEAR_BYTES or large == largest:
+                break
+            small, low = large, high
+        slope = max(0.0, (high - low) / max(1, large - small))
+        return Line(max(0.0, high - slope * large), slope)
+
+
+def measure(run: RunConfig) -> Probe:
+    """Probe in this process; it must do nothing else."""
+    pin_allocator()
+    config = run.algo
+    if not isinstance(config, PpoConfig):
+        raise ConfigError(f"algo={type(config).__name__} has no probe; PPO has one.")
+    envs = min(config.num_envs, PROBE_ENVS)
+    vec_env = run.env.make_vec(envs, run.encoding(), run.memory, run.vec, "train")
+    rows = some_rows(vec_env, run.env.episode_steps)
+    gauge = Gauge(choose_device(run.hardware.device))
+    bare = gauge.held()
+    learner = replace(config, n_steps=STEPS, batch_size=envs * STEPS).build(run, vec_env)
+    learner.iterate(no_meter)  # loads every kernel that a run will need
+    parts = learner.parts()
+    kept = gauge.held() - bare - sum(parts.values())
+    total = config.n_steps * config.num_envs
+    at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
+    torch.set_num_threads(update_threads(run.hardware.threads, learner.policy, at_once))
+    learning = gauge.line(learn(learner, rows), at_once)
+    acting = gauge.line(act(learner.policy, rows), max(config.num_envs, 2))
+    vec_env.close()
+    return Probe(
+        fixed_bytes=int(max(0, kept) + learning.fixed),
+        bytes_per_sample=learning.per_sample,
+        parameter_bytes=parts["parameters"],
+        gradient_bytes=parts["gradients"],
+        optimizer_bytes=parts["optimiser"],
+        forward_bytes_per_sample=acting.per_sample,
+    )
+
+
+def some_rows(vec_env: VectorEnv, episode_steps: int) -> dict[str, np.ndarray]:
+    """Policy forms of a few steps of random play, [N, ...]."""
+    history = History(vec_env.encoding, vec_env.num_envs, episode_steps)
+    rows = history.reset(vec_env.reset(0))
+    vec_env.action_space.seed(0)
+    for _ in range(4):
+        actions = np.stack([vec_env.action_space.sample() for _ in range(vec_env.num_envs)])
+        step = vec_env.step(actions)
+        rows, _ = history.push(step.rows, step.done)
+    return {name: row.copy() for name, row in rows.items()}
+
+
+def repeated(rows: dict[str, np.ndarray], count: int, device: torch.device) -> dict[str, Tensor]:
+    """The rows again and again until there are `count`."""
+    index = np.arange(count) % len(next(iter(rows.values())))
+    return to_tensors({name: row[index] for name, row in rows.items()}, device)
+
+
+def learn(learner: PpoLearner, rows: dict[str, np.ndarray]) -> Callable[[int], Callable[[], Any]]:
+    """B -> an update on B samples, the minibatch already there."""
+    update = Update(learner.policy, learner.optimizer)  # without micro-batches: B is what is held
+    terms = replace(learner.config.terms(0.0), target_kl=None)
+
+    def prepared(count: int) -> Callable[[], Any]:
+        observations = repeated(rows, count, learner.policy.device)
+        with torch.no_grad():
+            actions = learner.policy(observations)[0].float()
+        noise = [torch.randn(count, device=learner.policy.device) for _ in range(4)]
+        batch = Minibatch(observations, actions, *noise)
+        return lambda: update.learn(batch, terms, Record())
+
+    return prepared
+
+
+def act(policy: FrugalPolicy, rows: dict[str, np.ndarray]) -> Callable[[int], Callable[[], Any]]:
+    """B -> acting on B observations."""
+
+    def prepared(count: int) -> Callable[[], Any]:
+        observations = repeated(rows, count, policy.device)
+
+        def forward() -> None:
+            with torch.no_grad():
+                policy(observations)
+
+        return forward
+
+    return prepared
+
+
+def main() -> None:
+    """Read the request, print the answer as one line of JSON."""
+    request = json.load(sys.stdin)
+    run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+    print(json.dumps(vars(measure(run))))
+
+
+if __name__ == "__main__":
+    main()

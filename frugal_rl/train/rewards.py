@@ -1,0 +1,45 @@
+"""Rewards divided by the running deviation of the discounted return, as Stable-Baselines3 does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class RewardScale:
+    """Scales rewards [N] by the deviation of discounted returns seen so far; state is saved.
+
+    The variance of returns follows Chan et al.'s parallel update; rewards are clipped to
+    +- `limit` after scaling. Rewards keep their sign and their zero.
+    """
+
+    def __init__(self, num_envs: int, gamma: float, limit: float = 10.0) -> None:
+        self.gamma = gamma
+        self.limit = limit
+        self.returns = np.zeros(num_envs)
+        self.mean, self.var, self.count = 0.0, 1.0, 1e-4
+
+    def __call__(self, reward: np.ndarray, done: np.ndarray) -> np.ndarray:
+        """Reward [N] float32, done [N] bool -> scaled reward [N] float32, an array of its own."""
+        self.returns = self.returns * self.gamma + reward
+        self._update(float(self.returns.mean()), float(self.returns.var()), len(reward))
+        self.returns[done] = 0.0
+        scaled = np.clip(reward / np.sqrt(self.var + 1e-8), -self.limit, self.limit)
+        return np.asarray(scaled, np.float32)
+
+    def _update(self, mean: float, var: float, count: int) -> None:
+        delta, total = mean - self.mean, self.count + count
+        spread = self.var * self.count + var * count + delta**2 * self.count * count / total
+        self.mean += delta * count / total
+        self.var, self.count = spread / total, total
+
+    def state(self) -> dict[str, Any]:
+        """Moments and running returns."""
+        moments = {"mean": self.mean, "var": self.var, "count": self.count}
+        return {**moments, "returns": self.returns.copy()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue exactly from `state()`."""
+        self.mean, self.var, self.count = state["mean"], state["var"], state["count"]
+        self.returns = np.array(state["returns"], np.float64)

@@ -1,0 +1,48 @@
+"""The choice `vec=`: how many environments are run side by side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from gymnasium import spaces
+
+from frugal_rl.memory.profile import Buffers, MemoryProfile
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import ObservationSpec
+from frugal_rl.vec_env.interface import VectorEnv
+
+
+class EnvMaker(Protocol):
+    """What a backend needs of an `EnvConfig`; it travels to workers by pickle."""
+
+    def spec(self) -> ObservationSpec:
+        """The observation, declared."""
+
+    def action_space(self) -> spaces.Space[Any]:
+        """The actions."""
+
+    def make(self, seed: int | None = None) -> Any:
+        """One plain Gymnasium environment."""
+
+
+@dataclass(frozen=True)
+class Backend(ABC):
+    """A way to run single environments side by side.
+
+    `native` says that the environment's own batch is meant, which `make_vec` builds itself.
+    """
+
+    native: ClassVar[bool] = False
+
+    @abstractmethod
+    def build(
+        self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
+    ) -> VectorEnv:
+        """`num_envs` environments of one configuration."""
+
+
+def reuses(memory: MemoryProfile) -> bool:
+    """Whether the profile wants arrays to be reused."""
+    return memory.buffers is Buffers.reused

@@ -1,0 +1,132 @@
+"""What all backends of single environments share: places, encoding, episode statistics."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.edge import Edge, needed_raw
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.tables import Tables
+from frugal_rl.vec_env.backend import EnvMaker, reuses
+from frugal_rl.vec_env.foreign import as_raw
+from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
+from frugal_rl.vec_env.plain import env_seeds
+from frugal_rl.vec_env.single import IdMap, Places, Report, Stats
+
+Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+"""Shape and dtype by name, of N environments' arrays."""
+
+
+def layout_of(env: EnvMaker, num_envs: int, encoding: Encoding) -> tuple[Layout, Tables]:
+    """The arrays that N environments write into, found by starting one; and its empty tables."""
+    core = as_raw(env.make(), env.spec())
+    core.restart(0)
+    raw = core.raw()
+    fields = {n: np.asarray(raw[n]) for n in needed_raw(encoding, raw)}
+    layout = {f"raw/{n}": ((num_envs, *v.shape), v.dtype) for n, v in fields.items()}
+    layout |= {f"final/{n}": ((num_envs, *v.shape), v.dtype) for n, v in fields.items()}
+    space = env.action_space()
+    action = np.asarray(space.sample())
+    layout["reward"] = ((num_envs,), np.dtype(np.float32))
+    layout["terminated"] = layout["truncated"] = ((num_envs,), np.dtype(np.bool_))
+    layout["actions"] = ((num_envs, *action.shape), action.dtype)
+    tables: Tables = core.tables.empty()
+    _close(core)
+    return layout, tables
+
+
+def _close(core: Any) -> None:
+    getattr(core, "env", core).close()
+
+
+def places_of(arrays: dict[str, np.ndarray]) -> Places:
+    """Arrays by the layout's names, as places."""
+    return Places(
+        {n.removeprefix("raw/"): a for n, a in arrays.items() if n.startswith("raw/")},
+        {n.removeprefix("final/"): a for n, a in arrays.items() if n.startswith("final/")},
+        arrays["reward"],
+        arrays["terminated"],
+        arrays["truncated"],
+        arrays["actions"],
+    )
+
+
+class GroupEnv(VectorEnv):
+    """N single environments; a backend decides where and when they run."""
+
+    def __init__(
+        self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
+    ) -> None:
+        self.num_envs = num_envs
+        self.encoding = encoding
+        self.action_space: spaces.Space[Any] = env.action_space()
+        self.layout, self.tables = layout_of(env, num_envs, encoding)
+        self.places = places_of(self._allocate())
+        self._ids = IdMap(self.tables, num_envs)
+        reuse = reuses(memory)
+        self._edge = Edge(encoding, self.tables, num_envs, reuse)
+        self._final_edge = Edge(encoding, self.tables, num_envs, reuse)
+        self._every = np.arange(num_envs)
+
+    def _allocate(self) -> dict[str, np.ndarray]:
+        return {name: np.zeros(shape, dtype) for name, (shape, dtype) in self.layout.items()}
+
+    @abstractmethod
+    def _reset(self, seeds: list[int]) -> list[tuple[int, Report]]:
+        """Start all; reports with the first environment that each is about."""
+
+    @abstractmethod
+    def _step(self) -> list[tuple[int, Report]]:
+        """Advance all by `places.actions`; reports as above."""
+
+    def reset(self, seed: int) -> Rows:
+        """Start N new episodes."""
+        self._learn(self._reset(env_seeds(self.num_envs, seed)))
+        return self._rows()
+
+    def step(self, actions: np.ndarray) -> Step:
+        """One action each; ended episodes begin anew."""
+        places = self.places
+        places.actions[...] = np.asarray(actions).reshape(places.actions.shape)
+        stats = self._learn(self._step())
+        index = np.flatnonzero(places.truncated)
+        final_rows: Rows = {}
+        if len(index):
+            final = {name: values[index] for name, values in places.final.items()}
+            final_rows = self._final_edge.encode(self._ids.shared(final, index))
+        done = places.terminated | places.truncated
+        ended = _ended(stats) if stats else None
+        return Step(self._rows(), places.reward, done, places.truncated, index, final_rows, ended)
+
+    def _rows(self) -> Rows:
+        return self._edge.encode(self._ids.shared(self.places.raw, self._every))
+
+    def _learn(self, reports: list[tuple[int, Report]]) -> dict[int, Stats]:
+        """Intern what was met, in order of environments; the statistics of ended episodes."""
+        stats: dict[int, Stats] = {}
+        for first, report in reports:
+            self._ids.learn(first, report.new_rows)
+            stats |= {first + place: values for place, values in report.stats.items()}
+        return stats
+
+    def parts(self) -> dict[str, int]:
+        """Bytes of places, tables and coded rows; simulators are not counted here."""
+        places = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in self.layout.values())
+        return {
+            "places": places,
+            "static tables": self.tables.nbytes,
+            "rows": self._edge.nbytes + self._final_edge.nbytes,
+        }
+
+
+def _ended(stats: dict[int, Stats]) -> EndedEpisodes:
+    """One array per statistic; those that an episode did not give are NaN."""
+    names = dict.fromkeys(name for values in stats.values() for name in values)
+    index = np.array(sorted(stats), np.int64)
+    table = {n: np.array([stats[i].get(n, np.nan) for i in index]) for n in names}
+    return EndedEpisodes(index, table)

@@ -1,0 +1,44 @@
+"""`vec=serial`: single environments one after the other, in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.vec_env.backend import Backend, EnvMaker
+from frugal_rl.vec_env.group import GroupEnv
+from frugal_rl.vec_env.interface import VectorEnv
+from frugal_rl.vec_env.single import Report, Singles
+
+
+@dataclass(frozen=True)
+class Serial(Backend):
+    """Choose it to debug, and for simulators that are cheap."""
+
+    def build(
+        self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
+    ) -> VectorEnv:
+        """Environments in this process."""
+        return SerialEnv(env, num_envs, encoding, memory)
+
+
+class SerialEnv(GroupEnv):
+    """N environments in a loop."""
+
+    def __init__(
+        self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
+    ) -> None:
+        super().__init__(env, num_envs, encoding, memory)
+        self.singles = Singles([env.make() for _ in range(num_envs)], env.spec(), self.places)
+
+    def _reset(self, seeds: list[int]) -> list[tuple[int, Report]]:
+        return [(0, self.singles.reset(seeds))]
+
+    def _step(self) -> list[tuple[int, Report]]:
+        return [(0, self.singles.step())]
+
+    def close(self) -> None:
+        """Close all environments."""
+        for env in self.singles.envs:
+            env.close()

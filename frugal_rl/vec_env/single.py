@@ -1,0 +1,155 @@
+"""One environment among many: stepped, restarted, and its raw fields written into its place."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from frugal_rl.observation.spec import ObservationSpec
+from frugal_rl.observation.tables import Tables
+from frugal_rl.vec_env.foreign import as_raw
+
+Stats = dict[str, float]
+NewRows = list[tuple[int, str, int, Hashable, dict[str, np.ndarray]]]
+"""Static rows met for the first time: environment, table, its own id, key, content."""
+
+
+@dataclass
+class Places:
+    """Where N environments write: one array per attribute, in memory or in a shared block.
+
+    raw        name -> [N, *shape]   the observation after the step
+    final      name -> [N, *shape]   the last one of an episode that a limit ended
+    reward     [N] float32; terminated, truncated [N] bool; actions [N, ...]
+    """
+
+    raw: dict[str, np.ndarray]
+    final: dict[str, np.ndarray]
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
+    actions: np.ndarray
+
+    def part(self, first: int, end: int) -> Places:
+        """The places of environments [first, end); views."""
+        return Places(
+            {name: values[first:end] for name, values in self.raw.items()},
+            {name: values[first:end] for name, values in self.final.items()},
+            self.reward[first:end],
+            self.terminated[first:end],
+            self.truncated[first:end],
+            self.actions[first:end],
+        )
+
+
+@dataclass
+class Report:
+    """What does not fit fixed places: statistics of ended episodes by place, new static rows."""
+
+    stats: dict[int, Stats] = field(default_factory=dict)
+    new_rows: NewRows = field(default_factory=list)
+
+
+class Singles:
+    """Some single environments and their places; the same code in every backend.
+
+    An environment offers `raw()` (raw fields, unbatched) and `tables`; one that does not is read
+    through its full observation, its static fields found by content. One that also offers
+    `restart` and `advance` (as `SpecEnv` does) is spared computing full observations.
+    """
+
+    def __init__(self, envs: list[Any], spec: ObservationSpec, places: Places) -> None:
+        self.envs = envs
+        self.cores = [as_raw(env, spec) for env in envs]
+        self.places = places
+        self.returns = np.zeros(len(envs))
+        self.lengths = np.zeros(len(envs), np.int64)
+        self.told = [dict.fromkeys(core.tables, 0) for core in self.cores]
+
+    def reset(self, seeds: list[int]) -> Report:
+        """Start all episodes."""
+        for i, (core, seed) in enumerate(zip(self.cores, seeds, strict=True)):
+            core.restart(seed)
+            self._begun(i)
+        return Report(new_rows=self._new_rows())
+
+    def step(self, first: int = 0, end: int | None = None) -> Report:
+        """One action each for environments [first, end); ended episodes begin anew."""
+        report = Report()
+        for i in range(first, len(self.cores) if end is None else end):
+            self._step(i, report)
+        report.new_rows = self._new_rows(first, end)
+        return report
+
+    def _step(self, i: int, report: Report) -> None:
+        core, places = self.cores[i], self.places
+        action = places.actions[i]
+        reward, terminated, truncated, info = core.advance(
+            action.item() if action.ndim == 0 else action
+        )
+        places.reward[i] = reward
+        places.terminated[i] = terminated
+        places.truncated[i] = truncated and not terminated
+        self.returns[i] += places.reward[i]
+        self.lengths[i] += 1
+        if not (terminated or truncated):
+            _write(core.raw(), places.raw, i)
+            return
+        if places.truncated[i]:
+            _write(core.raw(), places.final, i)
+        report.stats[i] = _stats(info, self.returns[i], self.lengths[i])
+        core.restart()
+        self._begun(i)
+
+    def _begun(self, i: int) -> None:
+        self.returns[i] = 0
+        self.lengths[i] = 0
+        _write(self.cores[i].raw(), self.places.raw, i)
+
+    def _new_rows(self, first: int = 0, end: int | None = None) -> NewRows:
+        """Rows that the environments' own tables have gained since they were last told."""
+        new: NewRows = []
+        for i in range(first, len(self.cores) if end is None else end):
+            for name, table in self.cores[i].tables.items():
+                for own in range(self.told[i][name], len(table)):
+                    content = {n: v.copy() for n, v in table.row(own).items()}
+                    new.append((i, name, own, table.keys[own], content))
+                self.told[i][name] = len(table)
+        return new
+
+
+def _write(raw: Mapping[str, np.ndarray], into: Mapping[str, np.ndarray], i: int) -> None:
+    for name, values in into.items():
+        values[i] = raw[name]
+
+
+def _stats(info: Mapping[str, Any], total: float, length: int) -> Stats:
+    success = info.get("success", info.get("is_success", False))
+    more = {name: float(value) for name, value in info.get("stats", {}).items()}
+    return {"return": float(total), "length": float(length), "success": float(success)} | more
+
+
+class IdMap:
+    """Turns the ids of single environments' own tables into those of the shared ones."""
+
+    def __init__(self, tables: Tables, num_envs: int) -> None:
+        self.tables = tables
+        self._maps = {name: np.zeros((num_envs, 1), np.int32) for name in tables}
+
+    def learn(self, first: int, new_rows: NewRows) -> None:
+        """Intern the rows that environments from `first` on have met, in the order they came."""
+        for place, name, own, key, content in new_rows:
+            ids = self._maps[name]
+            if own >= ids.shape[1]:
+                ids = self._maps[name] = np.pad(ids, ((0, 0), (0, ids.shape[1])))
+            ids[first + place, own] = self.tables[name].intern(key, content.copy)
+
+    def shared(self, raw: Mapping[str, np.ndarray], envs: np.ndarray) -> dict[str, np.ndarray]:
+        """Raw fields with shared ids; `envs` [n] names the environment of each row."""
+        ids = {
+            f"{n}_id": m[envs, raw[f"{n}_id"]] for n, m in self._maps.items() if f"{n}_id" in raw
+        }
+        return {**raw, **ids}

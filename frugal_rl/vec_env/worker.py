@@ -1,0 +1,67 @@
+"""A worker process: some environments that write into a shared block. Imports no torch."""
+
+from __future__ import annotations
+
+import pickle
+import traceback
+from multiprocessing.connection import Connection
+from multiprocessing.shared_memory import SharedMemory
+from typing import Any
+
+import numpy as np
+
+from frugal_rl.vec_env.backend import EnvMaker
+from frugal_rl.vec_env.group import Layout, places_of
+from frugal_rl.vec_env.single import Report, Singles
+
+STEP, CLOSE = b"s", b"c"
+"""Commands; anything else is a pickled list of seeds, and means: start all episodes."""
+ALIGN_BYTES = 64
+
+
+def block_bytes(layout: Layout) -> int:
+    """Bytes of all arrays of a layout, each beginning on a cache line."""
+    return max(1, sum(_padded(shape, dtype) for shape, dtype in layout.values()))
+
+
+def _padded(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    size = int(np.prod(shape)) * dtype.itemsize
+    return -(-size // ALIGN_BYTES) * ALIGN_BYTES
+
+
+def arrays_in(block: SharedMemory, layout: Layout) -> dict[str, np.ndarray]:
+    """The arrays of a layout as views of a shared block."""
+    arrays, at = {}, 0
+    for name, (shape, dtype) in layout.items():
+        arrays[name] = np.ndarray(shape, dtype, block.buf, at)
+        at += _padded(shape, dtype)
+    return arrays
+
+
+def work(
+    connection: Connection, env: EnvMaker, block_name: str, layout: Layout, first: int, end: int
+) -> None:
+    """Serve environments [first, end) until told to close or the other side is gone."""
+    block = SharedMemory(block_name)
+    try:
+        _serve(connection, env, arrays_in(block, layout), first, end)
+    except EOFError:
+        return
+    except BaseException:
+        connection.send_bytes(pickle.dumps(traceback.format_exc()))
+
+
+def _serve(
+    connection: Connection, env: EnvMaker, arrays: dict[str, np.ndarray], first: int, end: int
+) -> None:
+    places = places_of(arrays).part(first, end)
+    singles = Singles([env.make() for _ in range(first, end)], env.spec(), places)
+    while (command := connection.recv_bytes()) != CLOSE:
+        report = singles.step() if command == STEP else singles.reset(pickle.loads(command))
+        connection.send_bytes(_packed(report))
+    for single in singles.envs:
+        single.close()
+
+
+def _packed(report: Report) -> bytes:
+    return pickle.dumps(report) if report.stats or report.new_rows else b""

@@ -1,0 +1,1 @@
+"""Open-pit mine scheduling: block models, exact bounds, environments and learned schedules."""

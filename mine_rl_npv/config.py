@@ -1,0 +1,210 @@
+"""The mine environments as values: what conf/env/mine*.yaml turns into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.part import Part
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import ObservationSpec
+from frugal_rl.vec_env.interface import VectorEnv
+from mine_rl_npv import rules
+from mine_rl_npv.data.economics import Economics, MinePlan
+from mine_rl_npv.data.synthetic import Deposit
+from mine_rl_npv.env import MineEnv
+from mine_rl_npv.game import MineGame
+from mine_rl_npv.mines import Actions, Clock, Kind, MineSet, MineSource, daily_kilograms, open_mines
+from mine_rl_npv.spec import Observation, Shapes, mine_spec, table_bytes
+from mine_rl_npv.vec_env import MineBatch
+
+
+@dataclass(frozen=True)
+class MineConfig:
+    """A mine to schedule. Composed from conf/env/mine.yaml."""
+
+    name: str = "mine"
+    kind: Kind = Kind.daily
+    """cpit, pcpsp or daily."""
+    data: str = "porphyry_full"
+    """A bundled deposit, a .csv block model, a MineLib path prefix, or `synthetic`."""
+    deposit: Deposit = field(default_factory=Deposit)
+    """Size and style of `data=synthetic`."""
+    deposits: int = 1
+    """Synthetic deposits to train on."""
+    eval_deposits: int = 0
+    """Held-out synthetic deposits; 0 evaluates on the training ones."""
+    realisations: int = 0
+    """Equally likely grade models, one per episode; 0 plays the model itself."""
+    economics: Economics = field(default_factory=Economics)
+    plan: MinePlan = field(default_factory=MinePlan)
+    actions: Actions = Actions.column
+    """column, block, cone or bench."""
+    clock: Clock = Clock.earliest
+    """earliest or period; the daily environment counts tonnage instead."""
+    obs: Observation = Observation.volume
+    """volume or columns."""
+    channels: tuple[str, ...] = ()
+    """Static channels; empty takes the guide's 15, or MineLib's."""
+    max_steps: int = 0
+    """Truncates an episode; 0 means as many steps as the largest pit has blocks."""
+    tonnes_per_day: float = 0.0
+    """Daily environment: tonnes mined per day; 0 means one of the largest blocks."""
+    yearly_rate: float = 0.12
+    """Daily environment: discount rate per 365 days."""
+    invalid_reward: float = 0.0
+    """Reward of an action that can do nothing."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Representation per field, over the profile's default."""
+
+    def __post_init__(self) -> None:
+        if self.deposits < 1 or self.eval_deposits < 0 or self.realisations < 0:
+            raise ConfigError(
+                f"env.deposits={self.deposits} must be 1 or more; env.eval_deposits and "
+                "env.realisations 0 or more."
+            )
+        macro = self.actions in (Actions.cone, Actions.bench)
+        if macro and (self.kind is not Kind.cpit or self.clock is Clock.period):
+            raise ConfigError(
+                f"env.actions={self.actions.value} works with env.kind=cpit and "
+                "env.clock=earliest only."
+            )
+        if self.obs is Observation.columns and (macro or self.actions is Actions.block):
+            raise ConfigError(
+                f"env.obs=columns needs env.actions=column, not {self.actions.value}."
+            )
+        if self.max_steps < 0 or self.tonnes_per_day < 0:
+            raise ConfigError("env.max_steps and env.tonnes_per_day must be 0 or more.")
+
+    @property
+    def source(self) -> MineSource:
+        """What decides the mines' content."""
+        return MineSource(
+            self.data, self.deposit, self.deposits, self.eval_deposits, self.realisations,
+            self.economics, self.plan, self.kind, self.actions is Actions.block, self.channels,
+        )  # fmt: skip
+
+    def mines(self) -> MineSet:
+        """The mines, opened once per process."""
+        return open_mines(self.source)
+
+    @property
+    def episode_steps(self) -> int:
+        """The most steps of an episode."""
+        return self.max_steps or self.mines().most_blocks
+
+    @property
+    def _clock(self) -> int:
+        if self.kind is Kind.daily:
+            return rules.TONNAGE
+        return rules.PERIOD if self.clock is Clock.period else rules.EARLIEST
+
+    def shapes(self) -> Shapes:
+        """Sizes of the observation."""
+        mines = self.mines()
+        macro = self.actions in (Actions.cone, Actions.bench)
+        return replace(
+            mines.shapes,
+            logged=not macro,
+            mask_from_log=self._clock != rules.PERIOD,
+            actions=MineGame.action_count(mines, self.actions, self._clock),
+        )
+
+    def spec(self) -> ObservationSpec:
+        """The observation, declared."""
+        return mine_spec(self.shapes(), self.obs)
+
+    def action_space(self) -> spaces.Space[Any]:
+        """One of the columns (times destinations), blocks, cones or benches."""
+        return spaces.Discrete(self.shapes().actions)
+
+    def game(self, num_envs: int) -> MineGame:
+        """The rules for N pits."""
+        mines = self.mines()
+        daily: tuple[int, ...] = ()
+        if self.kind is Kind.daily:
+            daily = tuple(daily_kilograms(lay, self.tonnes_per_day) for lay in mines.layouts)
+            _refuse_long_lives(mines, daily, self.episode_steps)
+        return MineGame(
+            mines, self.spec(), num_envs, self.actions, self._clock, self.episode_steps,
+            self.yearly_rate, daily, self.invalid_reward,
+        )  # fmt: skip
+
+    def make(self, seed: int | None = None) -> MineEnv:
+        """One plain environment."""
+        env = MineEnv(self.game(1), self.mines().chosen("train"))
+        if seed is not None:
+            env.reset(seed=seed)
+        return env
+
+    def make_vec(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
+    ) -> VectorEnv:
+        """The native batch, or whatever `vec` builds from single environments."""
+        if vec is None or vec.native:
+            reuse = memory.buffers.value == "reused"
+            return MineBatch(self.game(num_envs), encoding, self.mines().chosen(split), reuse)
+        built: VectorEnv = vec.build(self, num_envs, encoding, memory)
+        return built
+
+    def parts(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
+    ) -> list[Part]:
+        """Pits, graphs and static tables, by arithmetic on the mines' sizes."""
+        mines, shapes = self.mines(), self.shapes()
+        blocks = [len(lay.block) for lay in mines.layouts]
+        arcs = [lay.graph.arcs for lay in mines.layouts]
+        pit = _pit_bytes(mines, max(blocks))
+        if "pit" in {row.name for row in encoding.rows}:
+            pit += 8 * int(np.prod(shapes.grid))
+        if not shapes.logged:
+            pit += 4 * max(blocks)
+        if "depth" in {row.name for row in encoding.rows}:
+            pit += shapes.columns
+        arena = _arena_bytes(mines, blocks, arcs)
+        table = table_bytes(shapes, blocks, arcs)
+        return [
+            Part("simulators", f"{num_envs} pits x {pit} B", num_envs * pit),
+            Part("mine graphs", f"{sum(blocks)} blocks, {sum(arcs)} arcs", arena, shared=True),
+            Part("static tables", f"{len(blocks)} mines", table, shared=True),
+        ]
+
+
+def _refuse_long_lives(mines: MineSet, daily_kg: tuple[int, ...], steps: int) -> None:
+    """A day is stored in 16 bits; an episode may not last longer."""
+    for layout, rate in zip(mines.layouts, daily_kg, strict=True):
+        tonnes = layout.use[:, :, 0].max(axis=1)
+        days = min(tonnes.sum(), steps * tonnes.max()) * 1000 / max(rate, 1)
+        if days >= 65534:
+            raise ConfigError(
+                f"An episode in {layout.instance.name} could last {days:,.0f} days, above 65,533; "
+                "raise env.tonnes_per_day or lower env.max_steps."
+            )
+
+
+def _pit_bytes(mines: MineSet, most: int) -> int:
+    """Bytes of one pit's arrays; see `rules.Pits`."""
+    columns = mines.shapes.columns
+    periods = max(lay.instance.periods for lay in mines.layouts)
+    room = 8 * mines.layouts[0].instance.resources * periods
+    return columns * (1 + 4 + 4) + most * 4 + room + 4 + 4 + 4 + 8 + 4 + 8 + 8 + 4 + 4 + 2
+
+
+def _arena_bytes(mines: MineSet, blocks: list[int], arcs: list[int]) -> int:
+    """Bytes of `layout.Arena`."""
+    count, total = len(blocks), sum(blocks)
+    periods = max(lay.instance.periods for lay in mines.layouts)
+    resources = mines.layouts[0].instance.resources
+    width = mines.shapes.destinations
+    return (
+        count * (8 + 8 + 8 * (mines.shapes.columns + 1) + 8 * resources * periods)
+        + count * (8 * periods + 8)
+        + total * (4 + 8 * width + 8 * width * resources)
+        + 2 * (8 * (total + 1) + 4 * sum(arcs))
+    )

@@ -1,0 +1,190 @@
+"""Block models as CSV: one row per block, columns in any order, absent rows are air."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from frugal_rl.errors import DataError
+from mine_rl_npv.data.minelib_write import write_whole
+
+COORDINATES = ("x", "y", "z")
+REQUIRED = (*COORDINATES, "ton")
+ASSAYS = (
+    "clays", "chalcocite", "bornite", "chalcopyrite", "tennantite", "molibdenite", "pyrite", "cu",
+    "mo", "as", "rec", "bwi",
+)  # fmt: skip
+NEVER_NEGATIVE = ("ton", *ASSAYS, "upl")
+
+
+@dataclass(frozen=True)
+class BlockModel:
+    """Blocks of one deposit by row; N rows on a grid of nx * ny * nz cells.
+
+    Raw values: grades, minerals, clays and recovery in per cent, bwi in kWh/t, ton in tonnes.
+    """
+
+    cell: np.ndarray
+    """(N, 3) int32 cell x, y, z; z = 0 is the bottom bench."""
+    columns: dict[str, np.ndarray]
+    """(N,) float64 by name, without the coordinates."""
+    block_size: tuple[float, float, float]
+    """Edge lengths in metres."""
+    origin: tuple[float, float, float]
+    """Centroid of cell (0, 0, 0) in metres."""
+    gaps: int = 0
+    """Missing cells that have blocks above and below them in their column."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Grid cells along x, y, z."""
+        return tuple((self.cell.max(axis=0) + 1).tolist())
+
+    def grid(self, name: str, fill: float = 0.0) -> np.ndarray:
+        """One column as (nx, ny, nz) float64, air filled with `fill`."""
+        cells = np.full(self.shape, fill)
+        cells[tuple(self.cell.T)] = self.columns[name]
+        return cells
+
+    def solid(self) -> np.ndarray:
+        """(nx, ny, nz) bool cells that hold a block."""
+        mask = np.zeros(self.shape, bool)
+        mask[tuple(self.cell.T)] = True
+        return mask
+
+
+def read_csv(
+    path: str | Path, block_size: Sequence[float] | None = None, required: Sequence[str] = REQUIRED
+) -> BlockModel:
+    """Reads a block model; unknown columns are kept, optional ones may be absent.
+
+    Args:
+        path: the file; CRLF, comment lines with `%` or `#` and blank lines are fine.
+        block_size: metres along x, y, z; None takes the smallest spacing found.
+        required: columns that must be there.
+
+    Raises:
+        DataError: a column is missing, a value is no number, a tonnage is negative, or two rows
+            claim the same cell; the message names file and line.
+    """
+    path = Path(path)
+    names, place, values = _parse(path, required)
+    for name in NEVER_NEGATIVE:
+        if name in names:
+            bad = ~(values[:, names.index(name)] >= 0)
+            if bad.any():
+                at = int(np.argmax(bad))
+                found = values[at, names.index(name)]
+                raise DataError(
+                    f"{path}, line {place[at]}: column '{name}' is {found:g}; it must be 0 or more."
+                )
+    coordinates = values[:, [names.index(axis) for axis in COORDINATES]]
+    size = tuple(block_size) if block_size is not None else _spacing(path, coordinates)
+    origin = coordinates.min(axis=0)
+    cell = np.floor((coordinates - origin) / np.asarray(size) + 1e-6).astype(np.int32)
+    _refuse_duplicates(path, cell, place)
+    gaps = _count_gaps(cell)
+    if gaps:
+        warnings.warn(
+            f"{path}: {gaps} cells are missing between blocks of their column; they are read as "
+            "air and need nothing to be mined.",
+            stacklevel=2,
+        )
+    columns = {
+        name: np.ascontiguousarray(values[:, i])
+        for i, name in enumerate(names)
+        if name not in COORDINATES
+    }
+    return BlockModel(cell, columns, size, tuple(origin.tolist()), gaps)
+
+
+def _parse(path: Path, required: Sequence[str]) -> tuple[list[str], list[int], np.ndarray]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist; env.data expects a CSV block model.") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not a text file; env.data expects a CSV block model.") from None
+    rows = [
+        (number, line)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and line.lstrip()[0] not in "%#"
+    ]
+    if len(rows) < 2:
+        raise DataError(f"{path} needs a header line and at least one block.")
+    names = [word.strip().strip('"').lower() for word in rows[0][1].split(",")]
+    missing = [name for name in required if name not in names]
+    if missing:
+        raise DataError(
+            f"{path}, line {rows[0][0]}: missing column {', '.join(missing)}; found {names}."
+        )
+    if len(set(names)) < len(names):
+        raise DataError(f"{path}, line {rows[0][0]}: a column name appears twice.")
+    place = [number for number, _ in rows[1:]]
+    return names, place, _numbers(path, [line for _, line in rows[1:]], place, len(names))
+
+
+def _numbers(path: Path, lines: list[str], place: list[int], width: int) -> np.ndarray:
+    for at, line in enumerate(lines):
+        if line.count(",") != width - 1:
+            raise DataError(
+                f"{path}, line {place[at]}: {line.count(',') + 1} values for {width} columns."
+            )
+    try:
+        values = np.array(",".join(lines).split(","), dtype=np.float64).reshape(-1, width)
+    except ValueError:
+        values = np.empty((0, width))
+    if len(values) and np.isfinite(values).all():
+        return values
+    for at, line in enumerate(lines):
+        for word in line.split(","):
+            try:
+                finite = np.isfinite(float(word))
+            except ValueError:
+                finite = False
+            if not finite:
+                raise DataError(f"{path}, line {place[at]}: '{word.strip()}' is not a number.")
+    raise DataError(f"{path} cannot be read as numbers.")
+
+
+def _spacing(path: Path, coordinates: np.ndarray) -> tuple[float, float, float]:
+    sizes = []
+    for axis in range(3):
+        steps = np.diff(np.unique(coordinates[:, axis]))
+        sizes.append(float(steps[steps > 1e-6].min()) if (steps > 1e-6).any() else 1.0)
+    return tuple(sizes)
+
+
+def _refuse_duplicates(path: Path, cell: np.ndarray, place: list[int]) -> None:
+    _, first, inverse = np.unique(cell, axis=0, return_index=True, return_inverse=True)
+    if len(first) < len(cell):
+        again = first[inverse.ravel()] != np.arange(len(cell))
+        at = int(np.argmax(again))
+        raise DataError(
+            f"{path}, line {place[at]}: cell {tuple(cell[at].tolist())} already has the block of "
+            f"line {place[int(first[inverse.ravel()[at]])]} ({int(again.sum())} such rows); check "
+            "the coordinates or the block size."
+        )
+
+
+def _count_gaps(cell: np.ndarray) -> int:
+    column = cell[:, 0].astype(np.int64) * (int(cell[:, 1].max()) + 1) + cell[:, 1]
+    _, inverse, count = np.unique(column, return_inverse=True, return_counts=True)
+    low = np.full(len(count), np.iinfo(np.int32).max)
+    high = np.full(len(count), -1)
+    np.minimum.at(low, inverse, cell[:, 2])
+    np.maximum.at(high, inverse, cell[:, 2])
+    return int((high - low + 1 - count).sum())
+
+
+def write_csv(model: BlockModel, path: str | Path) -> None:
+    """Writes a block model with centroid coordinates and every column in full precision."""
+    names = list(model.columns)
+    centre = np.asarray(model.origin) + model.cell * np.asarray(model.block_size)
+    table = np.column_stack([centre, *model.columns.values()])
+    lines = (",".join(repr(value) for value in row) for row in table.tolist())
+    write_whole(Path(path), [",".join([*COORDINATES, *names]), *lines])

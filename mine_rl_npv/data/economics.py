@@ -1,0 +1,154 @@
+"""Money of a block model: raw grades in, dollars by destination out, and a scheduling instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frugal_rl.errors import ConfigError
+from mine_rl_npv.data.block_model import BlockModel
+from mine_rl_npv.data.instance import Graph, Instance
+from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.precedence import named_pattern, slope_template, template_graph
+
+POUNDS_PER_TONNE = 2204.62
+WASTE, MILL, STOCKPILE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Economics:
+    """Prices and costs in USD; specification A5, with a waste destination."""
+
+    copper_price: float = 3.80
+    """Per pound."""
+    molybdenum_price: float = 15.00
+    """Per pound."""
+    mining_cost: float = 2.5
+    """Per tonne moved."""
+    processing_cost: float = 8.0
+    """Per tonne milled."""
+    fixed_cost: float = 1.2
+    """Per tonne milled."""
+    hardness_cost: float = 0.1
+    """Per tonne milled and kWh/t of bond work index above 15."""
+    clay_cost: float = 0.5
+    """Per tonne milled and per cent of clays above 3."""
+    recovery: float = 0.85
+    """Share recovered where the model has no `rec` column."""
+    stockpile_cost: float = -1.0
+    """Per tonne rehandled; below 0 there is no stockpile destination."""
+    stockpile_periods: int = 3
+    """Periods that ore waits on the stockpile, where it needs no mill capacity."""
+
+    def __post_init__(self) -> None:
+        for name in ("copper_price", "mining_cost", "processing_cost", "recovery"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be 0 or more.")
+
+
+@dataclass(frozen=True)
+class MinePlan:
+    """How a block model becomes a scheduling instance."""
+
+    periods: int = 10
+    rate: float = 0.10
+    """Discount rate per period."""
+    pattern: str = "slope"
+    """Precedence: `5`, `9`, `1-5-9`, or `slope` for angle and levels."""
+    slope_degrees: float = 45.0
+    slope_levels: int = 8
+    mining_rate: float = 0.0
+    """Tonnes moved per period at most; 0 means 1.15 times the pit's tonnage over the periods."""
+    milling_rate: float = 0.0
+    """Tonnes milled per period at most; 0 means 1.05 times the pit's ore over the periods."""
+
+    def __post_init__(self) -> None:
+        if self.periods < 1 or self.rate <= -1 or not 0 < self.slope_degrees < 90:
+            raise ConfigError(
+                f"periods={self.periods}, rate={self.rate}, slope_degrees={self.slope_degrees}: "
+                "periods must be 1 or more, the rate above -1, the slope between 0 and 90."
+            )
+
+
+def block_values(columns: dict[str, np.ndarray], economics: Economics) -> np.ndarray:
+    """Undiscounted USD of each block as waste and as ore.
+
+    Returns:
+        (N, 2) float64 by destination WASTE, MILL.
+    """
+    tonnes = columns["ton"]
+    zero = np.zeros_like(tonnes)
+    recovered = (
+        columns["rec"] / 100.0 if "rec" in columns else np.full_like(tonnes, economics.recovery)
+    )
+    per_grade = tonnes / 100.0 * recovered * POUNDS_PER_TONNE
+    revenue = (
+        columns.get("cu", zero) * economics.copper_price
+        + columns.get("mo", zero) * economics.molybdenum_price
+    ) * per_grade
+    extra = economics.hardness_cost * np.maximum(columns.get("bwi", zero) - 15.0, 0.0)
+    extra = extra + economics.clay_cost * np.maximum(columns.get("clays", zero) - 3.0, 0.0)
+    mining = tonnes * economics.mining_cost
+    milling = tonnes * (economics.processing_cost + economics.fixed_cost + extra)
+    return np.column_stack((-mining, revenue - mining - milling))
+
+
+def stockpile_values(
+    money: np.ndarray, tonnes: np.ndarray, economics: Economics, rate: float
+) -> np.ndarray:
+    """Value (N,) of stocking a block: mined now, milled `stockpile_periods` later, rehandled."""
+    milled = money[:, MILL] - money[:, WASTE] - economics.stockpile_cost * tonnes
+    return money[:, WASTE] + milled / (1.0 + rate) ** economics.stockpile_periods
+
+
+def model_instance(
+    model: BlockModel,
+    economics: Economics | None = None,
+    plan: MinePlan | None = None,
+    name: str = "model",
+) -> Instance:
+    """A scheduling instance of a block model, with a waste dump, a mill, perhaps a stockpile.
+
+    A tonne sent to the mill counts against mining and milling, any other against mining only. CPIT
+    knows dump and mill; the stockpile is a third destination of PCPSP.
+    """
+    economics, plan = economics or Economics(), plan or MinePlan()
+    money = block_values(model.columns, economics)
+    if plan.pattern == "slope":
+        odd = slope_template(plan.slope_degrees, model.block_size, plan.slope_levels)
+        even = odd
+    else:
+        odd, even = named_pattern(plan.pattern)
+    graph = Graph(*template_graph(model.cell, odd, even))
+    tonnes = model.columns["ton"]
+    whole = money.max(axis=1)
+    if economics.stockpile_cost >= 0:
+        stocked = stockpile_values(money, tonnes, economics, plan.rate)
+        money = np.column_stack((money, stocked))
+    use = np.zeros((*money.shape, 2))
+    use[:, :, 0] = tonnes[:, None]
+    use[:, MILL, 1] = tonnes
+    best = money[:, :2].argmax(axis=1)
+    rows = np.arange(len(tonnes))
+    pit = max_closure(whole, graph)
+    mining = plan.mining_rate or 1.15 * max(tonnes[pit].sum(), tonnes.max()) / plan.periods
+    milling = (
+        plan.milling_rate
+        or 1.05 * max(tonnes[pit & (best == MILL)].sum(), tonnes.max()) / plan.periods
+    )
+    high = np.repeat([[np.ceil(mining)], [np.ceil(milling)]], plan.periods, axis=1)
+    return Instance(
+        name=name,
+        position=model.cell,
+        graph=graph,
+        value=whole,
+        periods=plan.periods,
+        rate=plan.rate,
+        use=use[rows, best],
+        low=np.zeros_like(high),
+        high=high,
+        destination_value=money,
+        destination_use=use,
+        fields=dict(model.columns),
+    )

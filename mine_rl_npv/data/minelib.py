@@ -1,0 +1,320 @@
+"""Reads a MineLib instance: .blocks, .prec, .upit, .cpit and .pcpsp beside one another.
+
+Format: MineLib file format specification 1.0 (Espinoza, Goycoolea, Moreno, Newman 2013). The
+order of sections is free; keywords may have blanks or underscores; the first period is not
+discounted, which is what the published values assume.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from frugal_rl.errors import DataError
+from mine_rl_npv.data.instance import GeneralRows, Graph, Instance
+from mine_rl_npv.data.sections import Lines, read_lines, read_sections, scalar, table, whole
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What one of the .upit, .cpit and .pcpsp files states."""
+
+    value: np.ndarray
+    periods: int = 1
+    rate: float = 0.0
+    use: np.ndarray | None = None
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    general: GeneralRows | None = None
+
+
+def read_instance(prefix: str | Path) -> Instance:
+    """Reads `PREFIX.blocks`, `PREFIX.prec` and what there is of .upit, .cpit and .pcpsp.
+
+    Raises:
+        DataError: a file is missing, contradicts another, or has an unreadable line; the message
+            names file and line.
+    """
+    prefix = Path(prefix)
+    position, fields = read_blocks(_beside(prefix, ".blocks"))
+    graph = read_precedence(_beside(prefix, ".prec"), len(position))
+    found = {
+        kind: _read_problem(_beside(prefix, f".{kind}"), kind, len(position))
+        for kind in ("upit", "cpit", "pcpsp")
+        if _beside(prefix, f".{kind}").exists()
+    }
+    if not found:
+        raise DataError(f"{prefix}: none of .upit, .cpit and .pcpsp exists; one is needed.")
+    return _assemble(prefix, position, fields, graph, found)
+
+
+def _beside(prefix: Path, suffix: str) -> Path:
+    return prefix.with_name(prefix.name + suffix)
+
+
+def _assemble(
+    prefix: Path,
+    position: np.ndarray,
+    fields: dict[str, np.ndarray],
+    graph: Graph,
+    found: dict[str, _Problem],
+) -> Instance:
+    n = len(position)
+    _agree(prefix, found)
+    timed = found.get("cpit", found.get("pcpsp"))
+    periods = timed.periods if timed else 1
+    nothing = _Problem(np.empty(0), use=np.zeros((n, 1, 0)), low=np.zeros((0, 1)))
+    source = timed or nothing
+    by_destination = found.get("pcpsp", found.get("cpit", found.get("upit")))
+    whole_block = found.get("cpit", found.get("upit"))
+    value = whole_block.value[:, 0] if whole_block else by_destination.value.max(axis=1)
+    best = by_destination.value.argmax(axis=1)
+    by_use = by_destination.use if by_destination.use is not None else nothing.use
+    block_use = (
+        found["cpit"].use[:, 0] if "cpit" in found else by_use[np.arange(n), best % by_use.shape[1]]
+    )
+    return Instance(
+        name=prefix.name,
+        position=position,
+        graph=graph,
+        value=value,
+        periods=periods,
+        rate=source.rate,
+        use=block_use,
+        low=source.low,
+        high=source.high if source.high is not None else np.zeros((0, 1)),
+        destination_value=by_destination.value,
+        destination_use=by_use,
+        general=by_destination.general,
+        fields=fields,
+    )
+
+
+def _agree(prefix: Path, found: dict[str, _Problem]) -> None:
+    """Files of one instance state the same periods, rate and limits, and the same block values."""
+    if "cpit" in found and "pcpsp" in found:
+        one, other = found["cpit"], found["pcpsp"]
+        same = one.periods == other.periods and one.rate == other.rate
+        if not (same and np.array_equal(one.high, other.high)):
+            raise DataError(
+                f"{prefix}.cpit and {prefix}.pcpsp disagree about periods, rate or limits."
+            )
+    if "cpit" in found and "upit" in found:
+        differ = found["cpit"].value[:, 0] != found["upit"].value[:, 0]
+        if differ.any():
+            raise DataError(
+                f"{prefix}.upit and {prefix}.cpit give block {int(np.argmax(differ))} two values."
+            )
+
+
+def read_blocks(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Cells (n, 3) int32 and the remaining columns; a header line names them, else `field_4`...
+
+    Text columns (rock types) become object-free integer codes in order of first appearance, with
+    their names in `NAME_levels`.
+    """
+    lines = read_lines(path)
+    header = None
+    if len(lines) and not lines.text[0].split()[0].lstrip("+-").isdigit():
+        header = lines.text[0].replace(",", " ").split()
+        lines = Lines(path, lines.number[1:], lines.text[1:])
+    if len(lines) == 0:
+        raise DataError(f"{path} holds no blocks.")
+    rows = [text.split() for text in lines.text]
+    width = len(rows[0])
+    for at, row in enumerate(rows):
+        if len(row) != width or width < 4:
+            raise lines.error(at, f"a block needs {max(width, 4)} columns, found {len(row)}.")
+    columns = list(zip(*rows, strict=True))
+    cells = table(Lines(path, lines.number, [" ".join(row[:4]) for row in rows]), 4, "a block")
+    wrong = cells[:, 0] != np.arange(len(rows))
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise lines.error(at, f"block id {cells[at, 0]:g} where {at} is due; ids run from 0.")
+    position = cells[:, 1:].astype(np.int32)
+    _, first = np.unique(position, axis=0, return_index=True)
+    if len(first) < len(position):
+        at = int(np.setdiff1d(np.arange(len(position)), first)[0])
+        raise lines.error(at, f"cell {tuple(position[at].tolist())} already has a block.")
+    names = header if header and len(header) == width else [f"field_{i}" for i in range(width)]
+    return position, {names[i]: _column(columns[i]) for i in range(4, width)}
+
+
+def _column(words: tuple[str, ...]) -> np.ndarray:
+    try:
+        return np.array(words, dtype=np.float64)
+    except ValueError:
+        return np.array(words)
+
+
+def read_precedence(path: Path, blocks: int) -> Graph:
+    """The graph of a .prec file; blocks without a line have no predecessors.
+
+    Raises:
+        DataError: wrong counts, unknown or repeated blocks, or a cycle.
+    """
+    lines = read_lines(path)
+    needed: list[list[str] | None] = [None] * blocks
+    for at, text in enumerate(lines.text):
+        words = text.split()
+        if not all(word.isdigit() for word in words) or len(words) < 2:
+            raise lines.error(at, "expected `block count predecessor...`, whole numbers.")
+        block, count = int(words[0]), int(words[1])
+        if block >= blocks:
+            raise lines.error(at, f"block {block} is unknown; known are 0 to {blocks - 1}.")
+        if count != len(words) - 2:
+            raise lines.error(
+                at, f"block {block} announces {count} predecessors and names {len(words) - 2}."
+            )
+        if needed[block] is not None:
+            raise lines.error(at, f"block {block} has a second line.")
+        needed[block] = words[2:]
+    rows = [row or [] for row in needed]
+    pointer = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
+    index = np.array([word for row in rows for word in row], dtype=np.int64)
+    if len(index) and index.max() >= blocks:
+        block = int(np.searchsorted(pointer, np.argmax(index >= blocks), side="right")) - 1
+        raise DataError(f"{path}: block {block} needs the unknown block {index.max()}.")
+    graph = Graph(pointer, index.astype(np.int32))
+    try:
+        _ = graph.order
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+    return graph
+
+
+def _read_problem(path: Path, kind: str, blocks: int) -> _Problem:
+    sections = read_sections(path)
+    stated = sections.get("TYPE")
+    if stated is not None and len(stated) and stated.text[0].upper() != kind.upper():
+        raise stated.error(0, f"this is a {stated.text[0]} file, named .{kind}.")
+    count = int(scalar(sections, "NBLOCKS", path))
+    if count != blocks:
+        raise DataError(f"{path}: NBLOCKS is {count}, the .blocks file has {blocks}.")
+    destinations = int(scalar(sections, "NDESTINATIONS", path)) if kind == "pcpsp" else 1
+    value = _objective(sections, path, blocks, destinations)
+    if kind == "upit":
+        return _Problem(value)
+    periods = int(scalar(sections, "NPERIODS", path))
+    resources = int(scalar(sections, "NRESOURCE_SIDE_CONSTRAINTS", path))
+    rate = float(scalar(sections, "DISCOUNT_RATE", path, float))
+    if periods < 1 or rate <= -1:
+        raise DataError(f"{path}: NPERIODS is {periods} and DISCOUNT_RATE {rate}; impossible.")
+    low, high = _limits(sections, path, resources, periods)
+    use = _coefficients(sections, path, blocks, destinations, resources, kind)
+    general = _general(sections, path, blocks, destinations, periods) if kind == "pcpsp" else None
+    return _Problem(value, periods, rate, use, low, high, general)
+
+
+def _need(sections: dict[str, Lines], keyword: str, path: Path) -> Lines:
+    if keyword not in sections:
+        raise DataError(f"{path}: section {keyword} is missing.")
+    return sections[keyword]
+
+
+def _objective(
+    sections: dict[str, Lines], path: Path, blocks: int, destinations: int
+) -> np.ndarray:
+    lines = _need(sections, "OBJECTIVE_FUNCTION", path)
+    rows = table(lines, 1 + destinations, "an objective row")
+    ids = whole(lines, rows[:, 0], blocks, "block")
+    if len(np.unique(ids)) != blocks:
+        raise DataError(
+            f"{path}: OBJECTIVE_FUNCTION has {len(ids)} rows for {len(np.unique(ids))} blocks; "
+            f"each of the {blocks} blocks needs exactly one."
+        )
+    if not np.isfinite(rows).all():
+        raise lines.error(int(np.argmin(np.isfinite(rows).all(axis=1))), "a value is not finite.")
+    value = np.empty((blocks, destinations))
+    value[ids] = rows[:, 1:]
+    return value
+
+
+def _limits(
+    sections: dict[str, Lines], path: Path, resources: int, periods: int
+) -> tuple[np.ndarray, np.ndarray]:
+    low = np.zeros((resources, periods))
+    high = np.full((resources, periods), np.inf)
+    if resources == 0:
+        return low, high
+    lines = _need(sections, "RESOURCE_CONSTRAINT_LIMITS", path)
+    for at, text in enumerate(lines.text):
+        words = text.split()
+        form = words[2].upper() if len(words) > 2 else ""
+        if form not in ("L", "G", "I") or len(words) != (5 if form == "I" else 4):
+            raise lines.error(at, "expected `resource period L|G value` or `... I low high`.")
+        numbers = table(
+            Lines(path, [lines.number[at]], [" ".join(words[:2] + words[3:])]),
+            len(words) - 1,
+            "a limit",
+        )[0]
+        one = Lines(path, [lines.number[at]], [text])
+        r = int(whole(one, numbers[:1], resources, "resource")[0])
+        t = int(whole(one, numbers[1:2], periods, "period")[0])
+        if form in ("G", "I"):
+            low[r, t] = numbers[2]
+        if form in ("L", "I"):
+            high[r, t] = numbers[-1]
+        if low[r, t] > high[r, t]:
+            raise lines.error(at, f"the lower limit {low[r, t]:g} is above {high[r, t]:g}.")
+    return low, high
+
+
+def _coefficients(
+    sections: dict[str, Lines],
+    path: Path,
+    blocks: int,
+    destinations: int,
+    resources: int,
+    kind: str,
+) -> np.ndarray:
+    use = np.zeros((blocks, destinations, resources))
+    if resources == 0:
+        return use
+    lines = _need(sections, "RESOURCE_CONSTRAINT_COEFFICIENTS", path)
+    wide = 4 if kind == "pcpsp" else 3
+    rows = table(lines, wide, "a resource coefficient")
+    b = whole(lines, rows[:, 0], blocks, "block")
+    d = whole(lines, rows[:, 1], destinations, "destination") if wide == 4 else np.zeros_like(b)
+    r = whole(lines, rows[:, -2], resources, "resource")
+    negative = ~(rows[:, -1] >= 0) | ~np.isfinite(rows[:, -1])
+    if negative.any():
+        at = int(np.argmax(negative))
+        raise lines.error(at, f"block {b[at]} uses {rows[at, -1]:g} tonnes; it must be 0 or more.")
+    use[b, d, r] = rows[:, -1]
+    return use
+
+
+def _general(
+    sections: dict[str, Lines], path: Path, blocks: int, destinations: int, periods: int
+) -> GeneralRows | None:
+    count = int(scalar(sections, "NGENERAL_SIDE_CONSTRAINTS", path))
+    if count == 0:
+        return None
+    lines = _need(sections, "GENERAL_CONSTRAINT_COEFFICIENTS", path)
+    rows = table(lines, 5, "a general coefficient")
+    low, high = np.full(count, -np.inf), np.full(count, np.inf)
+    limit_lines = _need(sections, "GENERAL_CONSTRAINT_LIMITS", path)
+    for at, text in enumerate(limit_lines.text):
+        words = text.split()
+        form = words[1].upper() if len(words) > 1 else ""
+        if form not in ("L", "G", "I") or len(words) != (4 if form == "I" else 3):
+            raise limit_lines.error(at, "expected `row L|G value` or `row I low high`.")
+        one = Lines(path, [limit_lines.number[at]], [" ".join(words[:1] + words[2:])])
+        numbers = table(one, len(words) - 1, "a limit")[0]
+        j = int(whole(one, numbers[:1], count, "row")[0])
+        if form in ("G", "I"):
+            low[j] = numbers[1]
+        if form in ("L", "I"):
+            high[j] = numbers[-1]
+    return GeneralRows(
+        row=whole(lines, rows[:, 3], count, "row"),
+        block=whole(lines, rows[:, 0], blocks, "block"),
+        destination=whole(lines, rows[:, 1], destinations, "destination"),
+        period=whole(lines, rows[:, 2], periods, "period"),
+        value=rows[:, 4],
+        low=low,
+        high=high,
+    )

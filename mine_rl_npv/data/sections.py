@@ -1,0 +1,150 @@
+"""Reading MineLib text: comments, separators, sections and tables of numbers, with line numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from frugal_rl.errors import DataError
+
+_SEPARATORS = str.maketrans(":\t\r", "   ")
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of one file that carry something, with their places for messages."""
+
+    path: Path
+    number: list[int]
+    text: list[str]
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+    def error(self, at: int, message: str) -> DataError:
+        """An error that names the file and the line of entry `at`."""
+        return DataError(f"{self.path}, line {self.number[at]}: {message}")
+
+
+def read_lines(path: Path) -> Lines:
+    """Every line without comments and blank lines; colon, tab and CR count as separators.
+
+    Raises:
+        DataError: there is no such file, or it is not ASCII text.
+    """
+    try:
+        content = path.read_bytes().decode("ascii")
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist; a MineLib instance needs it.") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not ASCII text (byte {error.start}).") from None
+    number, text = [], []
+    for place, line in enumerate(content.translate(_SEPARATORS).split("\n"), start=1):
+        bare = line.strip()
+        if bare == "EOF":
+            break
+        if bare and not bare.startswith("%"):
+            number.append(place)
+            text.append(bare)
+    return Lines(path, number, text)
+
+
+def read_sections(path: Path) -> dict[str, Lines]:
+    """A file of `KEYWORD: value` lines and tables, in any order, by keyword.
+
+    A one-line keyword keeps its value as its single line. Blanks inside keywords are read as
+    underscores, as the format's specification prints them.
+    """
+    lines = read_lines(path)
+    sections: dict[str, Lines] = {}
+    current: Lines | None = None
+    for place, text in zip(lines.number, lines.text, strict=True):
+        if text[0].isalpha():
+            keyword, value = _split_keyword(text)
+            if keyword in sections:
+                raise DataError(f"{path}, line {place}: section {keyword} appears twice.")
+            current = sections[keyword] = Lines(path, [], [])
+            if value:
+                current.number.append(place)
+                current.text.append(value)
+        elif current is None:
+            raise DataError(f"{path}, line {place}: a row stands before the first section.")
+        else:
+            current.number.append(place)
+            current.text.append(text)
+    return sections
+
+
+def _split_keyword(text: str) -> tuple[str, str]:
+    words = text.split()
+    if words[0] in ("NAME", "TYPE"):
+        return words[0], " ".join(words[1:])
+    length = 1
+    while length < len(words) and words[length][0].isalpha():
+        length += 1
+    return "_".join(words[:length]), " ".join(words[length:])
+
+
+def scalar(sections: dict[str, Lines], keyword: str, path: Path, kind: type = int) -> float:
+    """The single number of a section.
+
+    Raises:
+        DataError: the section is missing or does not hold one number.
+    """
+    if keyword not in sections or len(sections[keyword]) == 0:
+        raise DataError(f"{path}: section {keyword} is missing or empty.")
+    lines = sections[keyword]
+    try:
+        (word,) = lines.text[0].split()
+        return kind(word)
+    except ValueError:
+        raise lines.error(0, f"{keyword} must be one {kind.__name__}.") from None
+
+
+def table(lines: Lines, width: int, what: str) -> np.ndarray:
+    """Rows of exactly `width` numbers.
+
+    Returns:
+        (rows, width) float64.
+
+    Raises:
+        DataError: names the first line with another count or something that is no number.
+    """
+    words = " ".join(lines.text).split()
+    counts_fit = len(words) == width * len(lines)
+    if counts_fit and all(len(text.split()) == width for text in lines.text):
+        try:
+            return np.array(words, dtype=np.float64).reshape(-1, width)
+        except ValueError:
+            pass
+    for at, text in enumerate(lines.text):
+        row = text.split()
+        if len(row) != width:
+            raise lines.error(at, f"{what} needs {width} numbers, found {len(row)}.")
+        for word in row:
+            if not _is_number(word):
+                raise lines.error(at, f"'{word}' in {what} is not a number.")
+    return np.empty((0, width))
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def whole(lines: Lines, column: np.ndarray, bound: int, what: str) -> np.ndarray:
+    """A column of ids in [0, bound) as int32.
+
+    Raises:
+        DataError: names the first line whose id is not a whole number in that range.
+    """
+    wrong = (column != np.floor(column)) | (column < 0) | (column >= bound)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise lines.error(at, f"{what} {column[at]:g} is unknown; known are 0 to {bound - 1}.")
+    return column.astype(np.int32)

@@ -1,0 +1,204 @@
+"""The game behind every mine environment: rules, tables and raw fields of N pits."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from functools import partial
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.observation.spec import ObservationSpec
+from frugal_rl.observation.tables import Tables
+from mine_rl_npv import macros, rules
+from mine_rl_npv.mines import Actions, MineSet, macros_of
+from mine_rl_npv.spec import TABLE, mine_rows, mine_table
+from mine_rl_npv.volumes import CLOSED, column_features
+
+
+class MineGame:
+    """N pits of one mine set under one set of rules.
+
+    Raw fields that follow from the log are computed only for encodings that store them; see
+    `watch`.
+    """
+
+    def __init__(
+        self,
+        mines: MineSet,
+        spec: ObservationSpec,
+        num_envs: int,
+        actions: Actions = Actions.column,
+        clock: int = rules.EARLIEST,
+        max_steps: int = 0,
+        yearly_rate: float = 0.12,
+        daily_kg: tuple[int, ...] = (),
+        invalid_reward: float = 0.0,
+    ) -> None:
+        self.mines, self.spec, self.num_envs = mines, spec, num_envs
+        self.actions, self.clock = actions, clock
+        self.max_steps = max_steps or mines.most_blocks
+        self.daily_discount = (1.0 + yearly_rate) ** (-1.0 / 365.0)
+        self.invalid_reward = invalid_reward
+        self.arena = mines.arena()
+        if clock == rules.TONNAGE:
+            self.arena.room[:, 0, 0] = daily_kg
+        self.pits = rules.allocate_pits(self.arena, num_envs)
+        self.tables = Tables({TABLE: self._table()})
+        n = num_envs
+        self.reward = np.zeros(n, np.float32)
+        self.entry, self.day = np.zeros(n, np.int32), np.zeros(n, np.uint16)
+        self.terminated, self.truncated = np.zeros(n, bool), np.zeros(n, bool)
+        self.closed = np.zeros((0, 0), bool)
+        self.planes = np.zeros((0, 2, 0), np.float32)
+        self.stamp = np.zeros((0, 0), np.int32)
+        self.macros = macros_of(mines.layouts, actions) if self._is_macro else None
+        self.action_space = spaces.Discrete(self.action_count(mines, actions, clock))
+
+    @property
+    def _is_macro(self) -> bool:
+        return self.actions in (Actions.cone, Actions.bench)
+
+    @staticmethod
+    def action_count(mines: MineSet, actions: Actions, clock: int) -> int:
+        """Number of discrete actions."""
+        if actions in (Actions.cone, Actions.bench):
+            return int(macros_of(mines.layouts, actions)[1].max())
+        closing = 1 if clock == rules.PERIOD else 0
+        return mines.shapes.columns * mines.shapes.destinations + closing
+
+    def _table(self) -> Any:
+        layouts = self.mines.layouts
+        table = mine_table(
+            self.mines.shapes, self.mines.most_blocks, max(lay.graph.arcs for lay in layouts)
+        )
+        for k, layout in enumerate(layouts):
+            table.intern(
+                (layout.instance.name, k),
+                partial(mine_rows, layout, self.mines.shapes.channels),
+            )
+        return table
+
+    def watch(self, wanted: Set[str]) -> None:
+        """Allocates what encodings with these rows need beyond the log."""
+        if "pit" in wanted or self._is_macro:
+            cells = int(np.prod(self.mines.shapes.grid))
+            self.planes = np.zeros((self.num_envs, 2, cells), np.float32)
+        if self._is_macro:
+            self.stamp = np.zeros(self.pits.waiting.shape, np.int32)
+        if "depth" in wanted:
+            self.closed = np.zeros((self.num_envs, self.mines.shapes.columns), bool)
+
+    def seed(self, states: np.ndarray) -> None:
+        """Random states (N,) uint64 of the pits."""
+        self.pits.seed[:] = states
+
+    def begin(self, which: np.ndarray, mines: np.ndarray) -> None:
+        """New episodes in the pits of `which`, each on a mine drawn from `mines`."""
+        rules.begin(self.pits, self.arena, which, mines)
+        self.entry[which] = 0
+        self.day[which] = 0
+        for changing in (self.closed, self.planes, self.stamp):
+            if len(changing):
+                changing[which] = 0
+
+    def advance(self, actions: np.ndarray) -> None:
+        """One action (N,) each; results lie in reward, entry, day, terminated, truncated."""
+        if self.macros is not None:
+            first, _, pointer, target = self.macros
+            macros.step_macros(
+                self.pits, self.arena, actions, first, pointer, target, self.max_steps,
+                self.invalid_reward, self.reward, self.stamp, self.terminated, self.truncated,
+            )  # fmt: skip
+            self._redraw()
+            return
+        rules.step_columns(
+            self.pits, self.arena, actions, self.clock, self.daily_discount, self.max_steps,
+            self.invalid_reward, self.reward, self.entry, self.day, self.terminated,
+            self.truncated,
+        )  # fmt: skip
+        if len(self.closed):
+            lost = np.flatnonzero((self.day == rules.NOWHERE) & (self.entry > 0))
+            self.closed[lost, actions[lost] // self.arena.value.shape[1]] = True
+        if len(self.planes):
+            from mine_rl_npv.vec_env import mark_planes
+
+            table = self.tables[TABLE]
+            mark_planes(
+                self.entry, self.day, table["cell"], table.offsets("cell"), self.pits.mine,
+                self.planes,
+            )  # fmt: skip
+
+    def _redraw(self) -> None:
+        """Planes from the stamps of macro actions."""
+        for n in range(self.num_envs):
+            k = int(self.pits.mine[n])
+            cell = self.mines.layouts[k].cell
+            mined = self.stamp[n, : len(cell)] > 0
+            self.planes[n, 0, cell[mined]] = 1.0
+            self.planes[n, 1, cell[mined]] = self.stamp[n, : len(cell)][mined] - 1
+
+    def raw(self, wanted: Set[str]) -> dict[str, np.ndarray]:
+        """Raw fields (N, ...) by name: the log, and those of `wanted` that are stored."""
+        fields: dict[str, np.ndarray] = {"mine_id": self.pits.mine}
+        if self.macros is None:
+            fields |= {"entry": self.entry, "day": self.day}
+        if "pit" in wanted or self._is_macro:
+            fields["pit"] = self.planes.reshape(self.num_envs, 2, *self.mines.shapes.grid)
+        if "action_mask" in wanted:
+            fields["action_mask"] = self.masks()
+        if "depth" in wanted:
+            fields["depth"] = self.pits.depth | (self.closed * np.uint8(CLOSED))
+        if "columns" in wanted:
+            fields["columns"] = self._columns()
+        return fields
+
+    def masks(self) -> np.ndarray:
+        """(N, actions) bool."""
+        mask = np.zeros((self.num_envs, int(self.action_space.n)), np.bool_)
+        if self.macros is not None:
+            first, count, pointer, target = self.macros
+            macros.macro_masks(self.pits, self.arena, first, count, pointer, target, mask)
+        else:
+            rules.column_masks(self.pits, self.arena, self.clock, mask)
+        return mask
+
+    def _columns(self) -> np.ndarray:
+        table, shapes = self.tables[TABLE], self.mines.shapes
+        opened = self.pits.place >= 0
+        view = table["view"]
+        out = np.empty((self.num_envs, view.shape[1] + 2, shapes.columns), np.float32)
+        column_features(
+            self.pits.depth, opened, self.pits.mine, table["column_first"], view,
+            table.offsets("view"), out,
+        )  # fmt: skip
+        return out.reshape(self.num_envs, -1, *shapes.grid[:2])
+
+    def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
+        """Statistics of ended episodes: money, its share of the undiscounted pit, length, end."""
+        money = self.pits.money[which].copy()
+        return {
+            "npv": money,
+            "share": money / self.arena.scale[self.pits.mine[which]],
+            "length": self.pits.steps[which].astype(np.float64),
+            "success": self.terminated[which].astype(np.float64),
+        }
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of pits and planes."""
+        extra = self.closed.nbytes + self.planes.nbytes + self.stamp.nbytes
+        return self.pits.nbytes + extra + self.reward.nbytes + self.entry.nbytes + self.day.nbytes
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Arrays that an exact resume needs."""
+        names = ("reward", "entry", "day", "closed", "planes", "stamp")
+        kept = {name: getattr(self, name).copy() for name in names}
+        return kept | {f"pits.{k}": v.copy() for k, v in self.pits._asdict().items()}
+
+    def load(self, state: dict[str, np.ndarray]) -> None:
+        """Continue from `state()`."""
+        for name, values in state.items():
+            owner = self.pits if name.startswith("pits.") else self
+            getattr(owner, name.removeprefix("pits."))[...] = values

@@ -1,0 +1,1 @@
+"""Pits, bounds, schedules and the checker that trusts none of them."""

@@ -1,0 +1,246 @@
+"""From a priority per block to a feasible schedule: forward, backward, and what a closure prunes.
+
+The forward pass places the most urgent available block in the earliest period with room. That
+puts waste far too early where mining capacity is loose, so the backward pass takes the blocks from
+the last needed to the first and moves each to the period of its window where it is worth most,
+out of the plan when nothing needs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from mine_rl_npv.data.instance import NEVER
+from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.problem import Problem
+
+
+@dataclass
+class Schedule:
+    """A plan for the pit's blocks, and what of each resource it leaves."""
+
+    period: np.ndarray
+    """(m,) int32, -1 for blocks that stay in the ground."""
+    destination: np.ndarray
+    """(m,) uint8."""
+    room: np.ndarray
+    """(R, T) int64 kilograms left."""
+
+
+def empty_schedule(problem: Problem) -> Schedule:
+    """Nothing mined."""
+    return Schedule(
+        np.full(problem.blocks, NEVER, np.int32),
+        np.zeros(problem.blocks, np.uint8),
+        problem.room.copy(),
+    )
+
+
+def list_schedule(problem: Problem, priority: np.ndarray, two_pass: bool = False) -> Schedule:
+    """Places blocks by priority (m,) float64, highest first, ties by id; see the module."""
+    plan = empty_schedule(problem)
+    graph, back = problem.graph, problem.graph.successors
+    forward(
+        priority, graph.pointer, graph.index, back.pointer, back.index, problem.use,
+        problem.preferred, plan.period, plan.destination, plan.room,
+    )  # fmt: skip
+    if two_pass:
+        settle(problem, plan)
+    return plan
+
+
+def settle(problem: Problem, plan: Schedule, rounds: int = 1) -> None:
+    """The backward pass, then a forward one that fills what it freed; in place."""
+    graph, back = problem.graph, problem.graph.successors
+    for _ in range(rounds):
+        for order in (graph.order[::-1], graph.order):
+            best_moves(
+                order, graph.pointer, graph.index, back.pointer, back.index, problem.value,
+                problem.use, problem.discount, plan.period, plan.destination, plan.room,
+            )  # fmt: skip
+
+
+def prune(problem: Problem, plan: Schedule) -> None:
+    """Drops the blocks that do not pay for themselves with periods fixed: one closure, optimal."""
+    mined = plan.period != NEVER
+    rows = np.arange(problem.blocks)
+    worth = problem.value[rows, plan.destination] * problem.discount[plan.period]
+    keep = max_closure(np.where(mined, worth, 0.0), problem.graph)
+    for b in np.flatnonzero(mined & ~keep):
+        plan.room[:, plan.period[b]] += problem.use[b, plan.destination[b]]
+        plan.period[b] = NEVER
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _fits(use, b, d, room, t):
+    fits = True
+    for r in range(room.shape[0]):
+        fits = fits and use[b, d, r] <= room[r, t]
+    return fits
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _take(use, b, d, room, t, sign):
+    for r in range(room.shape[0]):
+        room[r, t] -= sign * use[b, d, r]
+
+
+@njit(cache=True, nogil=True)
+def _heap_push(heap, size, priority, b):
+    i = size
+    while i > 0:
+        above = (i - 1) >> 1
+        a = heap[above]
+        if priority[a] > priority[b] or (priority[a] == priority[b] and a < b):
+            break
+        heap[i] = a
+        i = above
+    heap[i] = b
+
+
+@njit(cache=True, nogil=True)
+def _heap_pop(heap, size, priority):
+    top = heap[0]
+    last = heap[size - 1]
+    size -= 1
+    i = 0
+    while True:
+        c = 2 * i + 1
+        if c >= size:
+            break
+        if c + 1 < size:
+            x, y = heap[c], heap[c + 1]
+            if priority[y] > priority[x] or (priority[y] == priority[x] and y < x):
+                c += 1
+        x = heap[c]
+        if priority[last] > priority[x] or (priority[last] == priority[x] and last < x):
+            break
+        heap[i] = x
+        i = c
+    heap[i] = last
+    return top
+
+
+@njit(cache=True, nogil=True)
+def forward(
+    priority, pointer, index, succ_pointer, succ_index, use, preferred, period, destination, room
+):
+    """List scheduling in the earliest feasible period; fills period, destination, room.
+
+    A block that fits nowhere stays in the ground, and so does what needs it.
+    priority (m,) float64; use (m, D, R) int64 kg; preferred (m, T) uint8; room (R, T) int64 kg.
+    """
+    m = priority.shape[0]
+    periods = room.shape[1]
+    waiting = np.empty(m, np.int32)
+    ready = np.zeros(m, np.int32)
+    heap = np.empty(m, np.int32)
+    size = 0
+    for b in range(m):
+        waiting[b] = pointer[b + 1] - pointer[b]
+        if waiting[b] == 0:
+            _heap_push(heap, size, priority, b)
+            size += 1
+    while size > 0:
+        b = _heap_pop(heap, size, priority)
+        size -= 1
+        t = ready[b]
+        while t < periods and not _fits(use, b, preferred[b, t], room, t):
+            t += 1
+        if t == periods:
+            continue
+        d = preferred[b, t]
+        period[b] = t
+        destination[b] = d
+        _take(use, b, d, room, t, 1)
+        for k in range(succ_pointer[b], succ_pointer[b + 1]):
+            s = succ_index[k]
+            if t > ready[s]:
+                ready[s] = t
+            waiting[s] -= 1
+            if waiting[s] == 0:
+                _heap_push(heap, size, priority, s)
+                size += 1
+
+
+@njit(cache=True, nogil=True)
+def window(b, pointer, index, succ_pointer, succ_index, period, periods):
+    """First period allowed by what b needs and last allowed by what needs b.
+
+    The first is `periods` when something it needs is not mined; the last is `periods` when nothing
+    mined needs it, which says that b may also be left.
+    """
+    first = 0
+    for k in range(pointer[b], pointer[b + 1]):
+        t = period[index[k]]
+        if t < 0:
+            return periods, periods
+        if t > first:
+            first = t
+    last = periods
+    for k in range(succ_pointer[b], succ_pointer[b + 1]):
+        t = period[succ_index[k]]
+        if 0 <= t < last:
+            last = t
+    return first, last
+
+
+@njit(cache=True, nogil=True)
+def best_moves(
+    order,
+    pointer,
+    index,
+    succ_pointer,
+    succ_index,
+    value,
+    use,
+    discount,
+    period,
+    destination,
+    room,
+):
+    """Moves each block, in the given order, to where its window and the room make it worth most.
+
+    Returns the total gain in discounted value; period, destination and room change in place.
+    """
+    periods = discount.shape[0]
+    total = 0.0
+    for i in range(order.shape[0]):
+        b = order[i]
+        first, last = window(b, pointer, index, succ_pointer, succ_index, period, periods)
+        now = period[b]
+        if now < 0 and first == periods:
+            continue
+        worth = 0.0
+        if now >= 0:
+            worth = value[b, destination[b]] * discount[now]
+            _take(use, b, destination[b], room, now, -1)
+        best, best_t, best_d = worth, now, destination[b]
+        if last == periods and best < 0.0:
+            best, best_t = 0.0, -1
+        stop = last if last < periods else periods - 1
+        for d in range(value.shape[1]):
+            v = value[b, d]
+            if v > 0.0:
+                t = first
+                while t <= stop and v * discount[t] > best:
+                    if _fits(use, b, d, room, t):
+                        best, best_t, best_d = v * discount[t], t, d
+                        break
+                    t += 1
+            else:
+                t = stop
+                while t >= first and v * discount[t] > best:
+                    if _fits(use, b, d, room, t):
+                        best, best_t, best_d = v * discount[t], t, d
+                        break
+                    t -= 1
+        if best_t >= 0:
+            _take(use, b, best_d, room, best_t, 1)
+        period[b] = best_t
+        destination[b] = best_d
+        total += best - worth
+    return total

@@ -1,0 +1,71 @@
+"""Classical priorities: what the learned ones have to beat. Higher goes first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mine_rl_npv.optimise.bound import Bound
+from mine_rl_npv.optimise.pits import penalised_pits
+from mine_rl_npv.optimise.problem import Problem
+from mine_rl_npv.precedence import cone_sums
+
+
+def random_order(problem: Problem, seed: int) -> np.ndarray:
+    """(m,) uniform keys."""
+    return np.random.default_rng(seed).random(problem.blocks)
+
+
+def bench_order(problem: Problem) -> np.ndarray:
+    """(m,) bench by bench from the top, ties by id."""
+    return problem.instance.position[problem.inside, 2].astype(float)
+
+
+def value_order(problem: Problem) -> np.ndarray:
+    """(m,) block value."""
+    return problem.value.max(axis=1)
+
+
+def density_order(problem: Problem) -> np.ndarray:
+    """(m,) value per kilogram of the block's largest use."""
+    kilograms = problem.use.max(axis=(1, 2)) if problem.use.shape[2] else np.ones(problem.blocks)
+    return problem.value.max(axis=1) / np.maximum(kilograms, 1)
+
+
+def gershon_order(problem: Problem) -> np.ndarray:
+    """(m,) Gershon's positional weight: value of the cone of blocks that need the block."""
+    back = problem.graph.successors
+    value = problem.value.max(axis=1)[:, None]
+    return cone_sums(back.pointer, back.index, value)[:, 0]
+
+
+def cone_order(problem: Problem) -> np.ndarray:
+    """(m,) floating cones: best ratio of value to weight among the cones that hold the block.
+
+    A block's own cone is itself with all it needs; it inherits the best ratio of what needs it.
+    """
+    columns = np.column_stack((problem.value.max(axis=1), problem.use.max(axis=(1, 2)) + 1.0))
+    sums = cone_sums(problem.graph.pointer, problem.graph.index, columns)
+    ratio = sums[:, 0] / sums[:, 1]
+    graph = problem.graph
+    for b in graph.order[::-1]:
+        needed = graph.index[graph.pointer[b] : graph.pointer[b + 1]]
+        ratio[needed] = np.maximum(ratio[needed], ratio[b])
+    return ratio
+
+
+def nested_pit_order(problem: Problem, count: int = 60) -> np.ndarray:
+    """(m,) smaller nested pits first; inside a pit the higher bench, then the lower id."""
+    instance = problem.instance
+    first = penalised_pits(instance, count).first[problem.inside]
+    bench = instance.position[problem.inside, 2]
+    return -(first.astype(float) * (bench.max() + 1) + (bench.max() - bench))
+
+
+def toposort_orders(problem: Problem, bound: Bound) -> dict[str, np.ndarray]:
+    """TopoSort keys (m,) by name: LP expected period and alpha points (Chicoisne et al. 2012)."""
+    expected = -bound.expected_period()[problem.inside]
+    keys = {"expected": expected}
+    for alpha in (0.1, 0.25, 0.5, 0.75, 0.9):
+        point = -bound.alpha_period(alpha)[problem.inside].astype(float)
+        keys[f"alpha_{alpha:g}"] = point + expected / (2 * problem.instance.periods + 2)
+    return keys

@@ -1,0 +1,101 @@
+"""An instance as the kernels want it: integer kilograms, contiguous rows, the pit's blocks only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frugal_rl.errors import ConfigError
+from mine_rl_npv.data.instance import NEVER, Graph, Instance
+from mine_rl_npv.optimise.closure import max_closure
+
+KILOGRAMS = 1000
+UNLIMITED = np.int64(2**61)
+
+
+def kilograms_up(tonnes: np.ndarray) -> np.ndarray:
+    """Tonnes as int64 kilograms, rounded up so that what fits in kilograms fits in tonnes."""
+    return np.ceil(np.round(tonnes * KILOGRAMS, 6)).astype(np.int64)
+
+
+def kilograms_down(tonnes: np.ndarray) -> np.ndarray:
+    """Limits as int64 kilograms, rounded down; infinity becomes `UNLIMITED`."""
+    finite = np.isfinite(tonnes)
+    kg = np.full(tonnes.shape, UNLIMITED, np.int64)
+    kg[finite] = np.floor(np.round(tonnes[finite] * KILOGRAMS, 6)).astype(np.int64)
+    return kg
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What decoders read. m blocks of the pit, D destinations, R resources, T periods."""
+
+    instance: Instance
+    inside: np.ndarray
+    """(n,) bool blocks of the pit among the instance's."""
+    graph: Graph
+    """Precedence among the m blocks."""
+    value: np.ndarray
+    """(m, D) float64 undiscounted."""
+    use: np.ndarray
+    """(m, D, R) int64 kilograms."""
+    room: np.ndarray
+    """(R, T) int64 kilograms that may be used."""
+    discount: np.ndarray
+    """(T,) float64."""
+    preferred: np.ndarray
+    """(m, T) uint8 destination that list scheduling takes in a period."""
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks m inside the pit."""
+        return self.value.shape[0]
+
+    def whole(self, period: np.ndarray) -> np.ndarray:
+        """Periods (m,) of the pit's blocks as periods (n,) of the instance's."""
+        everywhere = np.full(self.instance.blocks, NEVER, np.int32)
+        everywhere[self.inside] = period
+        return everywhere
+
+    def worth(self, period: np.ndarray, destination: np.ndarray) -> float:
+        """Discounted value of a schedule of the pit's blocks."""
+        mined = np.flatnonzero(period != NEVER)
+        return float((self.value[mined, destination[mined]] * self.discount[period[mined]]).sum())
+
+
+def prepare(
+    instance: Instance, destinations: bool = False, prices: np.ndarray | None = None
+) -> Problem:
+    """Cuts an instance to its ultimate pit and its tonnes to integer kilograms.
+
+    Args:
+        instance: with upper limits only.
+        destinations: whether blocks choose among destinations (PCPSP) or have one (CPIT).
+        prices: (R, T) resource prices that choose the preferred destination by period.
+
+    Raises:
+        ConfigError: the instance demands minimum tonnages, which list scheduling cannot promise.
+    """
+    if not instance.without_limits_below() or (destinations and instance.general is not None):
+        raise ConfigError(
+            f"Instance {instance.name} has lower limits or general rows; list scheduling cannot "
+            "promise them. Use method=exact or method=lp_direct."
+        )
+    value = instance.destination_value if destinations else instance.value[:, None]
+    use = instance.destination_use if destinations else instance.use[:, None]
+    inside = max_closure(value.max(axis=1), instance.graph)
+    value, use = np.ascontiguousarray(value[inside]), np.ascontiguousarray(use[inside])
+    if prices is None:
+        prices = np.zeros((instance.resources, instance.periods))
+    net = value[:, :, None] * instance.discount - np.einsum("mdr,rt->mdt", use, prices)
+    return Problem(
+        instance=instance,
+        inside=inside,
+        graph=instance.graph.restricted(inside),
+        value=value,
+        use=kilograms_up(use),
+        room=kilograms_down(instance.high),
+        discount=instance.discount,
+        preferred=net.argmax(axis=1).astype(np.uint8),
+    )

@@ -1,0 +1,1 @@
+"""One-shot priority policies: a score per block, a decoder, and learners for the scores."""

@@ -1,0 +1,97 @@
+"""One-shot scheduling as a task: scores in, relative value of the decoded schedule out."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from mine_rl_npv.data.instance import Instance
+from mine_rl_npv.optimise.bound import Bound, relaxation
+from mine_rl_npv.optimise.decode import Schedule, list_schedule, prune
+from mine_rl_npv.optimise.problem import Problem, prepare
+from mine_rl_npv.optimise.shift import shift_search
+from mine_rl_npv.priority.features import block_features
+
+
+class Decoder(Enum):
+    """How scores become a schedule."""
+
+    forward = "forward"
+    """List scheduling in the earliest feasible period."""
+    two_pass = "two_pass"
+    """Forward, then one backward and one forward settling pass."""
+    shift = "shift"
+    """Two passes, then shift search with groups and an optimal prune."""
+
+
+@dataclass(frozen=True)
+class Mine:
+    """A deposit ready for a priority policy."""
+
+    problem: Problem
+    features: np.ndarray
+    """(m, F) float32."""
+    bound: Bound
+
+    def decode(self, priority: np.ndarray, decoder: Decoder) -> Schedule:
+        """The schedule of priorities (m,)."""
+        plan = list_schedule(self.problem, priority, two_pass=decoder is not Decoder.forward)
+        if decoder is Decoder.shift:
+            shift_search(self.problem, plan, rounds=4, group=0)
+        return plan
+
+    def polish(self, plan: Schedule) -> None:
+        """What closes a run: group moves and an optimal prune, in place."""
+        shift_search(self.problem, plan, rounds=30, group=400)
+        prune(self.problem, plan)
+        shift_search(self.problem, plan, rounds=30, group=400)
+
+    def worth(self, plan: Schedule) -> float:
+        """Discounted value over the certified LP bound; at most 1."""
+        return self.problem.worth(plan.period, plan.destination) / self.bound.upper
+
+
+def open_mine(
+    instance: Instance, lp_features: bool, destinations: bool = False, bound: Bound | None = None
+) -> Mine:
+    """Bounds an instance, cuts it to its pit and computes its features."""
+    bound = bound or relaxation(instance, destinations)
+    problem = prepare(instance, destinations, bound.prices)
+    return Mine(problem, block_features(problem, bound if lp_features else None), bound)
+
+
+class PriorityTask:
+    """Values of many score vectors on one or more mines, on all cores.
+
+    Kernels and BLAS calls leave the interpreter lock, so plain threads run side by side.
+    """
+
+    def __init__(self, mines: list[Mine], decoder: Decoder, threads: int = 2) -> None:
+        self.mines = mines
+        self.decoder = decoder
+        self.pool = ThreadPoolExecutor(threads)
+
+    def values(self, score: object, candidates: np.ndarray, chosen: list[int]) -> np.ndarray:
+        """Mean relative value (C,) of each candidate over the chosen mines.
+
+        Args:
+            score: callable (candidate, mine) -> priority (m,).
+            candidates: (C, ...) whatever `score` reads.
+            chosen: indices of mines.
+        """
+
+        def one(candidate: np.ndarray) -> float:
+            total = 0.0
+            for i in chosen:
+                mine = self.mines[i]
+                total += mine.worth(mine.decode(score(candidate, mine), self.decoder))
+            return total / len(chosen)
+
+        return np.array(list(self.pool.map(one, candidates)))
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self.pool.shutdown()

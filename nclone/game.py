@@ -1,0 +1,336 @@
+"""N games of N++ side by side: levels, starts, rewards, ends and raw observations.
+
+`NppEnv` plays one of them for Gymnasium, `NppVecEnv` all of them for the trainer; equal seeds give
+equal episodes in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from frugal_rl.errors import CheckpointError
+from frugal_rl.observation.tables import Tables
+from nclone.config import NppConfig
+from nclone.graph.distance import DistanceTables
+from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
+from nclone.graph.landmarks import Landmarks, find_landmarks
+from nclone.graph.navigation import build_graph
+from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
+from nclone.graph.ways import door_places, reach_of, write_ways
+from nclone.levels.deal import CurriculumDeal
+from nclone.levels.level import Level
+from nclone.observe import Rows, Ways, Worlds, observe
+from nclone.rewards.book import RewardBook
+from nclone.rewards.kernels import COMPONENTS, Events, Motion
+from nclone.sim import state as st
+from nclone.sim.table import LevelTable
+from nclone.sim.world import World
+from nclone.spec import HAZARDS, LEVEL_TABLE, Observation, level_table, raw_arrays
+from nclone.starts import warm_up
+
+HOR = np.array([0, -1, 1, 0, -1, 1], np.int64)
+JUMP = np.array([0, 0, 0, 1, 1, 1], np.int64)
+"""Inputs held by the six actions."""
+
+
+@dataclass
+class Outcome:
+    """What one step did to N games; arrays are reused.
+
+    `won`, `died` and `truncated` exclude each other; `done` is their union.
+    """
+
+    reward: np.ndarray
+    won: np.ndarray
+    died: np.ndarray
+    truncated: np.ndarray
+    done: np.ndarray
+
+
+class Game:
+    """N worlds on a fixed set of levels.
+
+    `order` draws levels at random, or deals them out in turn so that an evaluation plays each
+    equally often.
+    """
+
+    def __init__(
+        self,
+        config: NppConfig,
+        levels: Sequence[Level],
+        num_worlds: int,
+        order: str = "random",
+        threads: int | None = None,
+    ) -> None:
+        self.config, self.order = config, order
+        self.level_table = LevelTable(levels)
+        self.distances = DistanceTables()
+        self.marks: list[Landmarks] = [find_landmarks(level) for level in self.level_table.level]
+        self.level_number = self.distances.add_levels(self.marks)
+        self.places = np.array([_places(marks) for marks in self.marks])
+        self.tables = Tables({LEVEL_TABLE: level_table()})
+        for level in self.level_table.level:
+            self.tables[LEVEL_TABLE].intern(level.key, lambda level=level: {"tiles": level.tiles})
+        self.graph_id = np.zeros(num_worlds, np.int64)
+        self.has_graph = config.obs is Observation.graph
+        if self.has_graph:
+            self.tables[GRAPH_TABLE] = graph_table()
+        self.doors = door_places(self.distances.levels)
+        self.deal = np.array([self.level_table.id_of(level) for level in levels])
+        self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
+        self.book = RewardBook(config.reward_table(), config.gamma, num_worlds)
+        self.entry = np.full(num_worlds, -1, np.int64)
+        self.limit = np.ones(num_worlds, np.int64)
+        self.switch_hit = np.zeros(num_worlds, np.bool_)
+        self.steps = np.zeros(num_worlds, np.int64)
+        self.dealt = np.arange(num_worlds)
+        self.curriculum: CurriculumDeal | None = None
+        if config.curriculum and order == "random":
+            self.curriculum = CurriculumDeal(config.levels, config.curriculum_rules)
+        self._place_of_level = {int(k): place for place, k in reversed(list(enumerate(self.deal)))}
+        self.raw = raw_arrays(config.obs, num_worlds)
+        self._nearest = np.zeros((num_worlds, HAZARDS))
+        self._rngs: list[np.random.Generator] = []
+        self._every = np.arange(num_worlds)
+        self._truncated = np.zeros(num_worlds, np.bool_)
+
+    @property
+    def num_worlds(self) -> int:
+        """N."""
+        return self.world.num_worlds
+
+    def seed(self, rngs: Sequence[np.random.Generator]) -> None:
+        """One source of randomness per world; the next `begin` draws from it."""
+        self._rngs = list(rngs)
+        self.dealt = np.arange(self.num_worlds)
+
+    def begin(self, which: np.ndarray, levels: np.ndarray | None = None) -> None:
+        """Start new episodes in the worlds listed in `which`, on drawn levels or on `levels`."""
+        if not len(which):
+            return
+        draws = np.array([self._rngs[n].random(3) for n in which])
+        if levels is None:
+            levels = self.deal[self._next(which, draws[:, 0])]
+        self.world.reset(which, levels)
+        frames = (draws[:, 1] * (self.config.start_frames + 1)).astype(np.int64)
+        held = (draws[:, 2] * len(HOR)).astype(np.int64)
+        w = self.world
+        warm_up(self.level_table.tables, w.arrays, which, frames, HOR[held], JUMP[held])
+        self.switch_hit[which] = (w.events[which] & st.SWITCH_HIT) != 0
+        self._find_entries(which)
+        self._find_graphs(which)
+        self.limit[which] = self.distances.limit_frames[self.entry[which]]
+        self.steps[which] = 0
+        begun = np.zeros(self.num_worlds, np.bool_)
+        begun[which] = True
+        self.book.begin(begun, self._motion(), self._paths())
+
+    def advance(self, actions: np.ndarray) -> Outcome:
+        """Hold one action per world for the frame skip; ended worlds wait for `begin`."""
+        w = self.world
+        actions = np.asarray(actions)
+        executed = w.step(actions, self.config.frame_skip)
+        self.steps += 1
+        events = w.events
+        switch_now = ((events & st.SWITCH_HIT) != 0) & ~self.switch_hit
+        self.switch_hit |= switch_now
+        opened = np.flatnonzero(events & st.DOOR_OPENED)
+        if len(opened):
+            self._find_entries(opened)
+        changed = np.flatnonzero(switch_now | ((events & st.DOOR_OPENED) != 0))
+        if len(changed):
+            self._find_graphs(changed)
+        won, died = w.won, w.dead
+        np.greater_equal(w.frame, self.limit, out=self._truncated)
+        self._truncated &= ~(won | died)
+        reward = self.book.step(
+            self._motion(),
+            self._paths(),
+            Events(
+                actions.astype(np.int64), executed.astype(np.int64), w.frame.astype(np.int64),
+                self.limit, won, died, w.death_cause == st.BY_MINE, self._truncated, switch_now,
+                (events & st.BUFFERED_JUMP) != 0,
+            ),
+        )  # fmt: skip
+        done = won | died | self._truncated
+        if self.curriculum is not None:
+            self._tell_curriculum(won, done)
+        return Outcome(reward, won, died, self._truncated, done)
+
+    def _tell_curriculum(self, won: np.ndarray, done: np.ndarray) -> None:
+        assert self.curriculum is not None
+        self.curriculum.steps += self.num_worlds
+        ended = np.flatnonzero(done)
+        places = [self._place_of_level[int(k)] for k in self.world.level[ended]]
+        self.curriculum.record(np.array(places, np.int64), won[ended])
+
+    def observe(self, which: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Raw fields of all worlds, or of those listed; views that the next call overwrites."""
+        chosen = self._every if which is None else which
+        w = self.world
+        t = self.level_table.tables
+        rows = self.raw if which is None else raw_arrays(self.config.obs, len(chosen))
+        observe(
+            Worlds(w.worlds, w.entities, w.movers, t.levels, t.things),
+            Ways(
+                self.distances.hops, self.distances.goal_row, self.distances.scale_px,
+                self.entry, self.switch_hit, self.limit,
+            ),
+            self.places,
+            chosen,
+            self._nearest,
+            Rows(*(rows[name] for name in Rows._fields)),
+        )  # fmt: skip
+        ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
+        if self.has_graph:
+            level = self.level_number[w.level]
+            write_ways(
+                reach_of(self.distances), self.doors, level, self.entry,
+                w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
+                chosen, rows["reachability_features"], rows["locked_door_features"],
+                rows["num_locked_doors"],
+            )  # fmt: skip
+            ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
+        return rows | ids
+
+    def stats(self, which: np.ndarray) -> dict[str, np.ndarray]:
+        """Statistics of the episodes that ended in the worlds listed, [M] float64 each."""
+        w = self.world
+        cause = w.death_cause[which]
+        sums = self.book.sums[which]
+        stats = {
+            "return": sums.sum(axis=1),
+            "length": self.steps[which].astype(np.float64),
+            "success": w.won[which].astype(np.float64),
+            "frames": w.frame[which].astype(np.float64),
+            "level": w.level[which].astype(np.float64),
+            "switch_hit": self.switch_hit[which].astype(np.float64),
+            "gold": w.gold[which].astype(np.float64),
+        }
+        if self.curriculum is not None:
+            stats["stage"] = np.full(len(which), float(self.curriculum.stage))
+        for code, name in ((1, "mine"), (2, "impact"), (3, "hazard"), (4, "other")):
+            stats[f"death_{name}"] = (cause == code).astype(np.float64)
+        return stats | {f"reward_{name}": sums[:, k] for k, name in enumerate(COMPONENTS)}
+
+    def state(self) -> dict[str, Any]:
+        """All that an exact resume needs."""
+        kept = self.world.snapshot()._asdict()
+        arrays = {name: np.ascontiguousarray(a).view(np.uint8) for name, a in kept.items()}
+        return {
+            "world": arrays,
+            "limit": self.limit.copy(),
+            "switch_hit": self.switch_hit.copy(),
+            "steps": self.steps.copy(),
+            "dealt": self.dealt.copy(),
+            "book": self.book.state(),
+            "graphs": self._graph_keys(),
+            "curriculum": self.curriculum.state() if self.curriculum else None,
+            "rngs": [rng.bit_generator.state for rng in self._rngs],
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue from `state()`."""
+        w = self.world
+        for name, stored in state["world"].items():
+            dtype, shape = getattr(w, name).dtype, np.shape(stored)[:-1]
+            columns = (
+                (-1,) if name == "worlds" else (*shape, np.shape(stored)[-1] // dtype.itemsize)
+            )
+            setattr(w, name, np.array(stored).view(dtype).reshape(columns))
+        for name in ("limit", "switch_hit", "steps", "dealt"):
+            getattr(self, name)[:] = state[name]
+        self._intern_graphs(state["graphs"])
+        if self.curriculum is not None:
+            self.curriculum.load(state["curriculum"])
+        self._find_entries(self._every)
+        self._find_graphs(self._every)
+        self.book.load(state["book"])
+        for rng, stored in zip(self._rngs, state["rngs"], strict=True):
+            rng.bit_generator.state = stored
+
+    def parts(self) -> dict[str, int]:
+        """Bytes held, by name."""
+        return {
+            "worlds": self.world.nbytes,
+            "levels": self.level_table.nbytes + self.tables.nbytes,
+            "path distances": self.distances.nbytes,
+            "raw rows": sum(a.nbytes for a in self.raw.values()) + self._nearest.nbytes,
+            "rewards": self.book.nbytes,
+        }
+
+    def _next(self, which: np.ndarray, draw: np.ndarray) -> np.ndarray:
+        """Places in `deal` of the next levels."""
+        if self.curriculum is not None:
+            return self.curriculum.next(draw)
+        if self.order == "random":
+            return (draw * len(self.deal)).astype(np.int64)
+        turn = self.dealt[which] % len(self.deal)
+        self.dealt[which] += self.num_worlds
+        return turn
+
+    def _find_entries(self, which: np.ndarray) -> None:
+        """The distance tables that belong to the worlds' present levels and open doors."""
+        level = self.world.level[which]
+        entry = self.entry[which]
+        bits = np.array([self._door_bits(n) for n in which], np.int64)
+        self.distances.reacquire(entry, self.level_number[level], bits, range(len(which)))
+        self.entry[which] = entry
+
+    def _find_graphs(self, which: np.ndarray) -> None:
+        """The graphs of the worlds' present levels, open doors and objectives."""
+        if not self.has_graph:
+            return
+        for n in which:
+            objective = EXIT_DOOR if self.switch_hit[n] else EXIT_SWITCH
+            number = int(self.level_number[self.world.level[n]])
+            self.graph_id[n] = self._graph(number, self._door_bits(n), objective)
+
+    def _graph(self, number: int, door_bits: int, objective: int) -> int:
+        """The id of a graph, which is built when it is first asked for."""
+        return self.tables[GRAPH_TABLE].intern(
+            (self.distances.levels[number].key, door_bits, objective),
+            lambda: table_row(build_graph(self.distances, number, door_bits, objective)),
+        )
+
+    def _graph_keys(self) -> list[list[Any]]:
+        """Keys of all graphs in the order of their ids, as plain values."""
+        return [list(key) for key in self.tables[GRAPH_TABLE].keys] if self.has_graph else []
+
+    def _intern_graphs(self, keys: Sequence[Sequence[Any]]) -> None:
+        """Give graphs the ids that they had, so that stored rows keep their meaning."""
+        number = {marks.key: n for n, marks in enumerate(self.distances.levels)}
+        for wanted, (key, door_bits, objective) in enumerate(keys):
+            if self._graph(number[key], int(door_bits), int(objective)) != wanted:
+                raise CheckpointError(
+                    "The checkpoint's graphs were numbered in another order. Continue with the "
+                    "same env and seed that it was saved with."
+                )
+
+    def _door_bits(self, n: int) -> int:
+        marks = self.marks[self.world.level[n]]
+        open_doors = self.world.entity_active[n, marks.door_entities] == 0
+        return int(open_doors @ (1 << np.arange(len(open_doors)))) if len(open_doors) else 0
+
+    def _motion(self) -> Motion:
+        w = self.world.worlds
+        return Motion(
+            w["x"], w["y"], w["vx"], w["vy"],
+            w["floor_x"], w["floor_y"], w["ceiling_x"], w["ceiling_y"],
+        )  # fmt: skip
+
+    def _paths(self) -> Any:
+        level = self.level_number[self.world.level]
+        return self.book.paths(
+            self.distances, self.entry, level, self.switch_hit, self.world.entity_state
+        )
+
+
+def _places(marks: Landmarks) -> tuple[float, float, float, float]:
+    """Exit switch and exit door in px; the spawn point where a level has none."""
+    switch = marks.goals.get(EXIT_SWITCH, marks.spawn)
+    return (*switch, *marks.goals.get(EXIT_DOOR, marks.spawn))

@@ -1,0 +1,1 @@
+"""Paths over a level: lattice, reachability, distance tables and the graph observation."""

@@ -1,0 +1,131 @@
+"""A level while it is being made: solid rock from which generators carve rooms."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nclone.levels.format import COLUMNS, ROWS, EntityType, pack_level
+from nclone.levels.generators.dice import Dice
+
+Range = tuple[int, int]
+"""Smallest and largest value, both included."""
+SOLID, EMPTY = 1, 0
+FIRST_COLUMN, LAST_COLUMN = 1, COLUMNS - 2
+FIRST_ROW, LAST_ROW = 1, ROWS - 2
+CENTRE, ON_FLOOR, AT_CEILING = 2, 3, 1
+"""Places inside a tile in quarter tiles; `ON_FLOOR` is 6 px above the tile's lower edge."""
+
+
+class Canvas:
+    """Tiles and entities in cells of the full level (column 1..42, row 1..23 are playable).
+
+    Attributes:
+        tiles: [25, 44] uint8, solid at first.
+        dice: The level's random numbers.
+    """
+
+    def __init__(self, dice: Dice) -> None:
+        self.tiles = np.full((ROWS, COLUMNS), SOLID, np.uint8)
+        self.dice = dice
+        self._spawn = (FIRST_COLUMN, FIRST_ROW)
+        self._exit: tuple[tuple[int, int], tuple[int, int]] | None = None
+        self._records: list[tuple[int, int, int, int, int]] = []
+        self._taken: set[tuple[int, int]] = set()
+
+    def place_box(self, width: int, height: int) -> tuple[int, int]:
+        """Upper left cell of a box of the given size, anywhere in the playable part."""
+        return (
+            self.dice.between(FIRST_COLUMN, LAST_COLUMN - width + 1),
+            self.dice.between(FIRST_ROW, LAST_ROW - height + 1),
+        )
+
+    def carve(self, column: int, row: int, width: int, height: int) -> None:
+        """Make a rectangle empty; what lies outside the playable part stays solid."""
+        self._paint(column, row, width, height, EMPTY)
+
+    def fill(self, column: int, row: int, width: int, height: int, tile: int = SOLID) -> None:
+        """Fill a rectangle with a tile."""
+        self._paint(column, row, width, height, tile)
+
+    def _paint(self, column: int, row: int, width: int, height: int, tile: int) -> None:
+        top, bottom = max(row, FIRST_ROW), min(row + height, LAST_ROW + 1)
+        left, right = max(column, FIRST_COLUMN), min(column + width, LAST_COLUMN + 1)
+        if top < bottom and left < right:
+            self.tiles[top:bottom, left:right] = tile
+
+    def is_empty(self, column: int, row: int) -> bool:
+        """Whether a cell is inside the map and empty."""
+        return 0 <= column < COLUMNS and 0 <= row < ROWS and self.tiles[row, column] == EMPTY
+
+    def floor_below(self, column: int, row: int) -> int:
+        """The lowest empty row reached by falling from a cell."""
+        while self.is_empty(column, row + 1):
+            row += 1
+        return row
+
+    def spawn(self, column: int, row: int) -> None:
+        """Put the ninja into a cell."""
+        self._spawn = (column, row)
+        self._taken.add((column, row))
+
+    def exit(self, switch: tuple[int, int], door: tuple[int, int]) -> None:
+        """Put the exit's switch and door into two cells (column, row)."""
+        self._exit = (switch, door)
+        self._taken.update((switch, door))
+
+    def mine(self, column: int, row: int, x: int = CENTRE, y: int = CENTRE) -> bool:
+        """Put a deadly mine into an empty cell that no objective stands in; tells whether it did.
+
+        x and y are its place in the cell, in quarter tiles.
+        """
+        if (column, row) in self._taken or not self.is_empty(column, row):
+            return False
+        self._records.append((EntityType.MINE, 4 * column + x, 4 * row + y, 0, 0))
+        return True
+
+    def record(self, *row: int) -> None:
+        """Add any entity record (type, x, y, orientation, mode), in quarter tiles."""
+        type_, x, y, orientation, mode = row
+        self._records.append((type_, x, y, orientation, mode))
+
+    def locked_door(self, column: int, row: int, switch: tuple[int, int]) -> None:
+        """Close the left side of a cell by a vertical door and put its switch into another."""
+        self.record(EntityType.LOCKED_DOOR, 4 * column, 4 * row + CENTRE, 0, 0)
+        self.record(
+            EntityType.LOCKED_DOOR_SWITCH, 4 * switch[0] + CENTRE, 4 * switch[1] + CENTRE, 0, 0
+        )
+        self._taken.update(((column, row), switch))
+
+    def decorate(self, share: float) -> None:
+        """Turn some rock that touches no empty cell into random tiles, to look at only."""
+        if share <= 0:
+            return
+        tiles = self.tiles
+        open_cells = tiles != SOLID
+        near = open_cells.copy()
+        for rows in (slice(1, None), slice(None, -1), slice(None)):
+            for columns in (slice(1, None), slice(None, -1), slice(None)):
+                near[rows, columns] |= open_cells[_opposite(rows), _opposite(columns)]
+        for row in range(FIRST_ROW, LAST_ROW + 1):
+            for column in range(FIRST_COLUMN, LAST_COLUMN + 1):
+                if not near[row, column] and self.dice.chance(share):
+                    tiles[row, column] = self.dice.between(2, 33)
+
+    def pack(self, title: str) -> bytes:
+        """The level's bytes."""
+        records = [(EntityType.NINJA, *_centre(self._spawn), 0, 0), *self._records]
+        if self._exit is not None:
+            switch, door = self._exit
+            records.append((EntityType.EXIT, *_centre(door), 0, 0))
+            records.append((EntityType.EXIT_SWITCH, *_centre(switch), 0, 0))
+        return pack_level(self.tiles, records, title)
+
+
+def _opposite(part: slice) -> slice:
+    if part == slice(1, None):
+        return slice(None, -1)
+    return slice(1, None) if part == slice(None, -1) else part
+
+
+def _centre(cell: tuple[int, int]) -> tuple[int, int]:
+    return 4 * cell[0] + CENTRE, 4 * cell[1] + CENTRE

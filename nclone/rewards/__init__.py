@@ -1,0 +1,29 @@
+"""Reward of N worlds per step: presets, potential-based shaping, every component apart."""
+
+from nclone.rewards.book import RewardBook
+from nclone.rewards.config import (
+    PRESETS,
+    Discount,
+    Reach,
+    Reward,
+    Shaping,
+    TerminalPotential,
+    TimePenalty,
+)
+from nclone.rewards.kernels import COMPONENTS, POTENTIALS, Events, Motion, Paths
+
+__all__ = [
+    "COMPONENTS",
+    "POTENTIALS",
+    "PRESETS",
+    "Discount",
+    "Events",
+    "Motion",
+    "Paths",
+    "Reach",
+    "Reward",
+    "RewardBook",
+    "Shaping",
+    "TerminalPotential",
+    "TimePenalty",
+]

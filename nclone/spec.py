@@ -1,0 +1,158 @@
+"""What an N++ agent sees, declared once, field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+
+import numpy as np
+from numba import njit
+
+from frugal_rl.observation.codecs import BitCodec
+from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
+from frugal_rl.observation.tables import StaticTable, TableField, Tables
+from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
+from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
+from nclone.graph.ways import WAY_FIELDS
+
+WINDOW = 15
+"""Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
+SOLID_MAX = HALF_PX * HALF_PX
+HAZARDS, HAZARD_VALUES = 8, 8
+HAZARD_REACH_PX = 240.0
+ACTIONS = 6
+LEVEL_TABLE = "level"
+
+
+class Observation(Enum):
+    """Which keys an environment shows."""
+
+    state = "state"
+    graph = "graph"
+
+
+def _solid_table() -> np.ndarray:
+    """[38, 2, 2] uint8: solid pixels of each 12 px sub-cell, by the centres of 144 pixels."""
+    table = np.zeros((TILE_TYPES, 2, 2), np.uint8)
+    for tile in range(TILE_TYPES):
+        for y in range(TILE_PX):
+            for x in range(TILE_PX):
+                table[tile, y // HALF_PX, x // HALF_PX] += is_solid(tile, x + 0.5, y + 0.5)
+    table.flags.writeable = False
+    return table
+
+
+SOLID = _solid_table()
+
+
+@njit(cache=True)
+def tile_windows(tiles, row_of, cell, solid, out):
+    """Solid pixels around N ninjas.
+
+    tiles [L, 25, 44] uint8; row_of [N] their row in it; cell [N, 2] uint8 column and row of the
+    sub-cell; solid [38, 2, 2]; out [N, WINDOW, WINDOW] uint8 is written.
+    """
+    for n in range(cell.shape[0]):
+        level = row_of[n]
+        for i in range(WINDOW):
+            row = cell[n, 1] + i - WINDOW // 2
+            for j in range(WINDOW):
+                column = cell[n, 0] + j - WINDOW // 2
+                if 0 <= row < 2 * ROWS and 0 <= column < 2 * COLUMNS:
+                    tile = tiles[level, row // 2, column // 2]
+                    out[n, i, j] = solid[tile, row % 2, column % 2] if tile < TILE_TYPES else 0
+                else:
+                    out[n, i, j] = SOLID_MAX
+
+
+def tile_window(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
+    """`tiles` [N, 25, 44] and `cell` [N, 2] uint8 -> [N, 15, 15] uint8, 0 free to 144 solid."""
+    cell = sources["cell"]
+    out = np.empty((len(cell), WINDOW, WINDOW), np.uint8)
+    tile_windows(sources["tiles"], np.arange(len(cell)), cell, SOLID, out)
+    return out
+
+
+_STATE = (
+    Stored("game_state", (29,), np.float32, -1, 1, "physics of the ninja: motion, input, contacts"),
+    Stored("exit_features", (7,), np.float32, -1, 1, "way to the exit switch and to the exit door"),
+    Stored("time_remaining", (1,), np.float32, 0, 1, "1 - frame / truncation limit"),
+    Stored(
+        "cell_offset", (2,), np.float32, -1, 1, "place of the ninja in its 12 px cell, -1 left/top"
+    ),
+    Stored(
+        "hazards",
+        (HAZARDS, HAZARD_VALUES),
+        np.float32,
+        -1,
+        1,
+        "nearest dangers and moving things, one row each: dx, dy / 240 px, vx, vy / 6, danger "
+        "(1 deadly, 0.5 toggling, 0 harmless), is a mine, moves, radius / 24 px; zero rows pad",
+    ),
+    Stored(
+        "action_mask",
+        (ACTIONS,),
+        np.int8,
+        0,
+        1,
+        "1 where an action has an effect",
+        codecs=(BitCodec(ACTIONS),),
+    ),
+    Stored(
+        "cell", (2,), np.uint8, 0, 2 * COLUMNS - 1, "12 px sub-cell of the ninja", observed=False
+    ),
+    Static("tiles", (ROWS, COLUMNS), np.uint8, 0, 255, "tile types", False, table=LEVEL_TABLE),
+    Derived(
+        "tile_window",
+        (WINDOW, WINDOW),
+        np.uint8,
+        0,
+        SOLID_MAX,
+        "solid pixels of the 12 px sub-cells around the ninja, 0 free to 144 full; 144 outside",
+        sources=("tiles", "cell"),
+        derive=tile_window,
+        twin="nclone.derive:tile_window",
+    ),
+)
+
+_GRAPH = (
+    *WAY_FIELDS,
+    *STATIC_FIELDS,
+    *DERIVED_FIELDS,
+)
+
+KEYS = {
+    Observation.state: (
+        "game_state",
+        "exit_features",
+        "time_remaining",
+        "cell_offset",
+        "hazards",
+        "action_mask",
+        "cell",
+        "tiles",
+        "tile_window",
+    ),
+}
+KEYS[Observation.graph] = (*KEYS[Observation.state], *(f.name for f in _GRAPH))
+"""Fields of each observation profile; what is not observed serves a derived field."""
+
+
+def observation_spec(observation: Observation) -> ObservationSpec:
+    """The declaration of an observation profile."""
+    fields = tuple(f for f in (*_STATE, *_GRAPH) if f.name in KEYS[observation])
+    return ObservationSpec(fields, action_mask="action_mask")
+
+
+def level_table() -> StaticTable:
+    """The table of static level data, empty."""
+    return StaticTable(LEVEL_TABLE, (TableField("tiles", (ROWS, COLUMNS), np.uint8),))
+
+
+def raw_arrays(observation: Observation, num_worlds: int) -> dict[str, np.ndarray]:
+    """Arrays [N, *shape] for the stored fields of a profile."""
+    return {
+        f.name: np.zeros((num_worlds, *f.shape), f.dtype)
+        for f in observation_spec(observation).fields
+        if isinstance(f, Stored)
+    }

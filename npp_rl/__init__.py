@@ -1,0 +1,1 @@
+"""The attention agent for N++: networks, objectives, pretraining, evaluation."""

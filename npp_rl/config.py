@@ -1,0 +1,129 @@
+"""The attention agent as values: every named architecture is a YAML file of this dataclass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.tables import Tables
+from npp_rl.encoders.interface import GraphEncoding, Kind, Readout
+from npp_rl.fusion import FusionKind
+from npp_rl.network import AttentionNetwork
+from npp_rl.objectives import ObjectiveHead, ObjectiveValues
+from npp_rl.trunk import ValueKind
+
+OFF = {
+    "agent.graph.kind": "none",
+    "agent.objectives.head": "none",
+    "agent.graph.readout": "[pool]",
+}
+"""How options are switched off that are no widths."""
+
+
+class StateBranch(Enum):
+    """How the ninja's physics are read."""
+
+    mlp = "mlp"
+    attentive = "attentive"
+
+
+@dataclass(frozen=True)
+class AuxiliaryTasks:
+    """Weights of the auxiliary losses; 0 leaves a task out.
+
+    Their labels come from the time-ordered rollout (`npp_rl.auxiliary`).
+    """
+
+    death: float = 0.0
+    """Will the ninja die within `death_steps`?"""
+    milestone: float = 0.0
+    """How many steps to the next switch or the exit?"""
+    objective: float = 0.0
+    """Which objective will be reached next?"""
+    death_steps: int = 10
+
+
+@dataclass(frozen=True)
+class AttentionAgent:
+    """A policy over vectors, pictures and the navigation graph. Widths of 0 leave a branch out."""
+
+    name: str = "attention"
+    observation: str = "graph"
+    """The env.obs that the agent reads; env=nclone follows it where the user names none."""
+    state: StateBranch = StateBranch.mlp
+    state_features: int = 128
+    exit_features: int = 64
+    """Width of the branch over ways to exit switch and door; the objective head reads them too."""
+    reachability_features: int = 64
+    window_features: int = 0
+    """Width of the branch over the tiles around the ninja."""
+    hazard_features: int = 0
+    """Width of the branch over the nearest dangers."""
+    player_cnn: int = 0
+    """Width of the CNN over the crop around the player."""
+    global_cnn: int = 0
+    """Width of the CNN over the whole level."""
+    batch_norm: bool = False
+    """In the CNNs; on, PPO's first importance ratio differs from 1."""
+    dropout: float = 0.0
+    """In the CNNs; above 0, PPO's first importance ratio differs from 1."""
+    graph: GraphEncoding = field(default_factory=GraphEncoding)
+    fusion: FusionKind = FusionKind.multi_head
+    token: int = 256
+    """Size of a branch's token in the attention fusions."""
+    fusion_heads: int = 8
+    features: int = 512
+    """What the fusion gives."""
+    separate_extractors: bool = False
+    """True gives the critic branches, encoder and fusion of its own."""
+    actor: tuple[int, ...] = (512, 384, 256, 256)
+    critic: tuple[int, ...] = (512, 384, 256)
+    objectives: ObjectiveValues = field(default_factory=ObjectiveValues)
+    value: ValueKind = ValueKind.scalar
+    auxiliary: AuxiliaryTasks = field(default_factory=AuxiliaryTasks)
+    cache_embeddings: bool = True
+    """Keep graph embeddings while collecting, by (graph, policy version)."""
+
+    def __post_init__(self) -> None:
+        if not self.actor or not self.critic:
+            raise ValueError("agent.actor and agent.critic need at least one layer each.")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"agent.dropout is {self.dropout}; use a share in [0, 1).")
+
+    def reads(self) -> dict[str, str]:
+        """The fields that the agent needs, and the option that asks for each."""
+        wanted = {"game_state": "agent.state_features"}
+        optional = {
+            "exit_features": ("exit_features", self.exit_features),
+            "reachability_features": ("reachability_features", self.reachability_features),
+            "tile_window": ("window_features", self.window_features),
+            "hazards": ("hazard_features", self.hazard_features),
+            "player_frame": ("player_cnn", self.player_cnn),
+            "global_view": ("global_cnn", self.global_cnn),
+            "graph_node_feats": ("graph.kind", self.graph.kind is not Kind.none),
+            "player_node": ("graph.readout", self._reads_node(Readout.player_node, Readout.path)),
+            "goal_nodes": ("graph.readout", self._reads_node(Readout.objective_nodes)),
+        }
+        wanted |= {name: f"agent.{o}" for name, (o, on) in optional.items() if on}
+        if self.objectives.head is not ObjectiveHead.none:
+            wanted["exit_features"] = "agent.objectives.head"
+        return wanted
+
+    def _reads_node(self, *readouts: Readout) -> bool:
+        return self.graph.kind is not Kind.none and bool(set(readouts) & set(self.graph.readout))
+
+    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> AttentionNetwork:
+        """The network for this observation and these actions."""
+        observed = {f.name for f in encoding.spec.observed()}
+        missing = {name: option for name, option in self.reads().items() if name not in observed}
+        if missing:
+            name, option = next(iter(missing.items()))
+            raise ConfigError(
+                f"{option} reads '{name}', which this observation does not have "
+                f"(it has {', '.join(sorted(observed))}). Choose an env.obs that shows it, or "
+                f"switch the branch off: {option}={OFF.get(option, 0)}."
+            )
+        return AttentionNetwork(self, encoding, tables, action_space)

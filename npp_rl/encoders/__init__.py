@@ -1,0 +1,1 @@
+"""Graph encoders behind one ragged interface; padding never reaches them."""

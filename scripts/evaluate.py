@@ -1,0 +1,16 @@
+"""Try a trained policy out: `python scripts/evaluate.py checkpoint=runs/...`."""
+
+from omegaconf import DictConfig
+
+from frugal_rl.config import build_run, main
+from frugal_rl.train.session import evaluate_saved
+
+
+@main("evaluate")
+def evaluate(cfg: DictConfig) -> None:
+    """Play the fixed evaluation seeds, random play beside them; writes evaluation.json."""
+    evaluate_saved(str(cfg.checkpoint), build_run(cfg))
+
+
+if __name__ == "__main__":
+    evaluate()

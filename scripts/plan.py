@@ -1,0 +1,19 @@
+"""What a run will hold, before it starts: `python scripts/plan.py env=nclone memory=baseline`."""
+
+import sys
+
+from omegaconf import DictConfig
+
+from frugal_rl.config import build_run, main, options
+from frugal_rl.report.plan_command import PlanOptions, print_plan
+from frugal_rl.train.probe import probe_update
+
+
+@main("plan")
+def plan(cfg: DictConfig) -> None:
+    """Print parts, peaks, verdict, checks and ways to fit; exits 3 where the run does not fit."""
+    sys.exit(print_plan(build_run(cfg), options(cfg, PlanOptions), probe_update))
+
+
+if __name__ == "__main__":
+    plan()

@@ -1,0 +1,22 @@
+"""Train one agent: `python scripts/train.py env=nclone memory=parallel`."""
+
+from omegaconf import DictConfig
+
+from frugal_rl.config import build_run, main
+from frugal_rl.memory.auto import prepare
+from frugal_rl.train.probe import probe_update
+
+
+@main("train")
+def train(cfg: DictConfig) -> None:
+    """Plan, then train; every option lives in conf/, `--help` lists them."""
+    run = build_run(cfg)  # frozen dataclasses from here on
+    run, plan = prepare(run, probe_update)  # refuses what cannot fit before torch is imported
+
+    from frugal_rl.train.session import train_planned
+
+    train_planned(run, plan)
+
+
+if __name__ == "__main__":
+    train()

@@ -1,0 +1,193 @@
+"""Each check has a failing and a passing case; the guide's configuration its known findings."""
+
+from dataclasses import replace
+
+import pytest
+
+from frugal_rl.config import compose_run
+from frugal_rl.memory.checks import Severity, check, check_run, worst
+from frugal_rl.memory.facts import Facts
+from frugal_rl.memory.plan import draw_up
+
+GIB, MIB = 1 << 30, 1 << 20
+FRAME = 144 * 160 * 3
+PARAMETERS = 7_200_000
+"""Of the guide's convolution network: 4 x 4 bytes each with gradient and two moments = 0.11 GiB."""
+
+GUIDE = Facts(
+    observation_bytes=4 * FRAME,
+    stack=4,
+    rollout_bytes=8192 * 2 * 4 * FRAME,
+    flattened_bytes=8192 * 2 * 4 * FRAME,
+    own_buffer=False,
+    env_bytes=2 * 182 * MIB,
+    total_bytes=int(9.1 * GIB),
+    largest="rollout",
+    minibatch_bytes=2048 * 4 * FRAME,
+    decoded_bytes=2048 * 4 * FRAME * 4,
+    activation_bytes=int(0.9 * GIB),
+    weight_bytes=PARAMETERS * 16,
+    num_envs=2,
+    n_steps=8192,
+    batch_size=2048,
+    n_epochs=10,
+    total_steps=10_000_000,
+    episode_steps=(100, 500),
+    time_limit_steps=8192,
+    vec="sb3",
+    cores=8,
+    ram_bytes=32 * GIB,
+    vram_bytes=16 * GIB,
+    on_device=True,
+    save_replay_buffer=True,
+    callbacks_built=frozenset({"checkpoint", "eval"}),
+    callbacks_called=frozenset({"checkpoint"}),
+    save_every_calls=81_920,
+    save_every_iterations_wished=5,
+    checkpoint_bytes=PARAMETERS * 12 + MIB,
+    free_disk_bytes=200 * GIB,
+)
+"""The configuration of the fighting guide on its machine of 32 GB, 16 GB on the device."""
+
+
+def found(facts: Facts) -> dict:
+    return {f.id: f for f in check(facts)}
+
+
+@pytest.mark.parametrize(
+    ("check_id", "severity", "value"),
+    [
+        ("F01", "info", "276,480 B"),
+        ("F02", "ok", "4.2 GiB"),
+        ("F03", "ok", "8.4 GiB"),
+        ("F04", "ok", "2.9.2"),
+        ("F06", "ok", "364.0 MiB"),
+        ("F08", "ok", "3.6 GiB"),
+        ("F09", "ok", "8 minibatches"),
+        ("F10", "ok", "rest 0"),
+        ("F11", "info", "611 iterations, 48,880 gradient steps"),
+        ("F12", "warning", "80"),
+        ("F13", "warning", "16 to 82 episodes"),
+        ("F14", "warning", "8192 and 8192"),
+        ("F16", "warning", "2 of 8"),
+        ("F18", "warning", "on"),
+        ("F19", "error", "1 of 2"),
+        ("F23", "warning", "10 iterations, 61 saves"),
+        ("F24", "ok", "5.0 GiB"),
+        ("F35", "info", "10,010,624 steps"),
+    ],
+)
+def test_the_guides_configuration_gives_its_known_findings(check_id, severity, value):
+    finding = found(GUIDE)[check_id]
+
+    assert (finding.severity.value, finding.value) == (severity, value)
+
+
+def test_what_the_findings_say_of_the_guides_configuration():
+    findings = found(GUIDE)
+
+    assert "16 to 82 episodes per rollout" in findings["F13"].message
+    assert findings["F19"].message == "eval is built but never called"
+    assert "163,840 steps = every 10 iterations, not 5" in findings["F23"].message
+    assert findings["F23"].override == "checkpoint_every_steps=81920"
+    assert "610.35 -> 611 rollouts" in findings["F35"].message
+
+
+def test_an_old_library_stores_the_guides_rollout_in_float32():
+    old = found(replace(GUIDE, sb3_version=(2, 7, 0)))
+
+    assert (old["F02"].severity, old["F02"].value) == (Severity.warning, "16.9 GiB")
+    assert (old["F03"].severity, old["F03"].value) == (Severity.error, "33.8 GiB")
+    assert old["F04"].severity is Severity.warning
+
+
+def test_the_same_samples_stored_once_and_packed_pass():
+    packed = replace(
+        GUIDE,
+        rollout_bytes=(1024 + 3) * 16 * 5760,
+        flattened_bytes=0,
+        own_buffer=True,
+        env_bytes=int(16 * 0.92 * MIB),
+        num_envs=16,
+        n_steps=1024,
+        vec="threads",
+    )
+    findings = found(packed)
+
+    assert packed.samples == GUIDE.samples
+    assert findings["F02"].value == findings["F03"].value == "90.3 MiB"  # 0.088 GiB
+    assert findings["F06"].value == "14.7 MiB"
+    assert findings["F13"].severity is Severity.ok
+
+
+PASSING = Facts(
+    observation_bytes=100, rollout_bytes=MIB, total_bytes=GIB, num_envs=16, n_steps=128,
+    batch_size=256, n_epochs=4, total_steps=2048 * 100, episode_steps=(50, 200),
+    time_limit_steps=200, longest_episode_steps=200, vec="threads", workers=2, cores=2,
+    vram_bytes=8 * GIB, weight_bytes=MIB, stack=4, stack_in_buffer=True, save_every_steps=20480,
+    checkpoint_bytes=MIB, free_disk_bytes=GIB, eval_steps=2000, eval_every_steps=20480,
+    seconds_per_step=0.1, task_seconds=20, reward_per_episode=1.0, callbacks_built=frozenset("a"),
+    callbacks_called=frozenset("a"),
+)  # fmt: skip
+
+
+def test_a_sound_configuration_has_no_warning():
+    assert worst(check(PASSING)) is Severity.info
+    assert [f.id for f in check(PASSING) if f.severity is not Severity.ok] == ["F01", "F11"]
+
+
+@pytest.mark.parametrize(
+    ("check_id", "severity", "change"),
+    [
+        ("F02", "warning", {"rollout_bytes": 9 * GIB}),
+        ("F02", "error", {"rollout_bytes": 20 * GIB}),
+        ("F03", "error", {"rollout_bytes": 14 * GIB, "flattened_bytes": 14 * GIB}),
+        ("F06", "warning", {"env_bytes": 4 * GIB}),
+        ("F07", "warning", {"total_bytes": 24 * GIB}),
+        ("F07", "error", {"total_bytes": 30 * GIB}),
+        ("F08", "warning", {"activation_bytes": 5 * GIB}),
+        ("F08", "error", {"activation_bytes": 8 * GIB}),
+        ("F20", "info", {"activation_bytes": 5 * GIB}),
+        ("F09", "error", {"batch_size": 4096}),
+        ("F10", "warning", {"batch_size": 300}),
+        ("F11", "warning", {"total_steps": 2048 * 49}),
+        ("F12", "warning", {"n_epochs": 9}),
+        ("F13", "warning", {"n_steps": 20}),
+        ("F14", "warning", {"n_steps": 200}),
+        ("F15", "warning", {"longest_episode_steps": 201}),
+        ("F16", "warning", {"num_envs": 7}),
+        ("F17", "warning", {"workers": 5}),
+        ("F18", "warning", {"save_replay_buffer": True}),
+        ("F19", "error", {"callbacks_called": frozenset()}),
+        ("F22", "error", {"stack_in_env": True}),
+        ("F23", "info", {"save_every_steps": 3000}),
+        ("F23", "warning", {"save_every_calls": 100}),
+        ("F24", "warning", {"checkpoint_bytes": 60 * MIB}),
+        ("F25", "warning", {"eval_seed_is_training_seed": True}),
+        ("F25", "warning", {"eval_steps": 10_000}),
+        ("F26", "warning", {"resets_between_learn_calls": True}),
+        ("F30", "warning", {"gamma": 0.9}),
+        ("F31", "warning", {"reward_per_episode": 100.0}),
+        ("F32", "warning", {"vec": "sb3", "observation_bytes": MIB, "steps_per_second": 1000.0}),
+        ("F35", "info", {"total_steps": 2048 * 100 + 1}),
+    ],
+)
+def test_each_check_fails_where_its_condition_is_broken(check_id, severity, change):
+    assert found(replace(PASSING, **change))[check_id].severity.value == severity
+
+
+def test_the_advised_micro_batch_divides_the_minibatch():
+    finding = found(replace(PASSING, activation_bytes=20 * GIB))["F20"]
+    size = int(finding.override.split("=")[1])
+
+    assert PASSING.batch_size % size == 0
+    assert 20 * GIB * size / PASSING.batch_size < 0.6 * PASSING.vram_bytes
+
+
+def test_a_real_run_is_checked_from_its_plan():
+    run = compose_run(["env=toy", "algo.batch_size=3000", "memory=baseline"])
+    findings = {f.id: f for f in check_run(run, draw_up(run))}
+
+    assert findings["F10"].severity is Severity.warning
+    assert findings["F01"].value == "179 B"
+    assert findings["F02"].value == "836.0 KiB"

@@ -1,0 +1,138 @@
+"""Every codec gives back what it was given, within the bound that it states."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from numpy.testing import assert_array_equal
+
+from frugal_rl.errors import EncodingError
+from frugal_rl.observation.codecs import BitCodec, DenseCodec, HalfCodec
+from frugal_rl.observation.columns import DepthCodec, LogCodec
+from frugal_rl.observation.narrow import GridCodec, NarrowCodec, smallest_integer
+from frugal_rl.observation.packed import PackedCodec
+from frugal_rl.observation.pooled import DeltaCodec, RaggedCodec
+from frugal_rl.testing.codec import assert_same_bits, check_codec
+
+BATCHED = array_shapes(min_dims=2, max_dims=4, max_side=7)
+
+
+@given(arrays(np.float32, BATCHED))
+def test_dense_is_the_identity(values):
+    check_codec(DenseCodec(), values, values.shape[1:])
+
+
+@given(arrays(np.float32, BATCHED, elements=st.floats(-65504, 65504, width=32)))
+def test_half_rounds_by_at_most_its_bound(values):
+    check_codec(
+        HalfCodec(), values, values.shape[1:], lambda x: np.maximum(np.abs(x) * 2**-11, 2**-25)
+    )
+
+
+@pytest.mark.parametrize("value", [65505.0, 1e9, np.inf, np.nan])
+def test_half_refuses_what_float16_cannot_hold(value):
+    with pytest.raises(EncodingError, match="Keep this field dense"):
+        HalfCodec().encode(np.array([value], np.float32))
+
+
+@given(arrays(np.bool_, BATCHED))
+def test_bits_keep_every_flag(flags):
+    check_codec(BitCodec(flags.shape[-1]), flags, flags.shape[1:])
+
+
+@given(
+    arrays(np.int64, BATCHED, elements=st.integers(-40_000, 70_000)),
+    st.sampled_from([np.int64, np.int32, np.float64]),
+)
+def test_whole_numbers_survive_in_the_smallest_type(values, dtype):
+    codec = NarrowCodec(-40_000, 70_000, np.dtype(dtype).name)
+    check_codec(codec, values.astype(dtype), values.shape[1:])
+    assert codec.encode(values).dtype == np.int32
+
+
+@pytest.mark.parametrize("value", [0.5, -0.0, 300.0, -1.0, np.nan])
+def test_numbers_that_a_narrow_type_would_change_are_refused(value):
+    with pytest.raises(EncodingError):
+        NarrowCodec(0, 255, "float32").encode(np.array([value], np.float32))
+
+
+@given(st.integers(-(2**31), 2**31), st.integers(0, 2**31))
+def test_the_smallest_type_holds_the_range(low, width):
+    info = np.iinfo(smallest_integer(low, low + width))
+    assert info.min <= min(low, 0)
+    assert max(low + width, 0) <= info.max
+
+
+@given(
+    arrays(np.float32, BATCHED, elements=st.floats(-3, 3, width=32)),
+    st.sampled_from([0.25, 0.1, 1 / 127, 3e-4]),
+)
+def test_a_grid_rounds_by_at_most_half_a_step(values, step):
+    ulp = 3 * 2**-23
+    check_codec(
+        GridCodec(step, -3, 3), values, values.shape[1:], lambda x: np.full_like(x, step / 2 + ulp)
+    )
+
+
+def test_a_grid_refuses_what_lies_outside():
+    with pytest.raises(EncodingError, match="outside the grid's range"):
+        GridCodec(0.1, -1, 1).encode(np.array([1.5], np.float32))
+
+
+@given(st.data(), st.sampled_from([1, 2, 4]), BATCHED)
+def test_pixels_pack_and_unpack(data, bits, shape):
+    elements = st.integers(0, (1 << bits) - 1)
+    pixels = data.draw(arrays(np.uint8, shape, elements=elements))
+    codec = PackedCodec(shape[1:], bits)
+    check_codec(codec, pixels, shape[1:])
+    assert_array_equal(slow_pack(pixels.reshape(shape[0], -1), bits), codec.encode(pixels))
+
+
+def slow_pack(pixels, bits):
+    """Pixels [M, P] packed by their definition: the first in the lowest bits."""
+    each = 8 // bits
+    padded = np.pad(pixels, ((0, 0), (0, -pixels.shape[1] % each)))
+    groups = padded.reshape(len(pixels), -1, each).astype(int)
+    return (groups << (np.arange(each) * bits)).sum(axis=-1).astype(np.uint8)
+
+
+def test_a_shade_too_bright_is_refused():
+    with pytest.raises(EncodingError, match="at most 3"):
+        PackedCodec((4, 4)).encode(np.full((1, 4, 4), 4, np.uint8))
+
+
+@given(
+    arrays(
+        np.uint8, st.tuples(st.integers(1, 4), st.just(4), st.just(8)), elements=st.integers(0, 3)
+    )
+)
+def test_pooled_codecs_show_the_inner_codecs_rows(pixels):
+    for kind in (RaggedCodec, DeltaCodec):
+        check_codec(kind(PackedCodec((4, 8))), pixels, (4, 8))
+
+
+@given(st.data())
+def test_depths_tell_columns_that_fill_from_the_top(data):
+    shape = (*data.draw(array_shapes(min_dims=1, max_dims=2, max_side=3)), 3, 2)
+    depths = data.draw(arrays(np.int64, shape, elements=st.integers(0, 6)))
+    flags = np.arange(6)[:, None, None] < depths[..., None, :, :]
+    check_codec(DepthCodec(6, (3, 2)), flags, (6, 3, 2))
+
+
+def test_a_column_with_a_gap_is_refused():
+    with pytest.raises(EncodingError, match="Keep this field as bits"):
+        DepthCodec(3, (1,)).encode(np.array([[[True], [False], [True]]]))
+
+
+@given(st.lists(st.integers(-1, 5), max_size=12), st.integers(0, 5))
+def test_a_log_decodes_to_the_counts_of_its_columns(columns, padding):
+    rows = LogCodec((2, 3), 12).encode(np.array([*columns, *[-1] * padding, -1], np.int64))
+    expected = np.bincount([c for c in columns if c >= 0], minlength=6).reshape(2, 3)
+
+    assert_array_equal(LogCodec((2, 3)).decode(rows), expected)
+    flags = LogCodec((2, 3), 12).decode(rows)
+    assert_same_bits(flags, np.arange(12)[:, None, None] < expected)
+    assert_array_equal(LogCodec((2, 3)).decode(rows[None, None])[0, 0], expected)

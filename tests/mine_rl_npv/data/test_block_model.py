@@ -1,0 +1,105 @@
+"""CSV block models and the money made of them."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from frugal_rl.errors import DataError
+from mine_rl_npv.data.block_model import read_csv, write_csv
+from mine_rl_npv.data.bundled import open_instance
+from mine_rl_npv.data.economics import MILL, WASTE, Economics, block_values, model_instance
+from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
+
+SMALL = Deposit(5, 4, 3, seed=2)
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_csv(block_model(SMALL), tmp_path / "mine.csv")
+    return tmp_path / "mine.csv"
+
+
+def rewrite(path, change):
+    path.write_text(change(path.read_text().splitlines()))
+
+
+def test_a_block_model_is_read_back_in_full_precision(path):
+    model, original = read_csv(path), block_model(SMALL)
+    assert_array_equal(model.cell, original.cell)
+    assert model.block_size == original.block_size
+    for name, column in original.columns.items():
+        assert_array_equal(model.columns[name], column, name)
+
+
+def test_columns_may_come_in_any_order_with_crlf_blank_lines_and_comments(path):
+    def shuffle(lines):
+        words = [line.split(",")[::-1] for line in lines]
+        return "% made by hand\r\n\r\n" + "\r\n".join(",".join(w) for w in words) + "\r\n"
+
+    original = read_csv(path)
+    rewrite(path, shuffle)
+    assert_array_equal(read_csv(path).cell, original.cell)
+    assert_array_equal(read_csv(path).columns["cu"], original.columns["cu"])
+
+
+def test_absent_rows_are_air_and_gaps_are_reported(path):
+    middle = next(i for i, c in enumerate(block_model(SMALL).cell.tolist()) if c == [2, 2, 1])
+    rewrite(path, lambda lines: "\n".join(lines[: middle + 1] + lines[middle + 2 :]))
+    with pytest.warns(UserWarning, match="1 cells are missing"):
+        model = read_csv(path)
+    assert model.gaps == 1
+    assert not model.solid()[2, 2, 1]
+    assert model.solid().sum() == 5 * 4 * 3 - 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda ls: "\n".join([ls[0].replace("ton", "weight"), *ls[1:]]), "missing column ton"),
+        (lambda ls: "\n".join([*ls[:2], ls[2].rsplit(",", 1)[0] + ",-5"]), "line 3.*'ton'"),
+        (lambda ls: "\n".join([*ls, ls[1]]), "line 62.*already has the block of line 2"),
+        (lambda ls: "\n".join([*ls[:4], ls[4] + ",1", *ls[5:]]), "line 5: 17 values for 16"),
+        (lambda ls: "\n".join([*ls[:1], ls[1].replace(",", ",x", 1), *ls[2:]]), "line 2.*'x"),
+        (lambda ls: "\n".join([*ls[:1], ls[1].rsplit(",", 1)[0] + ",nan"]), "line 2.*'nan'"),
+        (lambda ls: ls[0], "at least one block"),
+        (lambda ls: "\n".join([ls[0].replace("mo", "cu", 1), *ls[1:]]), "appears twice"),
+    ],
+)  # fmt: skip
+def test_bad_rows_are_refused_by_line(path, change, words):
+    rewrite(path, change)
+    with pytest.raises(DataError, match=words):
+        read_csv(path)
+
+
+def test_a_missing_file_is_refused_in_words(tmp_path):
+    with pytest.raises(DataError, match="does not exist"):
+        read_csv(tmp_path / "nothing.csv")
+    with pytest.raises(DataError, match="no bundled deposit"):
+        open_instance("nothing")
+
+
+def test_money_follows_the_formula_of_the_specification():
+    raw = {"ton": 1000.0, "cu": 1.0, "mo": 0.1, "rec": 90.0, "bwi": 17.0, "clays": 5.0}
+    columns = {name: np.array([value]) for name, value in raw.items()}
+    waste, mill = block_values(columns, Economics())[0]
+    revenue = 1000 * 2204.62 * 0.9 * (0.01 * 3.80 + 0.001 * 15.0)
+    cost = 1000 * (2.5 + 8.0 + 1.2) + 1000 * 0.1 * 2 + 1000 * 0.5 * 2
+    assert_allclose(waste, -2500.0)
+    assert_allclose(mill, revenue - cost)
+
+
+def test_money_is_made_of_raw_grades_and_waste_may_stay_unmilled():
+    instance = model_instance(block_model(SMALL), Economics(copper_price=1.0))
+    assert_array_equal(instance.value, instance.destination_value.max(axis=1))
+    assert (instance.value >= instance.destination_value[:, WASTE]).all()
+    assert (instance.destination_use[:, WASTE, 1] == 0).all()
+    assert (instance.destination_use[:, MILL, 1] > 0).all()
+
+
+def test_a_seed_grows_the_same_deposit_everywhere():
+    one, other = block_model(SMALL), block_model(SMALL)
+    assert_array_equal(one.columns["cu"], other.columns["cu"])
+    assert not np.array_equal(
+        block_model(Deposit(5, 4, 3, seed=3)).columns["cu"], one.columns["cu"]
+    )
+    assert varied_instance(9).name == "varied_9"

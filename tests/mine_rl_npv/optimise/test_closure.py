@@ -1,0 +1,104 @@
+"""Maximum closures against slow ones."""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse.csgraph import maximum_flow
+
+from mine_rl_npv.data.instance import Graph
+from mine_rl_npv.data.synthetic import varied_instance
+from mine_rl_npv.optimise.closure import largest_closure, max_closure
+from mine_rl_npv.optimise.pits import penalised_pits, revenue_factor_pits, ultimate_pit
+from mine_rl_npv.precedence import named_pattern, template_graph
+
+
+def random_graph(rng, n, arcs):
+    """Arcs from higher to lower ids only, so that there is no cycle."""
+    pairs = np.sort(rng.integers(0, n, (arcs, 2)), axis=1)
+    pairs = np.unique(pairs[pairs[:, 0] < pairs[:, 1]], axis=0)[:, ::-1]
+    pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    pointer = np.concatenate(([0], np.cumsum(np.bincount(pairs[:, 0], minlength=n))))
+    return Graph(pointer.astype(np.int64), pairs[:, 1].astype(np.int32))
+
+
+def is_closed(graph, inside):
+    owner = np.repeat(np.arange(graph.blocks), np.diff(graph.pointer))
+    return not (inside[owner] & ~inside[graph.index]).any()
+
+
+def min_cut_value(weight, graph):
+    """The closure's weight by scipy's maximum flow."""
+    n = graph.blocks
+    owner = np.repeat(np.arange(n), np.diff(graph.pointer))
+    big = int(np.abs(weight).sum()) + 1
+    rows = np.concatenate((np.full(n, n), np.arange(n), owner))
+    cols = np.concatenate((np.arange(n), np.full(n, n + 1), graph.index))
+    caps = np.concatenate((np.maximum(weight, 0), np.maximum(-weight, 0), np.full(graph.arcs, big)))
+    flow = maximum_flow(
+        sp.csr_matrix((caps.astype(np.int32), (rows, cols)), (n + 2, n + 2)), n, n + 1
+    )
+    return np.maximum(weight, 0).sum() - flow.flow_value
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_closure_is_the_best_of_all_subsets_of_a_small_graph(seed):
+    rng = np.random.default_rng(seed)
+    graph, weight = random_graph(rng, 10, 14), rng.integers(-9, 10, 10).astype(float)
+    sets = [np.array(bits, bool) for bits in itertools.product((0, 1), repeat=10)]
+    closed = [s for s in sets if is_closed(graph, s)]
+    best = max(weight[s].sum() for s in closed)
+    optimal = [s for s in closed if weight[s].sum() == best]
+    assert_array_equal(max_closure(weight, graph), np.logical_and.reduce(optimal))
+    assert_array_equal(largest_closure(weight, graph), np.logical_or.reduce(optimal))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_closure_equals_a_minimum_cut(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(50, 400))
+    graph = random_graph(rng, n, 4 * n)
+    weight = rng.integers(-100, 60, n).astype(float)
+    inside = max_closure(weight, graph)
+    assert is_closed(graph, inside)
+    assert weight[inside].sum() == min_cut_value(weight, graph)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_slots_are_the_time_expanded_graph(stride):
+    rng = np.random.default_rng(stride)
+    graph, slots = random_graph(rng, 40, 100), 6
+    weight = rng.integers(-50, 40, (40, slots)).astype(float)
+    owner = np.repeat(np.arange(40), np.diff(graph.pointer))
+    arcs = [(b * slots + s, b * slots + s + 1) for b in range(40) for s in range(slots - 1)]
+    arcs += [
+        (a * slots + s, p * slots + s)
+        for a, p in zip(owner.tolist(), graph.index.tolist(), strict=True)
+        for s in range(stride - 1, slots, stride)
+    ]
+    arcs = np.array(sorted(arcs))
+    pointer = np.concatenate(([0], np.cumsum(np.bincount(arcs[:, 0], minlength=40 * slots))))
+    expanded = Graph(pointer.astype(np.int64), arcs[:, 1].astype(np.int32))
+    inside = max_closure(weight, graph, stride)
+    assert is_closed(expanded, inside.ravel())
+    assert weight[inside].sum() == min_cut_value(weight.ravel(), expanded)
+
+
+def test_a_graph_without_profit_has_an_empty_pit():
+    graph = Graph(*template_graph(np.argwhere(np.ones((3, 3, 3))), *named_pattern("5")))
+    assert not max_closure(-np.ones(27), graph).any()
+    assert max_closure(np.ones(27), graph).all()
+
+
+def test_nested_pits_grow_and_end_in_the_ultimate_pit():
+    instance = varied_instance(11)
+    pits = penalised_pits(instance, 20)
+    assert (np.diff(pits.blocks) >= 0).all()
+    assert_array_equal(pits.first < 20, ultimate_pit(instance))
+    assert_allclose(pits.value[-1], instance.value[ultimate_pit(instance)].sum())
+    factors = revenue_factor_pits(instance, np.linspace(0.2, 1.0, 9))
+    assert_array_equal(factors.first < 9, ultimate_pit(instance))
+    assert len(factors.phases(4)) <= 4
+    assert all(b == a + 1 for a, b in pits.gaps())

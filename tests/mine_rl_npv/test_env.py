@@ -1,0 +1,172 @@
+"""Mine environments keep the contracts of the core, in every kind."""
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.edge import decode
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.history import History
+from frugal_rl.testing.codec import check_codec
+from frugal_rl.testing.env import check_env
+from frugal_rl.testing.vec_env import check_vec_env
+from frugal_rl.train.decoder import Decoder
+from frugal_rl.vec_env.batch import Batch
+from frugal_rl.vec_env.serial import Serial
+from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec
+from mine_rl_npv.config import MineConfig
+from mine_rl_npv.data.synthetic import Deposit
+from mine_rl_npv.mines import Actions, Clock, Kind
+from mine_rl_npv.spec import Observation
+
+DEPOSIT = Deposit(6, 5, 4, seed=3, richness=0.6)
+KINDS = {
+    "cpit": {"kind": Kind.cpit},
+    "columns": {"kind": Kind.daily, "obs": Observation.columns, "max_steps": 20, "deposits": 2},
+    "pcpsp": {"kind": Kind.pcpsp, "deposits": 2},
+    "daily": {"kind": Kind.daily},
+    "period": {"kind": Kind.cpit, "clock": Clock.period},
+    "block": {"kind": Kind.cpit, "actions": Actions.block},
+    "cone": {"kind": Kind.cpit, "actions": Actions.cone},
+}
+
+
+def config_of(kind):
+    return MineConfig(data="synthetic", deposit=DEPOSIT, **KINDS[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_environment_keeps_the_contract(kind):
+    check_env(config_of(kind), steps=60)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("storage", [Storage.lossless, Storage.dense])
+def test_the_native_batch_plays_as_single_environments_do(kind, storage):
+    config, memory = config_of(kind), MemoryProfile()
+    encoding = Encoding.choose(config.spec(), storage)
+    check_vec_env(
+        lambda: config.make_vec(3, encoding, memory, Batch(), "train"),
+        lambda: config.make_vec(3, encoding, memory, Serial(), "train"),
+        130,
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("storage", [Storage.lossless, Storage.dense])
+def test_planned_bytes_are_the_bytes_allocated(kind, storage):
+    config, memory = config_of(kind), MemoryProfile()
+    encoding = Encoding.choose(config.spec(), storage)
+    vec_env = config.make_vec(4, encoding, memory, Batch(), "train")
+    planned = {p.name: p.ram_bytes for p in config.parts(4, encoding, memory, Batch())}
+    for name, size in planned.items():
+        assert vec_env.parts()[name] == size, name
+
+
+@pytest.mark.parametrize("kind", ["cpit", "columns", "pcpsp", "daily"])
+def test_torch_rebuilds_what_numpy_rebuilds_bit_for_bit(kind):
+    config = config_of(kind)
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+    vec_env = config.make_vec(4, encoding, MemoryProfile(), Batch(), "train")
+    history = History(encoding, 4, config.episode_steps)
+    rows = history.reset(vec_env.reset(1))
+    decoder = Decoder(encoding, vec_env.tables)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        wanted = decode(encoding, rows, vec_env.tables)
+        fields = decoder({name: torch.from_numpy(v.copy()) for name, v in rows.items()})
+        for name, value in wanted.items():
+            assert_array_equal(fields[name].numpy(), value, name)
+        mask = wanted["action_mask"]
+        step = vec_env.step(np.array([rng.choice(np.flatnonzero(m)) for m in mask]))
+        rows, _ = history.push(step.rows, step.done)
+
+
+def test_a_logged_transition_stores_six_bytes_and_its_mine():
+    config = config_of("daily")
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+    sizes = {row.name: row.nbytes for row in encoding.rows}
+    assert sizes == {"mine_id": 4, "entry": 4, "day": 2}
+
+
+@pytest.mark.parametrize(("form", "exact"), [("stamp", True), ("bits", False), ("depth", False)])
+def test_other_forms_of_the_pit_keep_the_mined_flag(form, exact):
+    config = config_of("daily")
+    spec = config.spec()
+    encodings = [
+        Encoding.choose(spec, Storage.lossless, fields={"pit": name}) for name in ("dense", form)
+    ]
+    envs = [config.make_vec(2, e, MemoryProfile(), Batch(), "train") for e in encodings]
+    histories = [History(e, 2, config.episode_steps) for e in encodings]
+    shown = [h.reset(e.reset(3)) for h, e in zip(histories, envs, strict=True)]
+    rng = np.random.default_rng(0)
+    for _ in range(25):
+        dense, other = (
+            decode(e, rows, env.tables) for e, rows, env in zip(encodings, shown, envs, strict=True)
+        )
+        assert_array_equal(dense["pit"][:, 0], other["pit"][:, 0])
+        if exact:
+            assert_array_equal(dense["pit"], other["pit"])
+        actions = np.array([rng.choice(np.flatnonzero(m)) for m in dense["action_mask"]])
+        steps = [env.step(actions) for env in envs]
+        shown = [h.push(s.rows, s.done)[0] for h, s in zip(histories, steps, strict=True)]
+
+
+def test_codecs_of_the_pit_keep_the_contract_of_codecs():
+    rng = np.random.default_rng(0)
+    depth = rng.integers(0, 5, (3, 6, 5, 1))
+    mined = (np.arange(4)[::-1] < depth).astype(np.float32)
+    day = mined * rng.integers(0, 90, mined.shape)
+    planes = np.stack((mined, day), axis=1).astype(np.float32)
+    assert_array_equal(StampCodec().decode(StampCodec().encode(planes)), planes)
+    for codec in (MinedBitsCodec(120, (6, 5, 4)), DepthCodec(levels=4)):
+        assert_array_equal(codec.decode(codec.encode(planes))[:, 0], mined)
+    assert check_codec is not None
+    gaps = planes.copy()
+    gaps[0, 0, 0, 0] = [1, 0, 1, 0]
+    with pytest.raises(ValueError, match="gaps"):
+        DepthCodec(levels=4).encode(gaps)
+
+
+def test_realisations_share_the_ground_and_differ_in_value():
+    config = MineConfig(
+        data="porphyry_tiny", kind=Kind.cpit, realisations=3, obs=Observation.columns
+    )
+    layouts = config.mines().layouts
+    assert len(layouts) == 3
+    assert not np.array_equal(layouts[0].instance.value, layouts[1].instance.value)
+    env = config.make(seed=0)
+    seen = set()
+    for seed in range(12):
+        env.reset(seed=seed)
+        seen.add(int(env.game.pits.mine[0]))
+    assert seen == {0, 1, 2}
+
+
+def test_held_out_deposits_are_played_in_evaluation_only():
+    config = MineConfig(data="synthetic", deposit=DEPOSIT, deposits=2, eval_deposits=3)
+    assert config.mines().chosen("train").tolist() == [0, 1]
+    assert config.mines().chosen("eval").tolist() == [2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"actions": Actions.cone, "kind": Kind.daily}, "env.kind=cpit"),
+        ({"actions": Actions.block, "obs": Observation.columns}, "env.actions=column"),
+        ({"max_steps": -1}, "0 or more"),
+        ({"deposits": 0}, "1 or more"),
+    ],
+)
+def test_impossible_combinations_are_refused_in_words(options, words):
+    with pytest.raises(ConfigError, match=words):
+        MineConfig(data="synthetic", deposit=DEPOSIT, **options)
+
+
+def test_an_unknown_channel_is_refused_with_those_there_are():
+    with pytest.raises(ConfigError, match="gold"):
+        MineConfig(data="porphyry_tiny", channels=("gold",)).spec()

@@ -1,0 +1,94 @@
+"""Expert data from stored solutions, and a clone that learns from it."""
+
+import numpy as np
+import pytest
+import torch
+
+from frugal_rl.errors import DataError
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.train.policy import FrugalPolicy
+from nclone.config import NppConfig
+from nclone.levels.pool import Split, load_pool
+from nclone.spec import Observation
+from npp_rl.cloning import Cloning, clone, split_levels
+from npp_rl.config import AttentionAgent
+from npp_rl.demonstrations import record, solutions
+from npp_rl.encoders.interface import GraphEncoding, Readout
+from npp_rl.objectives import ObjectiveValues
+
+CONFIG = NppConfig(obs=Observation.graph, levels=("simplest",))
+ENCODING = Encoding.choose(CONFIG.spec(), Storage.lossless)
+
+
+@pytest.fixture(scope="module")
+def demos():
+    return record(CONFIG, ENCODING, solutions(CONFIG), gamma=0.99)
+
+
+@pytest.fixture
+def policy(small, demos):
+    agent = AttentionAgent(
+        graph=GraphEncoding(**small.graph, readout=(Readout.pool, Readout.path)),
+        objectives=ObjectiveValues(**small.objectives),
+        window_features=16,
+        **small.agent,
+    )
+    torch.manual_seed(0)
+    return FrugalPolicy(
+        ENCODING.policy_space(), CONFIG.action_space(), lambda _: 1e-3, agent=agent,
+        encoding=ENCODING, tables=demos.tables,
+    )  # fmt: skip
+
+
+def test_every_stored_solution_wins_when_it_is_replayed(demos):
+    members = load_pool().of(["simplest"], Split.train).members
+
+    assert demos.lost == ()
+    steps = np.bincount(demos.level, minlength=len(members))
+    for count, member in zip(steps, members, strict=True):
+        assert 0 < count <= len(member.inputs.per_step(4))
+
+
+def test_recorded_rows_are_what_the_environment_shows(demos):
+    level = 5
+    actions = demos.actions[demos.level == level]
+    env = CONFIG.make_vec(level + 1, ENCODING, MemoryProfile(), None, "train")
+    env.game.config = NppConfig(obs=Observation.graph, levels=("simplest",), start_frames=0)
+    env.game.order = "in turn"
+    rows = env.reset(0)
+    for t, action in enumerate(actions):
+        expected = demos.rows["game_state"][demos.level == level][t]
+        np.testing.assert_array_equal(rows["game_state"][level], expected)
+        rows = env.step(np.full(level + 1, action)).rows
+
+
+def test_returns_are_the_discounted_sum_of_what_follows(demos):
+    own = demos.returns[demos.level == 0]
+    rewards = own[:-1] - 0.99 * own[1:]
+    assert own[-1] > 10  # completing the level pays last
+    np.testing.assert_allclose(own[0], sum(rewards * 0.99 ** np.arange(len(rewards)))
+                               + 0.99 ** len(rewards) * own[-1], rtol=1e-4)  # fmt: skip
+
+
+def test_no_level_is_on_both_sides_of_the_split(demos):
+    learn, judge = split_levels(demos, 0.2, seed=0)
+    assert not set(demos.level[learn]) & set(demos.level[judge])
+    assert len(learn) + len(judge) == len(demos)
+    assert 0.1 < len(np.unique(demos.level[judge])) / len(np.unique(demos.level)) < 0.3
+
+
+def test_a_clone_predicts_held_out_experts_better_than_their_favourite_action(policy, demos):
+    torch.set_num_threads(2)
+    history = clone(policy, demos, Cloning(epochs=3, learning_rate=2e-3))
+    _, judge = split_levels(demos, 0.1, 0)
+    favourite = np.bincount(demos.actions[judge]).max() / len(judge)
+
+    assert history[-1].validation_accuracy > favourite + 0.05
+    assert history[-1].loss < history[0].loss
+
+
+def test_a_level_file_has_no_solution_and_says_so(tmp_path):
+    with pytest.raises(DataError, match="without winning inputs"):
+        solutions(NppConfig(levels=(str(tmp_path / "x.map"),)))

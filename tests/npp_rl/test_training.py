@@ -1,0 +1,113 @@
+"""The agent trains on real levels: first ratio, storage forms, one update, evaluation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.choices import Storage
+from frugal_rl.run import Hardware, RunConfig
+from frugal_rl.train.ppo import PpoConfig
+from frugal_rl.train.trainer import no_meter
+from nclone.config import NppConfig
+from nclone.spec import Observation
+from npp_rl.cloned_ppo import ClonedPpo
+from npp_rl.cloning import Cloning
+from npp_rl.config import AttentionAgent
+from npp_rl.encoders.interface import GraphEncoding, Readout
+from npp_rl.objectives import ObjectiveValues
+
+LEVELS = ("walk", "fall", "switch_first", "locked_door")
+
+
+@pytest.fixture
+def agent(small):
+    return AttentionAgent(
+        graph=GraphEncoding(**small.graph, readout=tuple(Readout)),
+        objectives=ObjectiveValues(**small.objectives),
+        window_features=8,
+        hazard_features=8,
+        **small.agent,
+    )
+
+
+def make_run(agent, storage=Storage.lossless, graph="", algo=None):
+    env = NppConfig(obs=Observation.graph, levels=LEVELS, fields={"graph": graph} if graph else {})
+    algo = algo or PpoConfig(num_envs=6, n_steps=10, batch_size=30, n_epochs=1, total_steps=600)
+    memory = MemoryProfile(storage=storage)
+    return RunConfig(env, agent, algo, memory, None, hardware=Hardware(device="cpu", threads=1))
+
+
+def make_learner(run):
+    torch.manual_seed(0)
+    run_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, None, "train")
+    return run.algo.build(run, run_env)
+
+
+def test_the_first_importance_ratio_is_one(agent):
+    learner = make_learner(make_run(agent))
+    learner.collector.fill(learner.rollout, learner.policy)
+
+    learner.policy.set_training_mode(True)
+    for batch in learner.rollout.get(60):
+        out = learner.policy.outputs(batch.observations)
+        log_prob, _ = learner.policy.head.evaluate(out.logits, batch.actions, True)
+        ratio = torch.exp(log_prob - batch.old_log_prob)
+
+    assert (ratio - 1).abs().max() < 2e-6  # batches of other sizes add in another order
+
+
+def test_dense_ragged_and_interned_graphs_learn_the_same_parameters(agent):
+    weights = {}
+    for graph in ("dense", "ragged", "interned"):
+        learner = make_learner(make_run(agent, graph=graph))
+        learner.iterate(no_meter)
+        weights[graph] = torch.cat([p.detach().flatten() for p in learner.policy.parameters()])
+    start = torch.cat(
+        [p.detach().flatten() for p in make_learner(make_run(agent)).policy.parameters()]
+    )
+
+    for graph in ("dense", "ragged"):
+        assert (weights[graph] - weights["interned"]).abs().max() < 1e-4
+    assert (weights["interned"] - start).abs().max() > 1e-4
+
+
+def test_the_entropy_bonus_is_logged_in_every_update_with_any_number_of_environments(agent):
+    for envs, batch in ((2, 20), (6, 16), (1, 10)):
+        algo = PpoConfig(num_envs=envs, n_steps=10, batch_size=batch, n_epochs=2, total_steps=600)
+        learner = make_learner(make_run(agent, algo=algo))
+        for _ in range(2):
+            metrics = learner.iterate(no_meter)
+            assert metrics["train/attention_entropy"] > 0
+            assert metrics["train/attention_entropy_loss"] == pytest.approx(
+                -0.01 * metrics["train/attention_entropy"], rel=1e-4
+            )
+
+
+def test_one_graph_observation_has_the_bytes_of_the_specification():
+    spec = NppConfig(obs=Observation.graph).spec()
+    graph = sum(f.nbytes for f in spec.fields if f.name.startswith("graph_"))
+    assert graph == 1_746_000
+
+
+def test_cloning_gives_ppo_its_first_weights(agent):
+    algo = ClonedPpo(
+        num_envs=4, n_steps=8, batch_size=32, n_epochs=1, total_steps=64,
+        cloning=Cloning(epochs=2, validation=0.0), critic_iterations=1,
+    )  # fmt: skip
+    run = make_run(agent, algo=algo)
+    run = replace(run, env=replace(run.env, levels=("simplest",)))
+    learner = make_learner(run)
+    plain = make_learner(replace(run, algo=replace(algo, cloning=Cloning(epochs=0))))
+
+    assert learner.history[-1].loss < learner.history[0].loss
+    difference = [
+        (a - b).abs().max().item()
+        for a, b in zip(learner.policy.parameters(), plain.policy.parameters(), strict=True)
+    ]
+    assert max(difference) > 1e-3
+    metrics = learner.iterate(no_meter)
+    assert np.isfinite(metrics["train/loss"])
+    assert "cloning/accuracy" in metrics

@@ -1,0 +1,102 @@
+"""Every file in conf/ says when to choose it, composes, and sits where its package is right."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from frugal_rl.building import build_as
+from frugal_rl.config import compose_plain, compose_run, folder, plain
+from frugal_rl.memory import MemoryProfile
+
+CONF = folder("conf")
+FILES = sorted(p for p in CONF.rglob("*.yaml") if "local" not in p.parts)
+PROFILES = sorted(p.stem for p in (CONF / "memory").glob("*.yaml"))
+
+
+def choices(group: str) -> list[str]:
+    return sorted(p.stem for p in (CONF / group).glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(CONF)))
+def test_the_first_line_says_when_to_choose_it(path: Path):
+    lines = path.read_text().splitlines()
+    first = lines[1] if lines[0].startswith("# @package") else lines[0]
+
+    assert re.match(r"# \S.{15,}[.:]", first), first
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(CONF)))
+def test_profiles_and_experiments_are_global_and_nothing_else_is(path: Path):
+    group = path.relative_to(CONF).parts[0]
+    wants_global = group in ("memory", "experiment")
+
+    assert path.read_text().startswith("# @package _global_\n") == wants_global
+
+
+def test_the_primary_values_stand_before_the_groups_so_that_a_profile_beats_them():
+    lines = yaml.safe_load((CONF / "train.yaml").read_text())["defaults"]
+
+    assert lines[0] == "_self_"
+    groups = [next(iter(line)) for line in lines[1:]]
+    assert groups.index("agent") < groups.index("env") < groups.index("memory")
+    assert groups.index("algo") < groups.index("memory")
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_each_profile_declares_every_switch_and_its_own_name(profile):
+    cfg, _ = compose_plain("train", [f"memory={profile}"])
+    values = plain(cfg)["memory"]
+    target = values.pop("_target_")
+
+    built = build_as(MemoryProfile, values, "memory")
+
+    assert target == "frugal_rl.memory.MemoryProfile"
+    assert set(values) == set(MemoryProfile.__dataclass_fields__)
+    assert built.profile == profile
+
+
+def test_a_profile_beats_the_algorithm_and_the_command_line_beats_the_profile():
+    profile, _ = compose_plain("train", ["memory=parallel"])
+    typed, _ = compose_plain("train", ["memory=parallel", "algo.num_envs=7"])
+
+    assert profile.algo.num_envs == 128
+    assert typed.algo.num_envs == 7
+
+
+def test_profiles_differ_only_where_their_table_says_so():
+    lossless, baseline = (
+        plain(compose_plain("train", [f"memory={p}"])[0])["memory"]
+        for p in ("lossless", "baseline")
+    )
+    same = {k for k in lossless if lossless[k] == baseline[k]}
+
+    assert same == {
+        "_target_", "label", "rollout_location", "precision", "micro_batch",
+        "gradient_checkpointing", "budget_gib", "allow", "watchdog_share",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["plan", "evaluate"])
+def test_the_other_commands_are_train_and_a_few_keys(name):
+    train, _ = compose_plain("train", [])
+    other, _ = compose_plain(name, [])
+
+    assert set(train) < set(other)
+
+
+def test_overlays_name_an_environment_and_a_profile_that_exist():
+    for path in (CONF / "memory" / "fit").glob("*.yaml"):
+        env, _, profile = path.stem.partition("_")
+        assert env in choices("env")
+        assert profile in PROFILES
+
+
+def test_compose_run_names_the_choices_that_were_made(monkeypatch):
+    seen = {}
+    monkeypatch.setattr("frugal_rl.config.run_from", lambda v, *_: seen.update(v))
+
+    compose_run(["memory=sparse", "env=toy"])
+
+    assert (seen["choices"]["memory"], seen["choices"]["env"]) == ("sparse", "toy")
