@@ -30,7 +30,8 @@ def test_the_first_line_says_when_to_choose_it(path: Path):
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(CONF)))
 def test_profiles_and_experiments_are_global_and_nothing_else_is(path: Path):
     group = path.relative_to(CONF).parts[0]
-    wants_global = group in ("memory", "experiment")
+    overlay = "fit" in path.parts  # what fits one environment only
+    wants_global = group in ("memory", "experiment") or overlay
 
     assert path.read_text().startswith("# @package _global_\n") == wants_global
 
