@@ -16,6 +16,7 @@ from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import Serial
+from nclone.levels.curriculum import CurriculumConfig
 from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Observation, observation_spec
 
@@ -65,6 +66,10 @@ class NppConfig:
     """Bundled levels by name, or paths of level files."""
     eval_levels: tuple[str, ...] = ()
     """Levels of the evaluation; none means the training levels."""
+    curriculum: bool = False
+    """Begin with the first category of `levels` and go on as success allows; categories only."""
+    curriculum_rules: CurriculumConfig = field(default_factory=CurriculumConfig)
+    """When a stage is left, and how earlier ones are mixed in."""
     frame_skip: int = 4
     """Simulated frames per action; an episode's last step may be shorter."""
     start_frames: int = 24

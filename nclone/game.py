@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from frugal_rl.errors import CheckpointError
 from frugal_rl.observation.tables import Tables
 from nclone.config import NppConfig
 from nclone.graph.distance import DistanceTables
@@ -20,6 +21,7 @@ from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.navigation import build_graph
 from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.ways import door_places, reach_of, write_ways
+from nclone.levels.deal import CurriculumDeal
 from nclone.levels.level import Level
 from nclone.observe import Rows, Ways, Worlds, observe
 from nclone.rewards.book import RewardBook
@@ -86,6 +88,10 @@ class Game:
         self.switch_hit = np.zeros(num_worlds, np.bool_)
         self.steps = np.zeros(num_worlds, np.int64)
         self.dealt = np.arange(num_worlds)
+        self.curriculum: CurriculumDeal | None = None
+        if config.curriculum and order == "random":
+            self.curriculum = CurriculumDeal(config.levels, config.curriculum_rules)
+        self._place_of_level = {int(k): place for place, k in reversed(list(enumerate(self.deal)))}
         self.raw = raw_arrays(config.obs, num_worlds)
         self._nearest = np.zeros((num_worlds, HAZARDS))
         self._rngs: list[np.random.Generator] = []
@@ -113,10 +119,7 @@ class Game:
         frames = (draws[:, 1] * (self.config.start_frames + 1)).astype(np.int64)
         held = (draws[:, 2] * len(HOR)).astype(np.int64)
         w = self.world
-        warm_up(
-            self.level_table.tables, w.worlds, w.entities, w.movers, w.doors,
-            which, frames, HOR[held], JUMP[held],
-        )  # fmt: skip
+        warm_up(self.level_table.tables, w.arrays, which, frames, HOR[held], JUMP[held])
         self.switch_hit[which] = (w.events[which] & st.SWITCH_HIT) != 0
         self._find_entries(which)
         self._find_graphs(which)
@@ -153,7 +156,17 @@ class Game:
                 (events & st.BUFFERED_JUMP) != 0,
             ),
         )  # fmt: skip
-        return Outcome(reward, won, died, self._truncated, won | died | self._truncated)
+        done = won | died | self._truncated
+        if self.curriculum is not None:
+            self._tell_curriculum(won, done)
+        return Outcome(reward, won, died, self._truncated, done)
+
+    def _tell_curriculum(self, won: np.ndarray, done: np.ndarray) -> None:
+        assert self.curriculum is not None
+        self.curriculum.steps += self.num_worlds
+        ended = np.flatnonzero(done)
+        places = [self._place_of_level[int(k)] for k in self.world.level[ended]]
+        self.curriculum.record(np.array(places, np.int64), won[ended])
 
     def observe(self, which: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Raw fields of all worlds, or of those listed; views that the next call overwrites."""
@@ -198,6 +211,8 @@ class Game:
             "switch_hit": self.switch_hit[which].astype(np.float64),
             "gold": w.gold[which].astype(np.float64),
         }
+        if self.curriculum is not None:
+            stats["stage"] = np.full(len(which), float(self.curriculum.stage))
         for code, name in ((1, "mine"), (2, "impact"), (3, "hazard"), (4, "other")):
             stats[f"death_{name}"] = (cause == code).astype(np.float64)
         return stats | {f"reward_{name}": sums[:, k] for k, name in enumerate(COMPONENTS)}
@@ -213,6 +228,8 @@ class Game:
             "steps": self.steps.copy(),
             "dealt": self.dealt.copy(),
             "book": self.book.state(),
+            "graphs": self._graph_keys(),
+            "curriculum": self.curriculum.state() if self.curriculum else None,
             "rngs": [rng.bit_generator.state for rng in self._rngs],
         }
 
@@ -227,6 +244,9 @@ class Game:
             setattr(w, name, np.array(stored).view(dtype).reshape(columns))
         for name in ("limit", "switch_hit", "steps", "dealt"):
             getattr(self, name)[:] = state[name]
+        self._intern_graphs(state["graphs"])
+        if self.curriculum is not None:
+            self.curriculum.load(state["curriculum"])
         self._find_entries(self._every)
         self._find_graphs(self._every)
         self.book.load(state["book"])
@@ -245,6 +265,8 @@ class Game:
 
     def _next(self, which: np.ndarray, draw: np.ndarray) -> np.ndarray:
         """Places in `deal` of the next levels."""
+        if self.curriculum is not None:
+            return self.curriculum.next(draw)
         if self.order == "random":
             return (draw * len(self.deal)).astype(np.int64)
         turn = self.dealt[which] % len(self.deal)
@@ -264,16 +286,30 @@ class Game:
         if not self.has_graph:
             return
         for n in which:
-            level = int(self.world.level[n])
             objective = EXIT_DOOR if self.switch_hit[n] else EXIT_SWITCH
-            key = (self.marks[level].key, self._door_bits(n), objective)
-            number = int(self.level_number[level])
-            self.graph_id[n] = self.tables[GRAPH_TABLE].intern(
-                key,
-                lambda number=number, key=key: table_row(
-                    build_graph(self.distances, number, key[1], key[2])
-                ),
-            )
+            number = int(self.level_number[self.world.level[n]])
+            self.graph_id[n] = self._graph(number, self._door_bits(n), objective)
+
+    def _graph(self, number: int, door_bits: int, objective: int) -> int:
+        """The id of a graph, which is built when it is first asked for."""
+        return self.tables[GRAPH_TABLE].intern(
+            (self.distances.levels[number].key, door_bits, objective),
+            lambda: table_row(build_graph(self.distances, number, door_bits, objective)),
+        )
+
+    def _graph_keys(self) -> list[list[Any]]:
+        """Keys of all graphs in the order of their ids, as plain values."""
+        return [list(key) for key in self.tables[GRAPH_TABLE].keys] if self.has_graph else []
+
+    def _intern_graphs(self, keys: Sequence[Sequence[Any]]) -> None:
+        """Give graphs the ids that they had, so that stored rows keep their meaning."""
+        number = {marks.key: n for n, marks in enumerate(self.distances.levels)}
+        for wanted, (key, door_bits, objective) in enumerate(keys):
+            if self._graph(number[key], int(door_bits), int(objective)) != wanted:
+                raise CheckpointError(
+                    "The checkpoint's graphs were numbered in another order. Continue with the "
+                    "same env and seed that it was saved with."
+                )
 
     def _door_bits(self, n: int) -> int:
         marks = self.marks[self.world.level[n]]
