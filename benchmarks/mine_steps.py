@@ -65,9 +65,8 @@ def measure(name: str, kind: Kind, seconds: float, many: int, few: int) -> None:
         tail = "" if storage is Storage.lossless else (
             f", {cpu * encoding.row_bytes / 2**30:.1f} GiB/s of {encoding.row_bytes:,} B rows"
         )  # fmt: skip
-        print(
-            f"{name} {kind.value}: {label} {wall:12,.0f} steps/s, {cpu:12,.0f} per CPU s ({count} pits){tail}"
-        )
+        speed = f"{wall:12,.0f} steps/s, {cpu:12,.0f} per CPU s"
+        print(f"{name} {kind.value}: {label} {speed} ({count} pits){tail}")
 
 
 def main() -> None:

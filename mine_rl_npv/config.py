@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import Serial
 from mine_rl_npv import rules
-from mine_rl_npv.data.economics import Economics, MinePlan
-from mine_rl_npv.data.synthetic import Deposit
+from mine_rl_npv.data.block_model import write_csv
+from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
+from mine_rl_npv.data.minelib_write import write_instance
+from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.env import MineEnv
 from mine_rl_npv.game import MineGame
 from mine_rl_npv.legacy import LegacyDailyEnv, LegacyRules, legacy_spec
@@ -147,6 +150,25 @@ class MineConfig:
             mines, self.spec(), num_envs, self.actions, self._clock, self.episode_steps,
             self.yearly_rate, daily, self.invalid_reward,
         )  # fmt: skip
+
+    def generate(self, folder: str, count: int, seed: int) -> list[Path]:
+        """Writes synthetic deposits of `env.deposit`: a block model and the MineLib files of each.
+
+        Args:
+            folder: where to.
+            count: how many.
+            seed: of the first; the others follow.
+        """
+        if count < 1:
+            raise ConfigError(f"count is {count}; use 1 or more.")
+        written: list[Path] = []
+        for number in range(seed, seed + count):
+            model = block_model(replace(self.deposit, seed=number))
+            prefix = Path(folder) / f"deposit_{number}"
+            write_csv(model, prefix.with_suffix(".csv"))
+            instance = model_instance(model, self.economics, self.plan, prefix.name)
+            written += [prefix.with_suffix(".csv"), *write_instance(instance, prefix)]
+        return written
 
     def make(self, seed: int | None = None) -> MineEnv | LegacyDailyEnv:
         """One plain environment."""
