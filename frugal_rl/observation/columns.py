@@ -26,6 +26,7 @@ class DepthCodec(Codec):
     length: int
     columns: tuple[int, ...]
     name: ClassVar[str] = "depth"
+    twin: ClassVar[str] = "frugal_rl.train.codec_twins:depth"
 
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
         """[length, *columns] becomes [*columns] of the smallest type."""
@@ -61,6 +62,7 @@ class LogCodec(Codec):
     columns: tuple[int, ...]
     length: int = 0
     name: ClassVar[str] = "log"
+    twin: ClassVar[str] = "frugal_rl.train.codec_twins:log"
     window: ClassVar[int] = EPISODE
 
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:

@@ -29,6 +29,7 @@ class NarrowCodec(Codec):
     values: str = "int64"
     """Type of the field: what is decoded."""
     name: ClassVar[str] = "quantised"
+    twin: ClassVar[str] = "frugal_rl.train.codec_twins:narrow"
 
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
         """The same shape in the smallest type."""
@@ -66,6 +67,7 @@ class GridCodec(Codec):
     low: float
     high: float
     name: ClassVar[str] = "quantised"
+    twin: ClassVar[str] = "frugal_rl.train.codec_twins:grid"
 
     @property
     def label(self) -> Label:

@@ -23,6 +23,7 @@ class PackedCodec(Codec):
     shape: tuple[int, ...]
     bits: int = 2
     name: ClassVar[str] = "packed"
+    twin: ClassVar[str] = "frugal_rl.train.codec_twins:packed"
 
     def __post_init__(self) -> None:
         if self.bits not in (1, 2, 4):

@@ -22,6 +22,7 @@ class PooledCodec(Codec):
     `expected_share` of the full size is allocated at first; the pool grows where it must.
     """
 
+    twin: ClassVar[str] = "frugal_rl.train.codec_twins:pooled"
     inner: Codec = field(default_factory=DenseCodec)
     expected_share: float = 0.125
 
