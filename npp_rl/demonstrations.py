@@ -28,6 +28,7 @@ class Demonstrations:
     returns  [M] float32, discounted sum of rewards from this step on
     level    [M] int64, place of the level in the list that was recorded
     lost     levels whose inputs did not win; they are left out
+    forbidden  steps left out because the action mask forbids the expert's action
     """
 
     rows: dict[str, np.ndarray]
@@ -35,6 +36,7 @@ class Demonstrations:
     returns: np.ndarray
     level: np.ndarray
     lost: tuple[int, ...]
+    forbidden: int
     tables: Tables
 
     def __len__(self) -> int:
@@ -102,11 +104,12 @@ def record(
         plan[: len(actions), n] = actions
     seen: list[dict[str, np.ndarray]] = []
     playing, won = np.ones(len(inputs), np.bool_), np.zeros(len(inputs), np.bool_)
-    kept, rewards = [], []
+    kept, rewards, allowed = [], [], []
     for actions in plan:
         index = np.flatnonzero(playing)
         seen.append({name: row[index].copy() for name, row in rows.items()})
         kept.append(index)
+        allowed.append(env.game.raw["action_mask"][index, actions[index]] > 0)
         step = env.step(actions)
         rewards.append(np.where(playing, step.reward, 0.0))
         if step.ended is not None:
@@ -116,7 +119,8 @@ def record(
         rows, _ = history.push(step.rows, step.done)
         if not playing.any():
             break
-    return _assembled(seen, kept, np.array(rewards), plan, won, gamma, env.tables)
+    able = np.concatenate(allowed)
+    return _assembled(seen, kept, np.array(rewards), plan, won, able, gamma, env.tables)
 
 
 class _InOrder(NppVecEnv):
@@ -138,6 +142,7 @@ def _assembled(
     rewards: np.ndarray,
     plan: np.ndarray,
     won: np.ndarray,
+    able: np.ndarray,
     gamma: float,
     tables: Tables,
 ) -> Demonstrations:
@@ -148,9 +153,10 @@ def _assembled(
         returns[t] = ahead
     level = np.concatenate(kept)
     time = np.repeat(np.arange(len(kept)), [len(k) for k in kept])
-    use = np.flatnonzero(won[level])
+    use = np.flatnonzero(won[level] & able)
     use = use[np.lexsort((time[use], level[use]))]
     rows = {name: np.concatenate([s[name] for s in seen])[use] for name in seen[0]}
     at = (time[use], level[use])
     lost = tuple(int(n) for n in np.flatnonzero(~won))
-    return Demonstrations(rows, plan[at], returns[at], level[use], lost, tables)
+    forbidden = int((won[level] & ~able).sum())
+    return Demonstrations(rows, plan[at], returns[at], level[use], lost, forbidden, tables)
