@@ -1,6 +1,6 @@
 """Share of generated levels that are proved winnable, and what a proof costs.
 
-    python benchmarks/nclone_levels.py [levels per category]
+    python benchmarks/nclone_levels.py [levels per category] [category ...]
 
 Draws recipes that the bundled pool does not hold, so the answer says nothing about chosen seeds.
 Seconds are processor time of one search on one core.
@@ -17,12 +17,12 @@ from nclone.levels.proof import Prover
 FIRST_SEED = 1 << 50
 
 
-def main(per_category: int) -> None:
+def main(per_category: int, categories: list[str]) -> None:
     prover = Prover()
     prover.prove(generate(draw_recipes("simplest", 1, FIRST_SEED)[0]))  # compiles or loads
     print("| category | levels | proved | median s | 95 % s | mean s | make ms | frames to win |")
     print("|---|---|---|---|---|---|---|---|")
-    for category in CATEGORIES:
+    for category in categories or CATEGORIES:
         seconds, frames, made = [], [], []
         for recipe in draw_recipes(category, per_category, FIRST_SEED):
             began = time.process_time()
@@ -43,4 +43,4 @@ def main(per_category: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:])
