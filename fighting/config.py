@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
     from fighting.env import DuelEnv
+    from frugal_rl.memory.checks import Finding
 
 EMULATOR_BYTES = 1_100_000
 """One more running cartridge in a process (benchmarks/fighting_memory.py prints it)."""
@@ -62,6 +63,16 @@ class Rival(Enum):
     """The learning policy itself and its past: two seats per cartridge."""
 
 
+class PoolChoice(Enum):
+    """How a past self is drawn."""
+
+    uniform = "uniform"
+    latest = "latest"
+    """Half of the draws take one of the last three."""
+    closest = "closest"
+    """Those rated nearest to the present self are the likeliest."""
+
+
 @dataclass(frozen=True)
 class DuelConfig:
     """Duel against an opponent. Composed from conf/env/fighting.yaml."""
@@ -91,6 +102,10 @@ class DuelConfig:
     """Levels of the cartridge's player; drawn anew for each episode."""
     eval_levels: tuple[int, ...] = ()
     """Levels of the evaluation, in turn; none means `levels`."""
+    pool_share: float = 0.25
+    """Self-play: share of the rows that fight a past self instead of the present one."""
+    pool_choice: PoolChoice = PoolChoice.latest
+    """Self-play: which past selves are met more often."""
     raise_at: float = 0.7
     """Curriculum: share of the last fights that must be won."""
     raise_after: int = 200
@@ -120,6 +135,7 @@ class DuelConfig:
         for name, low, high in (
             ("frame_skip", 1, 60), ("press_frames", 0, self.frame_skip), ("stack", 1, 16),
             ("round_seconds", 1, 99), ("wins_needed", 1, 3), ("sticky", 0, 1), ("raise_at", 0, 1),
+            ("pool_share", 0, 1),
         ):  # fmt: skip
             value = getattr(self, name)
             if not low <= value <= high:
@@ -149,10 +165,37 @@ class DuelConfig:
         rounds = 1 if self.episode is Episode.round else 5
         return int(1.1 * rounds * (self.round_seconds * 60 + 64) / self.frame_skip) + 1
 
+    def pairs(self, rows: int) -> int:
+        """Cartridges of which both seats are rows; the others have one row each."""
+        if self.opponent is not Rival.self_play:
+            return 0
+        return round((1 - self.pool_share) * rows / 2)
+
+    def machines(self, rows: int) -> int:
+        """Cartridges that `rows` rows need."""
+        return rows - self.pairs(rows)
+
     @property
-    def seats(self) -> int:
-        """Rows per cartridge: in self-play both fighters learn."""
-        return 2 if self.opponent is Rival.self_play else 1
+    def typical_episode_steps(self) -> tuple[int, int]:
+        """Steps of a short and of a long fight: 7 to 33 seconds."""
+        return 400 // self.frame_skip, 2000 // self.frame_skip
+
+    def checks(self) -> list[Finding]:
+        """What the planner should know of emulators."""
+        from fighting.checks import EmulatorFacts, findings, version_numbers
+
+        return findings(
+            EmulatorFacts(
+                packed=self.fields.get("frame") in ("packed", "delta"),
+                observes_pixels=self.camera.renders,
+                renders=self.camera.renders,
+                stack=self.stack,
+                frame_skip=self.frame_skip,
+                fastest_startup=self.profile.fastest_startup,
+                longest_startup=self.profile.longest_startup,
+                pyboy=version_numbers(),
+            )
+        )
 
     def spec(self) -> ObservationSpec:
         """The observation, declared."""
@@ -177,9 +220,14 @@ class DuelConfig:
         """All cartridges in this process on threads; `vec` other than `batch` wraps plain ones."""
         from fighting.vec_env import DuelVecEnv
 
+        if split == "eval" and self.opponent in (Rival.self_play, Rival.curriculum):
+            known = self.eval_levels or tuple(range(1, 8))
+            return replace(self, opponent=Rival.cpu, levels=known, eval_levels=known).make_vec(
+                num_envs, encoding, memory, vec, split
+            )
         if vec is None or vec.native:
             return DuelVecEnv(self, num_envs, encoding, memory, split)
-        if self.seats == 2:
+        if self.opponent is Rival.self_play:
             raise ConfigError("Self-play needs both seats of a cartridge: choose vec=batch.")
         built: VectorEnv = vec.build(self, num_envs, encoding, memory)
         return built
@@ -188,7 +236,7 @@ class DuelConfig:
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
         """Running cartridges and the bytes read from them."""
-        machines = -(-num_envs // self.seats)
+        machines = self.machines(num_envs)
         return [
             Part(
                 "emulators", f"{machines} cartridges x {EMULATOR_BYTES:,} B",

@@ -43,7 +43,13 @@ class Duels:
         self.shares = list(pairwise(bounds))
 
     def begin(
-        self, index: int, seed: int, level: int, gap: int, hp: tuple[int, int] | None = None
+        self,
+        index: int,
+        seed: int,
+        level: int = 0,
+        gap: int = 64,
+        hp: tuple[int, int] | None = None,
+        level1: int = 0,
     ) -> None:
         """Starts a match; with pictures, one more frame shows it."""
         config, machine = self.config, self.machines[index]
@@ -52,11 +58,17 @@ class Duels:
         duel.start_match(
             machine,
             duel.MatchSettings(
-                mode=self.mode, level=level, seed=seed, round_seconds=config.round_seconds,
-                wins_needed=1 if by_round else config.wins_needed, flags=duel.NO_INTRO | short,
-                gap=gap, hp=hp or (duel.HP_MAX, duel.HP_MAX),
+                mode=self.mode,
+                level=level,
+                level1=level1,
+                seed=seed,
+                round_seconds=config.round_seconds,
+                wins_needed=1 if by_round else config.wins_needed,
+                hp=hp or (duel.HP_MAX, duel.HP_MAX),
+                flags=duel.NO_INTRO | short,
+                gap=gap,
             ),
-        )  # fmt: skip
+        )
         if self.renders:
             machine.tick(1, True)
         self._read(index)

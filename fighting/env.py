@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fighting import duel
-from fighting.config import DuelConfig, Rival
+from fighting.config import DuelConfig
 from fighting.fights import Fights
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.tables import Tables
@@ -28,8 +28,8 @@ class DuelEnv(SpecEnv):
 
     def __init__(self, config: DuelConfig | None = None, seed: int | None = None) -> None:
         self.config = config or DuelConfig()
-        if self.config.opponent is Rival.self_play:
-            raise ConfigError("One environment has one seat; use DuelSelfPlay-v0 for both.")
+        if self.config.pairs(1):
+            raise ConfigError("One environment has one seat: set env.pool_share=1.")
         self.fights = Fights(self.config, 1, "train")
         self.action_space = self.config.action_space()
         self.render_mode = "rgb_array"

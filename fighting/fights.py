@@ -12,7 +12,7 @@ from fighting.actions import Hands
 from fighting.config import DuelConfig, Episode, Rival
 from fighting.duels import Duels
 from fighting.frames import UNPACKED, colour, grey, half_screen, pack_screen
-from fighting.opponents import SCRIPTS, Levels
+from fighting.opponents import Levels, rival_of
 from fighting.rules import DEALT, ENDED, KO, REWARD, SCORE, TAKEN, judge
 from fighting.signals import FIRST, SECOND, SIGNALS, look_all
 from fighting.spec import View
@@ -20,7 +20,6 @@ from frugal_rl.errors import EncodingError
 
 CHECK_EVERY = 10_000
 """Steps between two comparisons of packed frames with the screen."""
-STATS = ("dealt", "taken", "landed", "blocked", "throws", "knock_out", "seconds", "score", "level")
 
 
 class Fights:
@@ -31,13 +30,14 @@ class Fights:
 
     def __init__(self, config: DuelConfig, rows: int, split: str, packed: bool = False) -> None:
         self.config, self.rows, self.packed = config, rows, packed
-        per = config.seats
-        count = -(-rows // per)
+        pairs, count = config.pairs(rows), config.machines(rows)
         cpu = config.opponent in (Rival.cpu, Rival.curriculum)
         self.duels = Duels(config, count, duel.HOST_CPU if cpu else duel.HOST_HOST)
-        self.script = SCRIPTS.get(config.opponent)
-        self.machine = np.arange(rows) // per
-        self.seats = np.arange(rows) % per
+        self.machine = np.concatenate([np.arange(pairs).repeat(2), np.arange(pairs, count)])
+        self.seats = np.concatenate([np.arange(2 * pairs) % 2, np.zeros(count - pairs, np.int64)])
+        self.rows_of = [np.flatnonzero(self.machine == m) for m in range(count)]
+        self.single = np.arange(2 * pairs, rows)
+        self.rival = None if cpu else rival_of(config, len(self.single))
         self.rngs: list[np.random.Generator] = []
         self.levels = Levels(config, split, count)
         self.level = np.zeros(count, np.int64)
@@ -47,7 +47,7 @@ class Fights:
         self.outcome = np.zeros((rows, 6))
         self.weights = config.reward.array()
         self.signals = np.zeros((rows, SIGNALS), np.uint8)
-        self.rival_signals = np.zeros((rows, SIGNALS), np.uint8)
+        self.rival_signals = np.zeros((len(self.single), SIGNALS), np.uint8)
         shape = config.camera.shape
         if packed:
             shape = (*shape[:-1], shape[-1] // 4)
@@ -62,18 +62,20 @@ class Fights:
         """Starts new episodes; both rows of a cartridge must begin together."""
         options = options or {}
         for m in np.unique(self.machine[rows]):
-            first = int(m) * self.config.seats
+            first = int(self.rows_of[m][0])
             rng = self.rngs[first]
             level = int(options.get("level", self.levels.draw(int(m), rng)))
             gap = int(rng.integers(40, 101)) if self.config.random_gap else 64
-            if self.script is not None and self.config.random_side:
-                self.seats[first] = rng.integers(2)
-            self.seats[first] = options.get("side", self.seats[first])
+            if self.rival is not None and len(self.rows_of[m]) == 1:
+                place = first - int(self.single[0])
+                self.rival.begin(place, rng)
+                if self.config.random_side:
+                    self.seats[first] = rng.integers(2)
+                self.seats[first] = options.get("side", self.seats[first])
             self.level[m] = level
             seed = int(rng.integers(1, 1 << 16))
             self.duels.begin(int(m), seed, level, int(options.get("gap", gap)), options.get("hp"))
-            for row in range(first, min(first + self.config.seats, self.rows)):
-                self._look_at(row)
+            self._look(int(m))
         self.hands.begin(rows)
         self.clock[rows] = 0
         self.totals[rows] = 0
@@ -106,25 +108,26 @@ class Fights:
 
     def _both(self, pressed: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Button bytes of players 1 and 2 of every cartridge."""
-        if self.config.seats == 2:
-            return pressed[::2], pressed[1::2]
-        if self.script is None:
+        if self.rival is None:
             return pressed, None
-        look_all(self.duels.ram, 1 - self.seats, self.rival_signals)
-        chosen = self.script(self.rival_signals, self.clock, self.rngs[0])
-        rival = self.hands.combos[np.where(self.on_the_left(), 1, 0), chosen]
-        swapped = self.seats == 1
-        return np.where(swapped, rival, pressed), np.where(swapped, pressed, rival)
+        both = np.zeros((self.duels.count, 2), np.uint8)
+        both[self.machine, self.seats] = pressed
+        if len(self.single):
+            machine, seats = self.machine[self.single], 1 - self.seats[self.single]
+            look_all(self.duels.ram[machine], seats, self.rival_signals)
+            rngs = [self.rngs[row] for row in self.single]
+            chosen = self.rival.act(self.rival_signals, self.clock[self.single], rngs)
+            side = self.on_the_left(self.single).astype(np.int64)
+            both[machine, seats] = self.hands.combos[side, chosen]
+        return both[:, 0], both[:, 1]
 
     def _look(self, machine: int) -> None:
-        first = machine * self.config.seats
-        for row in range(first, min(first + self.config.seats, self.rows)):
-            self._look_at(row)
+        if self.duels.renders:
+            for row in self.rows_of[machine]:
+                self._look_at(row)
 
     def _look_at(self, row: int) -> None:
-        """Takes the row's picture, if there is one."""
-        if not self.duels.renders:
-            return
+        """Takes the row's picture."""
         machine = self.machine[row]
         ram = self.duels.ram[machine]
         left = (ram[FIRST + duel.X] <= ram[SECOND + duel.X]) == (self.seats[row] == 0)
@@ -170,9 +173,10 @@ class Fights:
         me = np.where(self.seats[rows] == 0, FIRST, SECOND)
         every = np.arange(len(rows))
         score = np.where(self.outcome[rows, ENDED] > 0, self.outcome[rows, SCORE], 0.5)
-        for m, value, seat in zip(machine, score, self.seats[rows], strict=True):
-            if seat == 0 or self.config.seats == 1:
-                self.levels.tell(int(self.level[m]), float(value))
+        for row, m, value in zip(rows, machine, score, strict=True):
+            self.levels.tell(int(self.level[m]), float(value))
+            if self.rival is not None and len(self.rows_of[m]) == 1:
+                self.rival.tell(int(row - self.single[0]), float(value))
         frames = ram[:, duel.FRAME] + 256 * ram[:, duel.FRAME + 1]
         return {
             "length": self.clock[rows].astype(np.float64),
@@ -194,6 +198,7 @@ class Fights:
             "machines": self.duels.save(),
             "rngs": [rng.bit_generator.state for rng in self.rngs],
             "levels": self.levels.state(),
+            "rival": None if self.rival is None else self.rival.state(),
             "level": self.level.copy(),
             "seats": self.seats.copy(),
             "clock": self.clock.copy(),
@@ -209,6 +214,8 @@ class Fights:
         for rng, kept in zip(self.rngs, state["rngs"], strict=True):
             rng.bit_generator.state = kept
         self.levels.load(state["levels"])
+        if self.rival is not None:
+            self.rival.load(state["rival"])
         for name in ("level", "seats", "clock", "totals", "frames"):
             getattr(self, name)[...] = state[name]
         hands = (self.hands.left, self.hands.running, self.hands.last)

@@ -11,10 +11,13 @@ from numba import njit
 from fighting.emulator import SCREEN
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs import Codec
+from frugal_rl.observation.pooled import DeltaCodec
 
 HEIGHT, WIDTH = SCREEN
 PACKED_WIDTH = WIDTH // 4
 HALF = (HEIGHT // 2, WIDTH // 2)
+EXPECTED_SHARE = 0.19
+"""Of a packed frame, what a delta keeps, with room to spare (benchmarks/fighting_bytes.py)."""
 CROP_TOP = 40
 """First row of the cropped picture, which drops sky and head-up display."""
 
@@ -135,3 +138,10 @@ class PackedCodec(Codec):
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """[..., W / 4] uint8 -> [..., W] uint8."""
         return UNPACKED[stored].reshape(*stored.shape[:-1], 4 * stored.shape[-1])
+
+
+@dataclass(frozen=True)
+class PackedDeltaCodec(DeltaCodec):
+    """Packed frames of which the rollout keeps only what differs from an earlier one. Lossless."""
+
+    twin: ClassVar[str] = "fighting.derive:unpack"

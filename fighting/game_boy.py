@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -28,6 +28,9 @@ from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.plain import Raw, SpecEnv
 from frugal_rl.vec_env.threads import Threads
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.checks import Finding
 
 EMULATOR_BYTES = 1_600_000
 """A running cartridge with its compressed start states, rounded up."""
@@ -88,6 +91,23 @@ class GameBoyConfig:
         """The observation; only games of four shades offer packed frames."""
         shades = self.game.system is System.dmg
         return observation_spec(Camera(self.obs, self.crop, self.stack), four_shades=shades)
+
+    def checks(self) -> list[Finding]:
+        """What the planner should know of emulators."""
+        from fighting.checks import EmulatorFacts, findings, version_numbers
+
+        return findings(
+            EmulatorFacts(
+                packed=self.fields.get("frame") in ("packed", "delta"),
+                four_shades=self.game.system is System.dmg,
+                stack=self.stack,
+                frame_skip=self.frame_skip,
+                fastest_startup=self.game.fastest_startup,
+                longest_startup=self.game.longest_startup,
+                loads_states=True,
+                pyboy=version_numbers(),
+            )
+        )
 
     def action_space(self) -> spaces.Space[Any]:
         """The profile's sets of buttons."""

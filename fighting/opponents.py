@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from fighting.config import DuelConfig, Rival
+from fighting.config import DuelConfig, PoolChoice, Rival
+from fighting.league import updated
 from fighting.signals import DISTANCE, HIS_STARTUP, HIS_WAVE, OWN_WAVE
 
 # Places in the profile's list of combos.
 NEUTRAL, TOWARD, AWAY, UP, DOWN = range(5)
 DOWN_AWAY, LIGHT, HEAVY, SWEEP, TOWARD_LIGHT = 8, 9, 10, 12, 13
 MAX_LEVEL = 7
-Script = Callable[[np.ndarray, np.ndarray, np.random.Generator], np.ndarray]
+Rngs = Sequence[np.random.Generator]
+Script = Callable[[np.ndarray, np.ndarray, Rngs], np.ndarray]
 """signals (N, 24), steps since the episode began (N,), random numbers -> combos (N,)."""
 
 
-def still(signals: np.ndarray, clock: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def still(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Does nothing."""
     return np.zeros(len(signals), np.int64)
 
 
-def at_random(signals: np.ndarray, clock: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def at_random(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Any of the sixteen combos."""
-    return rng.integers(0, 16, len(signals))
+    return np.array([rng.integers(16) for rng in rngs])
 
 
-def masher(signals: np.ndarray, clock: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def masher(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Walks up and presses A and B in turn."""
     attack = np.where(clock % 4 < 2, LIGHT, HEAVY)
-    return np.where(signals[:, DISTANCE] > 30, TOWARD, np.where(clock % 2 == 0, attack, NEUTRAL))
+    return np.where(signals[:, DISTANCE] > 26, TOWARD, np.where(clock % 2 == 0, attack, NEUTRAL))
 
 
-def blocker(signals: np.ndarray, clock: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def blocker(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Holds low block and answers now and then with a sweep."""
-    answer = (signals[:, DISTANCE] < 38) & (rng.random(len(signals)) < 0.08)
+    answer = (signals[:, DISTANCE] < 38) & np.array([rng.random() < 0.08 for rng in rngs])
     return np.where(answer, SWEEP, DOWN_AWAY)
 
 
-def turtle(signals: np.ndarray, clock: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def turtle(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Throws waves from afar, blocks when it is near or something flies."""
     wave = np.choose(clock % 3, [DOWN, TOWARD, TOWARD_LIGHT])
     danger = (signals[:, DISTANCE] < 45) | (signals[:, HIS_STARTUP] > 0)
@@ -56,6 +59,112 @@ SCRIPTS: dict[Rival, Script] = {
     Rival.blocker: blocker,
     Rival.turtle: turtle,
 }
+
+
+class RivalSeat(Protocol):
+    """Whoever sits in the other seat of `count` cartridges."""
+
+    def begin(self, place: int, rng: np.random.Generator) -> None:
+        """A new fight begins at one place."""
+
+    def act(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+        """As a `Script`, for all places."""
+
+    def tell(self, place: int, score: float) -> None:
+        """The learner scored 1, 0.5 or 0 at one place."""
+
+    def state(self) -> Any:
+        """For an exact resume."""
+
+    def load(self, state: Any) -> None:
+        """Continue from `state`."""
+
+
+@dataclass
+class Scripted:
+    """A fixed script at every place."""
+
+    script: Script
+
+    def begin(self, place: int, rng: np.random.Generator) -> None:
+        """Scripts remember nothing."""
+
+    def act(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+        """What the script does."""
+        return self.script(signals, clock, rngs)
+
+    def tell(self, place: int, score: float) -> None:
+        """Scripts do not learn."""
+
+    def state(self) -> Any:
+        """Nothing."""
+        return None
+
+    def load(self, state: Any) -> None:
+        """Nothing."""
+
+
+class PastSelves:
+    """A pool of players and their Elo ratings, one of them at each place.
+
+    The pool begins with the scripts, so that the first fights have an opponent and later ones do
+    not forget the simple ones. The learner's own rating rises and falls with its fights here.
+    """
+
+    def __init__(self, choice: PoolChoice, count: int) -> None:
+        self.choice = choice
+        self.names = [rival.value for rival in SCRIPTS]
+        self.players: list[Script] = list(SCRIPTS.values())
+        self.ratings = [1000.0] * len(self.players)
+        self.own = 1000.0
+        self.chosen = np.zeros(count, np.int64)
+
+    def add(self, name: str, player: Script) -> None:
+        """A past self joins, rated as the present one is."""
+        self.names.append(name)
+        self.players.append(player)
+        self.ratings.append(self.own)
+
+    def begin(self, place: int, rng: np.random.Generator) -> None:
+        """Draws the opponent of a new fight."""
+        count = len(self.players)
+        if self.choice is PoolChoice.latest and rng.random() < 0.5:
+            self.chosen[place] = rng.integers(max(count - 3, 0), count)
+        elif self.choice is PoolChoice.closest:
+            away = np.abs(np.array(self.ratings) - self.own)
+            weights = np.exp(-away / 100)
+            self.chosen[place] = rng.choice(count, p=weights / weights.sum())
+        else:
+            self.chosen[place] = rng.integers(count)
+
+    def act(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+        """Each place asks its own player, those of one player together."""
+        out = np.zeros(len(signals), np.int64)
+        for member in np.unique(self.chosen):
+            at = np.flatnonzero(self.chosen == member)
+            out[at] = self.players[member](signals[at], clock[at], [rngs[i] for i in at])
+        return out
+
+    def tell(self, place: int, score: float) -> None:
+        """Both ratings move."""
+        member = int(self.chosen[place])
+        self.own, self.ratings[member] = updated(self.own, self.ratings[member], score)
+
+    def state(self) -> Any:
+        """Ratings and choices; the players' weights belong to the learner."""
+        return {"ratings": list(self.ratings), "own": self.own, "chosen": self.chosen.copy()}
+
+    def load(self, state: Any) -> None:
+        """Continue from `state`."""
+        self.ratings, self.own = list(state["ratings"]), float(state["own"])
+        self.chosen[:] = state["chosen"]
+
+
+def rival_of(config: DuelConfig, count: int) -> RivalSeat:
+    """Who sits in the other seat of the cartridges that have one row."""
+    if config.opponent is Rival.self_play:
+        return PastSelves(config.pool_choice, count)
+    return Scripted(SCRIPTS[config.opponent])
 
 
 class Levels:

@@ -8,9 +8,12 @@ from enum import Enum
 import numpy as np
 
 from fighting.emulator import SCREEN
-from fighting.frames import CROP_TOP, HALF, PackedCodec
+from fighting.frames import CROP_TOP, EXPECTED_SHARE, HALF, PackedCodec, PackedDeltaCodec
 from fighting.signals import FEATURES, SIGNALS, features
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Stored
+
+PACKED = (PackedCodec(), PackedDeltaCodec(PackedCodec(), EXPECTED_SHARE))
+"""Forms of a screen of four shades; of a delta the rollout keeps what differs from before."""
 
 
 class View(Enum):
@@ -65,7 +68,7 @@ def observation_spec(
                 0,
                 255,
                 "the screen after the action",
-                codecs=(PackedCodec(),) if packable else (),
+                codecs=PACKED if packable else (),
                 window=camera.stack,
             )
         )

@@ -8,7 +8,6 @@ import numpy as np
 
 from fighting.config import DuelConfig
 from fighting.fights import Fights
-from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import Buffers, MemoryProfile
 from frugal_rl.observation.edge import Edge, Raw
 from frugal_rl.observation.encoding import Encoding, Row
@@ -37,10 +36,8 @@ class DuelVecEnv(VectorEnv):
         memory: MemoryProfile,
         split: str = "train",
     ) -> None:
-        if num_envs % config.seats:
-            raise ConfigError(f"Self-play fills both seats: algo.num_envs={num_envs} is odd.")
         self.config, self.num_envs, self.encoding = config, num_envs, encoding
-        packed = encoding.choice.get("frame") == "packed"
+        packed = encoding.choice.get("frame") in ("packed", "delta")  # a delta is of packed rows
         self.fights = Fights(config, num_envs, split, packed)
         self.tables = Tables()
         self.action_space = config.action_space()

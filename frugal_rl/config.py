@@ -24,7 +24,7 @@ from frugal_rl.building import build, build_as, nearest
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.run import RunConfig
 
-__all__ = ["build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
+__all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
 
 T = TypeVar("T")
 HERE = Path(__file__).resolve().parent
@@ -159,6 +159,11 @@ def plain(cfg: DictConfig) -> dict[str, Any]:
     except OmegaConfBaseException as error:
         raise ConfigError(f"The configuration does not resolve: {error}") from error
     return {str(k): v for k, v in dict(values).items() if k != "hydra"}  # type: ignore[arg-type]
+
+
+def as_yaml(values: Mapping[str, Any]) -> str:
+    """Plain values as YAML."""
+    return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
 
 
 def check_words(config_name: str, overrides: Sequence[str]) -> None:

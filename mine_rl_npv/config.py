@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,15 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
+from frugal_rl.vec_env.serial import Serial
 from mine_rl_npv import rules
-from mine_rl_npv.data.economics import Economics, MinePlan
-from mine_rl_npv.data.synthetic import Deposit
+from mine_rl_npv.data.block_model import write_csv
+from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
+from mine_rl_npv.data.minelib_write import write_instance
+from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.env import MineEnv
 from mine_rl_npv.game import MineGame
+from mine_rl_npv.legacy import LegacyDailyEnv, LegacyRules, legacy_spec
 from mine_rl_npv.mines import Actions, Clock, Kind, MineSet, MineSource, daily_kilograms, open_mines
 from mine_rl_npv.spec import Observation, Shapes, mine_spec, table_bytes
 from mine_rl_npv.vec_env import MineBatch
@@ -60,6 +65,12 @@ class MineConfig:
     """Daily environment: discount rate per 365 days."""
     invalid_reward: float = 0.0
     """Reward of an action that can do nothing."""
+    legacy: bool = False
+    """Play the predecessor's daily environment, defects included; for comparisons."""
+    min_tonnes: float = 50_000.0
+    """Legacy: below 0.8 of this per day an episode ends."""
+    max_tonnes: float = 100_000.0
+    """Legacy: tonnes per day above which nothing can be dug."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Representation per field, over the profile's default."""
 
@@ -79,6 +90,8 @@ class MineConfig:
             raise ConfigError(
                 f"env.obs=columns needs env.actions=column, not {self.actions.value}."
             )
+        if self.legacy and (self.kind is not Kind.daily or self.data.count("/")):
+            raise ConfigError("env.legacy=true plays env.kind=daily on block models only.")
         if self.max_steps < 0 or self.tonnes_per_day < 0:
             raise ConfigError("env.max_steps and env.tonnes_per_day must be 0 or more.")
 
@@ -118,6 +131,8 @@ class MineConfig:
 
     def spec(self) -> ObservationSpec:
         """The observation, declared."""
+        if self.legacy:
+            return legacy_spec(self.mines().shapes.grid)
         return mine_spec(self.shapes(), self.obs)
 
     def action_space(self) -> spaces.Space[Any]:
@@ -136,9 +151,34 @@ class MineConfig:
             self.yearly_rate, daily, self.invalid_reward,
         )  # fmt: skip
 
-    def make(self, seed: int | None = None) -> MineEnv:
+    def generate(self, folder: str, count: int, seed: int) -> list[Path]:
+        """Writes synthetic deposits of `env.deposit`: a block model and the MineLib files of each.
+
+        Args:
+            folder: where to.
+            count: how many.
+            seed: of the first; the others follow.
+        """
+        if count < 1:
+            raise ConfigError(f"count is {count}; use 1 or more.")
+        written: list[Path] = []
+        for number in range(seed, seed + count):
+            model = block_model(replace(self.deposit, seed=number))
+            prefix = Path(folder) / f"deposit_{number}"
+            write_csv(model, prefix.with_suffix(".csv"))
+            instance = model_instance(model, self.economics, self.plan, prefix.name)
+            written += [prefix.with_suffix(".csv"), *write_instance(instance, prefix)]
+        return written
+
+    def make(self, seed: int | None = None) -> MineEnv | LegacyDailyEnv:
         """One plain environment."""
-        env = MineEnv(self.game(1), self.mines().chosen("train"))
+        env: MineEnv | LegacyDailyEnv
+        if self.legacy:
+            rules_then = LegacyRules(self.min_tonnes, self.max_tonnes)
+            instance = self.mines().layouts[0].instance
+            env = LegacyDailyEnv(instance, self.economics, rules_then, self.episode_steps)
+        else:
+            env = MineEnv(self.game(1), self.mines().chosen("train"))
         if seed is not None:
             env.reset(seed=seed)
         return env
@@ -147,6 +187,9 @@ class MineConfig:
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
     ) -> VectorEnv:
         """The native batch, or whatever `vec` builds from single environments."""
+        if self.legacy:
+            backend = Serial() if vec is None or vec.native else vec
+            return backend.build(self, num_envs, encoding, memory)
         if vec is None or vec.native:
             reuse = memory.buffers.value == "reused"
             return MineBatch(self.game(num_envs), encoding, self.mines().chosen(split), reuse)

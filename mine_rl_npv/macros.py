@@ -94,22 +94,9 @@ def step_macros(
                 touched += 1
                 stamp[n, b - base] = t + 1
                 remove(
-                    column,
-                    owner,
-                    after_pointer,
-                    after_index,
-                    depth,
-                    waiting,
-                    ready,
-                    opened,
-                    place,
-                    count,
-                    n,
-                    k,
-                    base,
-                    b,
-                    t,
-                )
+                    column, owner, after_pointer, after_index, depth, waiting, ready, opened,
+                    place, count, n, k, base, b, t,
+                )  # fmt: skip
         pits.money[n] += earned
         reward[n] = earned / scale[k] if touched > 0 else invalid_reward
         terminated[n] = count[n] == 0

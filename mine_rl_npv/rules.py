@@ -198,6 +198,17 @@ def remove(
                 _offer(opened, place, count, n, other)
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _period(clock, mined_kg, rates, ready, clocks, use, room, n, k, b, rel, d, periods):
+    """The period in which block b goes to destination d; T when it finds no room."""
+    if clock == TONNAGE:
+        return mined_kg[n] // rates[k, 0, 0]
+    if clock == EARLIEST:
+        return first_fit(use, b, d, room, n, np.int64(ready[n, rel]))
+    t = np.int64(clocks[n])
+    return t if _fits(use, b, d, room, n, t) else np.int64(periods)
+
+
 @njit(cache=True, nogil=True)
 def step_columns(
     pits,
@@ -242,17 +253,9 @@ def step_columns(
         elif place[n, c] >= 0:
             base = first[k]
             b = column[k, c] + depth[n, c]
-            if clock == TONNAGE:
-                t = mined_kg[n] // rates[k, 0, 0]
-                factor = daily_discount**t
-                mined_kg[n] += use[b, d, 0]
-            else:
-                t = np.int64(ready[n, b - base]) if clock == EARLIEST else np.int64(clocks[n])
-                if clock == EARLIEST:
-                    t = first_fit(use, b, d, room, n, t)
-                elif not _fits(use, b, d, room, n, t):
-                    t = periods
-                factor = discount[k, t] if t < periods else 0.0
+            t = _period(
+                clock, mined_kg, rates, ready, clocks, use, room, n, k, b, b - base, d, periods
+            )
             if clock != TONNAGE and t == periods:
                 if clock == EARLIEST:
                     reward[n] = 0.0
@@ -263,28 +266,18 @@ def step_columns(
                 if clock != TONNAGE:
                     for r in range(use.shape[2]):
                         room[n, r, t] -= use[b, d, r]
+                else:
+                    mined_kg[n] += use[b, d, 0]
+                factor = daily_discount**t if clock == TONNAGE else discount[k, t]
                 worth = value[b, d] * factor
                 money[n] += worth
                 reward[n] = worth / scale[k]
                 entry[n] = b - base + 1
                 day[n] = t
                 remove(
-                    column,
-                    owner,
-                    after_pointer,
-                    after_index,
-                    depth,
-                    waiting,
-                    ready,
-                    opened,
-                    place,
-                    count,
-                    n,
-                    k,
-                    base,
-                    b,
-                    t,
-                )
+                    column, owner, after_pointer, after_index, depth, waiting, ready, opened,
+                    place, count, n, k, base, b, t,
+                )  # fmt: skip
         terminated[n] = ended or count[n] == 0
         truncated[n] = not terminated[n] and steps[n] >= max_steps
 

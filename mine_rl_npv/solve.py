@@ -46,6 +46,7 @@ class Method(Enum):
     toposort = "toposort"
     window = "window"
     evolution = "evolution"
+    gradient = "gradient"
 
 
 class Kind(Enum):
@@ -198,14 +199,10 @@ def _ultimate_pit(instance: Instance, config: SolveConfig) -> Solution:
 
 def _schedule(problem: Problem, bound: Bound, config: SolveConfig) -> Schedule:
     mine = Mine(problem, np.empty((problem.blocks, 0), np.float32), bound)
-    if config.method is Method.evolution:
+    if config.method in (Method.evolution, Method.gradient):
         features = block_features(problem, bound if config.lp_features else None)
         mine = Mine(problem, features, bound)
-        task = PriorityTask([mine], config.decoder, config.threads)
-        learned = evolve([mine], task, config.seconds, config.seed)
-        task.close()
-        priority = learned.net.scores(learned.weights, mine.features)
-        plan = mine.decode(priority, config.decoder)
+        plan = mine.decode(_learned_priority(mine, config), config.decoder)
     else:
         keys = _keys(problem, bound, config)
         plans = [mine.decode(key, config.decoder) for key in keys]
@@ -215,6 +212,20 @@ def _schedule(problem: Problem, bound: Bound, config: SolveConfig) -> Schedule:
     if config.polish:
         mine.polish(plan)
     return plan
+
+
+def _learned_priority(mine: Mine, config: SolveConfig) -> np.ndarray:
+    """Priorities (m,) learned on this mine for `config.seconds`."""
+    task = PriorityTask([mine], config.decoder, config.threads)
+    try:
+        if config.method is Method.evolution:
+            learned = evolve([mine], task, config.seconds, config.seed)
+            return learned.net.scores(learned.weights, mine.features)
+        from mine_rl_npv.priority.gradient import ascend  # imports torch
+
+        return ascend([mine], task, config.seconds, config.seed).priority(mine.features)
+    finally:
+        task.close()
 
 
 def _keys(problem: Problem, bound: Bound, config: SolveConfig) -> list[np.ndarray]:

@@ -119,10 +119,7 @@ class Game:
         frames = (draws[:, 1] * (self.config.start_frames + 1)).astype(np.int64)
         held = (draws[:, 2] * len(HOR)).astype(np.int64)
         w = self.world
-        warm_up(
-            self.level_table.tables, w.worlds, w.entities, w.movers, w.doors,
-            which, frames, HOR[held], JUMP[held],
-        )  # fmt: skip
+        warm_up(self.level_table.tables, w.arrays, which, frames, HOR[held], JUMP[held])
         self.switch_hit[which] = (w.events[which] & st.SWITCH_HIT) != 0
         self._find_entries(which)
         self._find_graphs(which)

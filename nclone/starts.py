@@ -10,26 +10,23 @@ from nclone.sim.frame import advance_frame
 
 
 @njit(cache=True, error_model="numpy")
-def warm_up(tables, worlds, entities, movers, doors, which, frames, hor, jump):
+def warm_up(tables, arrays, which, frames, hor, jump):
     """Hold an input for some frames in the worlds listed in `which`, which were just reset.
 
     frames, hor, jump [M] int64. A world that ends on the way starts from its level's beginning
     instead. The frame counter and events are cleared: the episode begins afterwards.
     """
-    levels, segments, things, doorways, lists, t_entities, t_movers, t_doors = tables
     for m in range(which.size):
         w = which[m]
-        world = worlds[w]
-        level = levels[world.level]
+        world = arrays.worlds[w]
+        level = tables.levels[world.level]
         for _ in range(frames[m]):
             advance_frame(
-                level, world, segments, things, doorways, lists, entities, movers, doors, w,
-                hor[m], jump[m],
+                level, world, tables.segments, tables.things, tables.doorways, tables.lists,
+                arrays.entities, arrays.movers, arrays.doors, w, hor[m], jump[m],
             )  # fmt: skip
             if world.state >= st.DEAD:
-                reset_world(
-                    levels, t_entities, t_movers, t_doors, worlds, entities, movers, doors, w
-                )
+                reset_world(tables, arrays, w)
                 break
         world.frame = 0
         world.events &= st.SWITCH_HIT | st.DOOR_OPENED

@@ -8,7 +8,9 @@ import yaml
 
 from frugal_rl.building import build_as
 from frugal_rl.config import compose_plain, compose_run, folder, plain
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory import MemoryProfile
+from frugal_rl.memory.plan import draw_up
 
 CONF = folder("conf")
 FILES = sorted(p for p in CONF.rglob("*.yaml") if "local" not in p.parts)
@@ -29,8 +31,8 @@ def test_the_first_line_says_when_to_choose_it(path: Path):
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(CONF)))
 def test_profiles_and_experiments_are_global_and_nothing_else_is(path: Path):
-    group = path.relative_to(CONF).parts[0]
-    wants_global = group in ("memory", "experiment")
+    parts = path.relative_to(CONF).parts
+    wants_global = parts[0] in ("memory", "experiment") or "fit" in parts
 
     assert path.read_text().startswith("# @package _global_\n") == wants_global
 
@@ -91,6 +93,31 @@ def test_overlays_name_an_environment_and_a_profile_that_exist():
         env, _, profile = path.stem.partition("_")
         assert env in choices("env")
         assert profile in PROFILES
+
+
+@pytest.mark.parametrize("profile", [p for p in PROFILES if p != "auto"])
+@pytest.mark.parametrize("env", [e for e in choices("env") if "_" not in e])
+def test_every_profile_with_every_environment_is_planned_or_refused_in_words(env, profile):
+    words = [f"env={env}", f"memory={profile}", "algo.num_envs=4", "algo.n_steps=4"]
+    label = compose_plain("train", words)[0].memory.label
+    if label == "capacity" and not (CONF / "memory" / "fit" / f"{env}_{profile}.yaml").is_file():
+        with pytest.raises(ConfigError, match=f"memory={profile} .*Profiles that fit: "):
+            compose_run(words)
+        return
+
+    run = compose_run([*words, "algo.batch_size=8"])
+
+    assert draw_up(run).rollout_bytes > 0
+    assert run.memory.profile == profile
+
+
+@pytest.mark.parametrize("env", choices("env"))
+def test_the_fields_that_an_environment_lists_are_those_of_its_observation(env):
+    cfg, _ = compose_plain("train", [f"env={env}"])
+    listed = set(cfg.env.get("fields") or {})
+    run = compose_run([f"env={env}"])
+
+    assert {f.name for f in run.env.spec().fields} <= listed
 
 
 def test_compose_run_names_the_choices_that_were_made(monkeypatch):

@@ -10,7 +10,8 @@ from frugal_rl.config import check_words, compose_plain
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FENCE = re.compile(r"```(?:bash|sh|console)\n(.*?)```", re.DOTALL)
+FENCE = re.compile(r"^```(?:bash|sh|console)?\n(.*?)^```", re.DOTALL | re.MULTILINE)
+PROGRAMS = ("make", "python", "frugal-rl")
 
 
 def commands() -> list[tuple[str, str]]:
@@ -21,7 +22,7 @@ def commands() -> list[tuple[str, str]]:
             for block in FENCE.findall(page.read_text()):
                 for line in block.replace("\\\n", " ").splitlines():
                     command = line.removeprefix("$ ").split("  #")[0].strip()
-                    if command and not command.startswith("#"):
+                    if command.split(" ")[0] in PROGRAMS:
                         found.append((page.name, command))
     return found
 

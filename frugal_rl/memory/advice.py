@@ -11,6 +11,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.observation.choices import Label
+from frugal_rl.rollout.layout import scalar_bytes
 from frugal_rl.run import RunConfig
 
 MARGIN = 0.95
@@ -35,6 +36,8 @@ PRECISION = (
     ("memory.precision=bf16",),
 )
 """Savings that round."""
+SAME_SIZE = ((Label.lossless, LOSSLESS), (Label.precision, PRECISION))
+"""Ways that keep the problem as it is."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ def advise(
     out where it changes nothing.
     """
     ways: list[Way] = []
-    for label, options in ((Label.lossless, LOSSLESS), (Label.precision, PRECISION)):
+    same_size = () if _too_many_steps(run, plan) else SAME_SIZE
+    for label, options in same_size:
         tried = [w for o in options if (w := _try(run, o, label, probe)) is not None]
         better = [
             w for w in tried if fits_with_margin(w.plan) and w.plan.ram_bytes < plan.ram_bytes
@@ -64,6 +68,12 @@ def advise(
         ways += sorted(better, key=lambda w: w.plan.ram_bytes)
     ways += _smaller(run, probe)
     return ways[:count]
+
+
+def _too_many_steps(run: RunConfig, plan: Plan) -> bool:
+    """Whether rewards and actions alone are above the limit, so that no storage can help."""
+    steps, envs = run.algo.n_steps, run.algo.num_envs
+    return scalar_bytes(steps, envs, run.env.action_space()) > plan.limit.ram_bytes
 
 
 def variant(run: RunConfig, extra: Sequence[str]) -> RunConfig:
@@ -108,7 +118,10 @@ def _smaller(run: RunConfig, probe: ProbeUpdate | None) -> list[Way]:
     """Smaller problems that fit: fewer environments, else shorter rollouts, else both."""
     ways = []
     for sizes in shrunk_sizes(run):
-        plan = draw_up(_resized(run, sizes), probe)
+        try:
+            plan = draw_up(_resized(run, sizes), probe)
+        except ConfigError:  # a size that the algorithm itself refuses is no advice
+            continue
         if fits_with_margin(plan):
             overrides = tuple(f"algo.{k}={v}" for k, v in sizes.items())
             cost = "a smaller problem: " + ", ".join(f"{k} {v}" for k, v in sizes.items())
@@ -133,7 +146,11 @@ def shrunk_sizes(run: RunConfig) -> Iterator[dict[str, int]]:
 def _largest_that_fits(run: RunConfig, key: str) -> int:
     """The largest power of two below the present size with which the run fits; 0 if none does."""
     for size in _halves(int(getattr(run.algo, key))):
-        if fits_with_margin(draw_up(_resized(run, _with_batch(run.algo, {key: size})))):
+        try:
+            plan = draw_up(_resized(run, _with_batch(run.algo, {key: size})))
+        except ConfigError:
+            continue
+        if fits_with_margin(plan):
             return size
     return 0
 

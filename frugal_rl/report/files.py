@@ -15,6 +15,7 @@ from frugal_rl.errors import DataError
 METRICS = "metrics.jsonl"
 PLAN = "plan.json"
 RUN = "run.json"
+RESOLVED = "cfg.resolved.yaml"
 SUMMARY = "report.json"
 
 

@@ -14,9 +14,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from frugal_rl.config import as_yaml
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
-from frugal_rl.report.files import METRICS, PLAN, RUN, SUMMARY, plain, write_json
+from frugal_rl.report.files import (
+    METRICS,
+    PLAN,
+    RESOLVED,
+    RUN,
+    SUMMARY,
+    plain,
+    write_json,
+    write_text,
+)
 from frugal_rl.run import RunConfig
 
 
@@ -122,6 +132,7 @@ def open_log(run: RunConfig, plan: Plan, meter: MemoryMeter | None = None) -> It
     folder.mkdir(parents=True, exist_ok=True)
     sinks: list[Sink] = [MetricsFile(folder)]
     write_json(folder / RUN, {"config": run.resolved, "overrides": run.overrides})
+    write_text(folder / RESOLVED, as_yaml(plain(run.resolved)))
     write_json(folder / PLAN, plan.as_dict())
     if run.tracking.wandb != "disabled":
         from frugal_rl.report.wandb_sink import open_wandb

@@ -119,20 +119,28 @@ class Collector:
         return values.numpy(force=True)
 
     def state(self) -> dict[str, Any]:
-        """Environments, history and scale, between two rollouts."""
+        """Environments, history and scale, between two rollouts.
+
+        Environments that cannot give their state are saved as None: a policy must be saved anyway.
+        """
+        try:
+            environments: Any = self.vec_env.state()
+        except NotImplementedError:
+            environments = None
         return {
             "obs": {name: row.copy() for name, row in self.obs.items()},
-            "vec_env": self.vec_env.state(),
+            "vec_env": environments,
             "history": self.history.state(),
             "starts": self.starts.copy(),
             "scale": self.scale.state() if self.scale else None,
         }
 
     def load(self, state: dict[str, Any]) -> None:
-        """Continue exactly from `state()`."""
-        self.vec_env.load(state["vec_env"])
-        self.history.load(state["history"])
-        self.obs = dict(state["obs"])
-        self.starts = np.array(state["starts"], np.bool_)
+        """Continue exactly from `state()`; without environments in it, in new episodes."""
+        if state["vec_env"] is not None:
+            self.vec_env.load(state["vec_env"])
+            self.history.load(state["history"])
+            self.obs = dict(state["obs"])
+            self.starts = np.array(state["starts"], np.bool_)
         if self.scale and state["scale"]:
             self.scale.load(state["scale"])

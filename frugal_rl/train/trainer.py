@@ -147,7 +147,9 @@ class Trainer:
         self.learner.load(content["learner"])
         self.best = float(content["best"])
         set_rng_state(content["rng"])
-        self.console.print(f"Resumed {path} at {self.learner.num_steps:,} steps.")
+        exact = content["learner"].get("collector", {}).get("vec_env", True) is not None
+        words = "" if exact else " These environments give no state: they begin new episodes."
+        self.console.print(f"Resumed {path} at {self.learner.num_steps:,} steps.{words}")
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""

@@ -73,17 +73,7 @@ def _pseudoflow(weight, pointer, index, slots, stride):
     previous_sibling = np.full(n, _NONE, np.int32)
     scan = np.full(n, _NONE, np.int32)
     current = np.zeros(n, np.int32)
-    count = np.zeros(n + 3, np.int64)
-    head = np.full(n + 3, _NONE, np.int32)  # strong roots by label
-    next_root = np.full(n, _NONE, np.int32)
-    highest = 0
-    for v in range(n):
-        label[v] = 1 if weight[v] > 0 else 0
-        count[label[v]] += 1
-        if weight[v] > 0:
-            next_root[v] = head[1]
-            head[1] = v
-            highest = 1
+    count, head, next_root, highest = _strong_roots(weight, label)
     while True:
         while highest >= 0 and head[highest] == _NONE:
             highest -= 1
@@ -117,20 +107,28 @@ def _pseudoflow(weight, pointer, index, slots, stride):
         upward[v] = True
         _adopt(weak, v, child, next_sibling, previous_sibling)
         highest = _push(
-            root,
-            highest,
-            excess,
-            parent,
-            flow,
-            upward,
-            child,
-            next_sibling,
-            previous_sibling,
-            label,
-            head,
-            next_root,
-        )
+            root, highest, excess, parent, flow, upward, child, next_sibling, previous_sibling,
+            label, head, next_root,
+        )  # fmt: skip
     return label == done
+
+
+@njit(cache=True, nogil=True)
+def _strong_roots(weight, label):
+    """Labels every node by the sign of its weight; strong roots in lists by label."""
+    n = weight.shape[0]
+    count = np.zeros(n + 3, np.int64)
+    head = np.full(n + 3, _NONE, np.int32)
+    next_root = np.full(n, _NONE, np.int32)
+    highest = 0
+    for v in range(n):
+        label[v] = 1 if weight[v] > 0 else 0
+        count[label[v]] += 1
+        if weight[v] > 0:
+            next_root[v] = head[1]
+            head[1] = v
+            highest = 1
+    return count, head, next_root, highest
 
 
 @njit(cache=True, nogil=True)

@@ -27,20 +27,9 @@ def shift_search(problem: Problem, plan: Schedule, rounds: int = 30, group: int 
     """
     graph, back = problem.graph, problem.graph.successors
     return _search(
-        graph.order,
-        graph.pointer,
-        graph.index,
-        back.pointer,
-        back.index,
-        problem.value,
-        problem.use,
-        problem.discount,
-        plan.period,
-        plan.destination,
-        plan.room,
-        rounds,
-        group,
-    )
+        graph.order, graph.pointer, graph.index, back.pointer, back.index, problem.value,
+        problem.use, problem.discount, plan.period, plan.destination, plan.room, rounds, group,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
@@ -72,75 +61,46 @@ def _search(
         gain = 0.0
         for sweep in (back, order):
             gain += best_moves(
-                sweep,
-                pointer,
-                index,
-                succ_pointer,
-                succ_index,
-                value,
-                use,
-                discount,
-                period,
-                destination,
-                room,
-            )
+                sweep, pointer, index, succ_pointer, succ_index, value, use, discount, period,
+                destination, room,
+            )  # fmt: skip
         if group > 0:
-            for b in back:
-                stamp += 1
-                gain += _move_group(
-                    b,
-                    1,
-                    succ_pointer,
-                    succ_index,
-                    value,
-                    use,
-                    discount,
-                    period,
-                    destination,
-                    room,
-                    mark,
-                    stamp,
-                    members,
-                    group,
-                )
-            for b in order:
-                stamp += 1
-                gain += _move_group(
-                    b,
-                    -1,
-                    pointer,
-                    index,
-                    value,
-                    use,
-                    discount,
-                    period,
-                    destination,
-                    room,
-                    mark,
-                    stamp,
-                    members,
-                    group,
-                )
-                stamp += 1
-                gain += _insert_cone(
-                    b,
-                    pointer,
-                    index,
-                    value,
-                    use,
-                    discount,
-                    period,
-                    destination,
-                    room,
-                    mark,
-                    stamp,
-                    members,
-                    group,
-                )
+            change, stamp = _group_sweep(
+                order, pointer, index, succ_pointer, succ_index, value, use, discount, period,
+                destination, room, mark, stamp, members, group,
+            )  # fmt: skip
+            gain += change
         total += gain
         if gain <= 1e-10 * scale:
             break
     return total
+
+
+@njit(cache=True, nogil=True)
+def _group_sweep(
+    order, pointer, index, succ_pointer, succ_index, value, use, discount, period, destination,
+    room, mark, stamp, members, group,
+):  # fmt: skip
+    """Groups later, from the last block to the first; then earlier, and cones into the plan."""
+    gain = 0.0
+    for i in range(order.shape[0] - 1, -1, -1):
+        stamp += 1
+        gain += _move_group(
+            order[i], 1, succ_pointer, succ_index, value, use, discount, period, destination,
+            room, mark, stamp, members, group,
+        )  # fmt: skip
+    for b in order:
+        stamp += 1
+        gain += _move_group(
+            b, -1, pointer, index, value, use, discount, period, destination, room, mark, stamp,
+            members, group,
+        )  # fmt: skip
+        stamp += 1
+        gain += _insert_cone(
+            b, pointer, index, value, use, discount, period, destination, room, mark, stamp,
+            members, group,
+        )  # fmt: skip
+    return gain, stamp
 
 
 @njit(cache=True, nogil=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -43,7 +44,7 @@ class ScoreNet(nn.Module):
         with torch.no_grad():
             self.linear.weight[0, guide] = -1.0
 
-    def forward(self, features: Tensor) -> Tensor:
+    def scores(self, features: Tensor) -> Tensor:
         """[m, F] -> [m]."""
         deep = self.outer(torch.tanh(self.inner(features)))
         return (self.linear(features) + deep).squeeze(-1)
@@ -61,36 +62,48 @@ class Ascent:
     @torch.no_grad()
     def priority(self, features: np.ndarray) -> np.ndarray:
         """Priorities (m,) float64 without noise."""
-        return self.net(torch.from_numpy(features)).double().numpy()
+        return self.net.scores(torch.from_numpy(features)).double().numpy()
+
+
+def _guided(features: int, seed: int, config: GradientConfig) -> ScoreNet:
+    """A network that starts as TopoSort, or as nested pits where it sees no relaxation."""
+    names = feature_names(relaxation=features == len(feature_names(True)))
+    guide = "expected_period" if "expected_period" in names else "pit"
+    torch.manual_seed(seed)
+    return ScoreNet(features, config.hidden, names.index(guide))
 
 
 class PriorityGradient:
     """One network on the mines of a task; `update` is one step of Adam."""
 
     def __init__(
-        self, mines: list[Mine], task: PriorityTask, seed: int, config: GradientConfig
+        self,
+        mines: list[Mine],
+        task: PriorityTask,
+        seed: int,
+        config: GradientConfig,
+        net: Any = None,
     ) -> None:
-        features = mines[0].features.shape[1]
-        names = feature_names(relaxation=features == len(feature_names(True)))
-        guide = "expected_period" if "expected_period" in names else "pit"
-        torch.manual_seed(seed)
+        """`net` is any module with `scores([m, F]) -> [m]`; None makes a `ScoreNet`."""
         self.mines, self.task, self.config = mines, task, config
-        self.net = ScoreNet(features, config.hidden, names.index(guide))
+        self.net = net if net is not None else _guided(mines[0].features.shape[1], seed, config)
         self.optimizer = torch.optim.Adam(self.net.parameters(), config.learning_rate)
         self.rng = np.random.default_rng(seed)
         self.inputs = [torch.from_numpy(mine.features) for mine in mines]
         self.decodes = 0
+        self.placed = 0
 
     def update(self) -> dict[str, float]:
         """Samples mirrored schedules of one mine, and climbs."""
         i = int(self.rng.integers(len(self.mines)))
-        score = self.net(self.inputs[i])
+        score = self.net.scores(self.inputs[i])
         middle = score.detach().double().numpy()
         noise = self.rng.standard_normal((self.config.pairs, len(middle)))
         keys = np.concatenate((middle + self.config.sigma * noise,
                                middle - self.config.sigma * noise))  # fmt: skip
         values = self.task.values(lambda key, mine: key, keys, [i])
         self.decodes += len(keys)
+        self.placed += len(keys) * self.mines[i].problem.blocks
         half = self.config.pairs
         advantage = (values[:half] - values[half:]) / 2
         advantage /= max(float(np.abs(advantage).mean()), 1e-12)
@@ -103,7 +116,7 @@ class PriorityGradient:
     def noiseless(self) -> float:
         """Mean relative value of the schedules of the scores themselves."""
         with torch.no_grad():
-            keys = [net_scores.double().numpy() for net_scores in map(self.net, self.inputs)]
+            keys = [net_scores.double().numpy() for net_scores in map(self.net.scores, self.inputs)]
         total = [
             mine.worth(mine.decode(key, self.task.decoder))
             for mine, key in zip(self.mines, keys, strict=True)

@@ -8,10 +8,11 @@ A drawing looks like this; lines that start with `;` are comments::
     ##########
     locked_door 30 10 facing 2 switch 22 14
 
-`.` is empty, `#` full, `2`..`9` and `a`..`z` are the tile types 2..35, `&` 36 and `%` 37. In an empty
-tile, at its centre: `@` ninja, `G` gold, `M` mine, `T` toggle mine, `S` exit switch, `X` exit. The
-drawing starts in the upper left corner inside the border; what it leaves out is full. Entity
-lines give quarter tiles of the full level; `facing`, `mode` and `switch x y` follow where needed.
+`.` is empty, `#` full, `2`..`9` and `a`..`z` are the tile types 2..35, `&` 36 and `%` 37. In an
+empty tile, at its centre: `@` ninja, `G` gold, `M` mine, `T` toggle mine, `S` exit switch, `X`
+exit. The drawing starts in the upper left corner inside the border; what it leaves out is full.
+Entity lines give quarter tiles of the full level; `facing`, `mode` and `switch x y` follow where
+needed.
 """
 
 from __future__ import annotations

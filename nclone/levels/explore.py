@@ -257,17 +257,15 @@ def _add_node(archive, parent, action, held):
 
 
 @njit(cache=True, error_model="numpy")
-def explore(
-    levels, segments, things, doorways, lists, t_entities, t_movers, t_doors,
-    worlds, entities, movers, doors, rows, guide, archive, seed, hold, frame_limit, budget_frames,
-):  # fmt: skip
+def explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budget_frames):
     """Search from world 0, which has just been reset; returns (winning node or -1, frames spent).
 
-    The first twelve arguments are the arrays of `World`; its rows from 1 on hold the archive, and
-    `rows` are their words. `archive` is emptied first. Inputs change every `hold` frames, so that
+    `tables` and `arrays` are those of a `World`; its rows from 1 on hold the archive, and `rows`
+    are their words. `archive` is emptied first. Inputs change every `hold` frames, so that
     they fit an environment that skips frames. A win must come before frame `frame_limit`; after
     `budget_frames` simulated frames the search gives up.
     """
+    worlds, entities = arrays.worlds, arrays.entities
     archive.cell[:] = -1
     archive.members_of[:] = 0
     archive.used[:] = 0
@@ -288,10 +286,7 @@ def explore(
             if held <= 0:
                 break
             actions[0, 0] = action
-            spent += advance_world(
-                levels, segments, things, doorways, lists, t_entities, t_movers, t_doors,
-                worlds, entities, movers, doors, actions, held * hold, st.STOP, 0,
-            )  # fmt: skip
+            spent += advance_world(tables, arrays, actions, held * hold, st.STOP, 0)
             if worlds[0].state == st.DEAD:
                 break
             node = _add_node(archive, node, action, held)

@@ -78,10 +78,10 @@ class Prover:
         number = tables.add_level(marks)
         limit = self.frame_limit or int(tables.limit_frames[tables.acquire(number, 0)])
         world = self._start(level)
-        arrays = (world.worlds, world.entities, world.movers, world.doors)
         node, spent = explore(
-            *world.table.tables, *arrays, word_rows(*arrays), _guide(tables, number, marks),
-            self._archive, seed, HOLD_FRAMES, limit, self.budget_frames,
+            world.table.tables, world.arrays, word_rows(*world.arrays),
+            _guide(tables, number, marks), self._archive, seed, HOLD_FRAMES, limit,
+            self.budget_frames,
         )  # fmt: skip
         if node < 0:
             return Proof(None, int(spent))

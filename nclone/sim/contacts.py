@@ -171,10 +171,10 @@ def meet_item(level, world, things, entities, movers, doors, w, e):
     x, y = world.x, world.y
     entity = entities[w, e]
     if kind == 1 or kind == 21:
-        if entity.state == 0 and is_target(world):
-            if touch(thing.x, thing.y, MINE_RADII[0], x, y, NINJA_RADIUS):
-                entity.state = 1
-                kill(world, st.BY_MINE)
+        deadly = entity.state == 0 and is_target(world)
+        if deadly and touch(thing.x, thing.y, MINE_RADII[0], x, y, NINJA_RADIUS):
+            entity.state = 1
+            kill(world, st.BY_MINE)
     elif kind == 2:
         if world.state != st.WON and touch(thing.x, thing.y, 6.0, x, y, NINJA_RADIUS):
             world.gold += 1

@@ -150,11 +150,11 @@ def settle_contacts(world, walls):
         m = math.sqrt(fx * fx + fy * fy)
         world.floor_x = 0.0 if m == 0.0 else fx / m
         world.floor_y = -1.0 if m == 0.0 else fy / m
-        if world.state != st.WON and world.airborn_before:
-            if hits_too_hard(world, world.floor_x, world.floor_y):
-                world.vx = world.vx_old
-                world.vy = world.vy_old
-                kill(world, st.BY_IMPACT)
+        lands = world.state != st.WON and world.airborn_before
+        if lands and hits_too_hard(world, world.floor_x, world.floor_y):
+            world.vx = world.vx_old
+            world.vy = world.vy_old
+            kill(world, st.BY_IMPACT)
     if world.ceiling_contacts > 0:
         cx = world.ceiling_sum_x
         cy = world.ceiling_sum_y

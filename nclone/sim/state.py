@@ -35,17 +35,21 @@ MAX_INPUT_SPEED = 3.333333333333333
 MAX_JUMP_FRAMES = 45
 NINJA_RADIUS = 10.0
 
+# fmt: off
 _FLOATS = (
-    "x y vx vy x_old y_old vx_old vy_old vx_before vy_before gravity drag friction "
-    "floor_x floor_y ceiling_x ceiling_y launch_x launch_y "
-    "floor_sum_x floor_sum_y ceiling_sum_x ceiling_sum_y crush_x crush_y crush_length clearance"
-).split()
-_INTEGERS = "level frame events restarts".split()
-_SHORTS = "floor_contacts ceiling_contacts gold mines_toggling pads_touching".split()
+    "x", "y", "vx", "vy", "x_old", "y_old", "vx_old", "vy_old", "vx_before", "vy_before",
+    "gravity", "drag", "friction", "floor_x", "floor_y", "ceiling_x", "ceiling_y",
+    "launch_x", "launch_y", "floor_sum_x", "floor_sum_y", "ceiling_sum_x", "ceiling_sum_y",
+    "crush_x", "crush_y", "crush_length", "clearance",
+)
+_INTEGERS = ("level", "frame", "events", "restarts")
+_SHORTS = ("floor_contacts", "ceiling_contacts", "gold", "mines_toggling", "pads_touching")
 _BYTES = (
-    "state airborn airborn_before walled wall_normal hor jump jump_before "
-    "jump_buffer floor_buffer wall_buffer launch_buffer jump_time crushable cause"
-).split()
+    "state", "airborn", "airborn_before", "walled", "wall_normal", "hor", "jump", "jump_before",
+    "jump_buffer", "floor_buffer", "wall_buffer", "launch_buffer", "jump_time", "crushable",
+    "cause",
+)
+# fmt: on
 
 WORLD = np.dtype(
     [(name, np.float64) for name in _FLOATS]

@@ -16,9 +16,7 @@ from nclone.sim.table import LevelTable
 
 
 class Arrays(NamedTuple):
-    """All that changes about some worlds; plain arrays, first axis = worlds. A copy of them is a
-    snapshot.
-    """
+    """All that changes about some worlds, first axis = worlds; a copy of it is a snapshot."""
 
     worlds: NDArray[np.void]
     entities: NDArray[np.void]
@@ -56,7 +54,8 @@ class World:
         """
         self.table = levels if isinstance(levels, LevelTable) else LevelTable(levels)
         if level_of_world is None:
-            level_of_world = np.arange(len(self.table))
+            given = levels.level if isinstance(levels, LevelTable) else levels
+            level_of_world = [self.table.id_of(level) for level in given]
         ids = np.asarray(level_of_world, dtype=np.int32).ravel()
         self.num_worlds = len(ids)
         self.threads = min(threads or numba.config.NUMBA_NUM_THREADS, max(self.num_worlds, 1))

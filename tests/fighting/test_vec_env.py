@@ -86,7 +86,7 @@ def test_every_opponent_can_be_fought(opponent):
 
 
 def test_both_seats_of_self_play_see_themselves_first_and_gain_what_the_other_loses():
-    config = DuelConfig(opponent=Rival.self_play, round_seconds=4)
+    config = DuelConfig(opponent=Rival.self_play, round_seconds=4, pool_share=0.0)
     env = native(config, 4)
     rows = env.reset(0)
     rng = np.random.default_rng(2)
@@ -239,10 +239,3 @@ def test_packing_is_lossless():
     assert packed.shape == (5, 144, 40)
     np.testing.assert_array_equal(codec.decode(packed), frames)
     assert packed[0, 0, 0] >> 6 == frames[0, 0, 0] // 85
-
-
-def test_an_odd_number_of_seats_is_refused():
-    from frugal_rl.errors import ConfigError
-
-    with pytest.raises(ConfigError, match="odd"):
-        native(DuelConfig(opponent=Rival.self_play), 3)

@@ -170,3 +170,21 @@ def test_impossible_combinations_are_refused_in_words(options, words):
 def test_an_unknown_channel_is_refused_with_those_there_are():
     with pytest.raises(ConfigError, match="gold"):
         MineConfig(data="porphyry_tiny", channels=("gold",)).spec()
+
+
+def test_generated_deposits_are_read_back_and_played(tmp_path):
+    config = MineConfig(deposit=DEPOSIT)
+    written = config.generate(str(tmp_path), 2, seed=5)
+    assert len(written) == 12
+    assert all(path.is_file() for path in written)
+    for name in ("deposit_5", "deposit_6.csv"):
+        mine = MineConfig(data=str(tmp_path / name), kind=Kind.cpit)
+        env = mine.make(seed=0)
+        assert env.observation_space["geology"].shape[1:] == (6, 5, 4)
+    values = [
+        MineConfig(data=str(tmp_path / name), kind=Kind.cpit).mines().layouts[0].instance.value
+        for name in ("deposit_5", "deposit_5.csv")
+    ]
+    assert_array_equal(values[0], values[1])
+    with pytest.raises(ConfigError, match="count"):
+        config.generate(str(tmp_path), 0, 0)

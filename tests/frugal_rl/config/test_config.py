@@ -65,7 +65,9 @@ def test_words_that_hydra_understands_pass_the_check():
 
 
 def test_the_choices_that_a_group_offers_are_all_listed_where_none_is_near():
-    with pytest.raises(ConfigError, match=r"vec=qqqq is no choice; choose from batch, sb3, serial"):
+    with pytest.raises(
+        ConfigError, match=r"vec=qqqq is no choice; choose from batch, serial, shared"
+    ):
         check_words("train", ["vec=qqqq"])
 
 

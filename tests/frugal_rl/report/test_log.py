@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 
 import pytest
+import yaml
 
 from frugal_rl.config import compose_run
 from frugal_rl.errors import DataError
@@ -88,6 +89,8 @@ def test_the_run_folder_says_what_was_asked_and_what_was_planned(run_in):
 
     assert read_json(folder / "run.json")["overrides"] == [*WORDS, "tracking=disabled"]
     assert read_json(folder / "run.json")["config"]["memory"]["micro_batch"] == 5
+    resolved = yaml.safe_load((folder / "cfg.resolved.yaml").read_text())
+    assert resolved["memory"]["micro_batch"] == 5
     assert read_json(folder / "plan.json")["ram_bytes"] == plan.ram_bytes
     assert read_json(folder / "report.json")["eval/success"] == 0.5
 

@@ -15,7 +15,7 @@ from frugal_rl.errors import CheckpointError, MemoryBudgetError
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.memory.part import Phase
 from frugal_rl.run import Evaluation, Hardware, RunConfig
-from frugal_rl.testing.toy import Toy
+from frugal_rl.testing.toy import Toy, ToyBatch
 from frugal_rl.train.checkpoints import load_checkpoint
 from frugal_rl.train.networks import MlpAgent
 from frugal_rl.train.ppo import PpoConfig
@@ -74,6 +74,18 @@ def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(tmp_path, ra
     assert not torch.equal(
         weights(whole)["network.value.bias"], weights(first)["network.value.bias"]
     )
+
+
+def test_environments_without_a_state_begin_new_episodes_and_the_run_says_so(tmp_path, monkeypatch):
+    def refuse(self):
+        raise NotImplementedError
+
+    monkeypatch.setattr(ToyBatch, "state", refuse)
+    train(toy_run(tmp_path / "a"), Kept(), console=quiet())
+    console, longer = quiet(), replace(ALGO, total_steps=32 * 8)
+    run = toy_run(tmp_path / "b", algo=longer, resume=str(tmp_path / "a"))
+    assert train(run, Kept(), console=console)["num_steps"] == 32 * 8
+    assert "begin new episodes" in console.file.getvalue()
 
 
 def after(iterations):

@@ -1,0 +1,132 @@
+"""Everybody against everybody: the computer's levels, scripts, policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from fighting import duel
+from fighting.config import DuelConfig
+from fighting.duels import Duels
+from fighting.league import Payoff, level_rating
+from fighting.opponents import SCRIPTS, Script
+from fighting.profile import facing_left
+from fighting.rules import ENDED, SCORE, Weights, judge
+from fighting.signals import FIRST, SECOND, SIGNALS, look_all
+
+FIGHTS = 64
+SIDE_BY_SIDE = 16
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A level of the cartridge's player, or anything that plays from one seat's bytes."""
+
+    name: str
+    level: int | None = None
+    script: Script | None = None
+
+
+def known_contestants(lowest: int = 1) -> list[Contestant]:
+    """The computer's levels from `lowest` on, and the scripts."""
+    levels = [Contestant(f"cpu_{n}", level=n) for n in range(lowest, 8)]
+    return levels + [Contestant(rival.value, script=script) for rival, script in SCRIPTS.items()]
+
+
+def anchors(contestants: Sequence[Contestant]) -> dict[str, float]:
+    """The computer's levels have fixed ratings."""
+    return {c.name: level_rating(c.level) for c in contestants if c.level is not None}
+
+
+def tournament(contestants: Sequence[Contestant], fights: int = FIGHTS, seed: int = 0) -> Payoff:
+    """Every pair fights `fights` rounds, sides swapped half way."""
+    names = tuple(c.name for c in contestants)
+    score = np.zeros((len(names), len(names)))
+    count = np.zeros((len(names), len(names)), np.int64)
+    for i, j in combinations(range(len(names)), 2):
+        points = fight_out(contestants[i], contestants[j], fights, seed + 1000 * i + j)
+        score[i, j], score[j, i] = points, fights - points
+        count[i, j] = count[j, i] = fights
+    return Payoff(names, score, count)
+
+
+def fight_out(one: Contestant, two: Contestant, fights: int, seed: int = 0) -> float:
+    """Points of `one` in `fights` single rounds: 1 for a win, 0.5 for a draw."""
+    if one.level is not None and two.level is None:
+        return fights - fight_out(two, one, fights, seed)
+    if two.level is None:
+        half = fights // 2
+        first = _series(one, two, half, seed)
+        return first + (fights - half) - _series(two, one, fights - half, seed + 1)
+    return _series(one, two, fights, seed)
+
+
+def _series(one: Contestant, two: Contestant, fights: int, seed: int) -> float:
+    """Points of player 1; the cartridge's player, if there is one, is player 2."""
+    if fights == 0:
+        return 0.0
+    if one.level is not None:
+        mode = duel.CPU_CPU
+    else:
+        mode = duel.HOST_CPU if two.level is not None else duel.HOST_HOST
+    config = DuelConfig(threads=1)
+    count = min(SIDE_BY_SIDE, fights)
+    duels = Duels(config, count, mode)
+    try:
+        return _play(duels, one, two, fights, seed)
+    finally:
+        duels.close()
+
+
+def _play(duels: Duels, one: Contestant, two: Contestant, fights: int, seed: int) -> float:
+    count = duels.count
+    rngs = [np.random.default_rng([seed, i]) for i in range(count)]
+    clock, left = np.zeros(count, np.int64), np.full(count, fights // count)
+    left[: fights % count] += 1
+    outcome, seats = np.zeros((count, 6)), np.zeros(count, np.int64)
+    weights, points = Weights().array(), 0.0
+
+    def begin(i: int) -> None:
+        draw = int(rngs[i].integers(1, 1 << 16))
+        gap = int(rngs[i].integers(40, 101))
+        duels.begin(i, draw, two.level or 0, gap, level1=one.level or 0)
+        clock[i] = 0
+
+    for i in range(count):
+        begin(i)
+    while left.any():
+        first = _buttons(duels, one, 0, clock, rngs)
+        second = _buttons(duels, two, 1, clock, rngs) if two.script else None
+        duels.step(first, second, lambda machine: None)
+        judge(duels.before, duels.ram, seats, True, weights, outcome)
+        clock += 1
+        for i in np.flatnonzero(outcome[:, ENDED] > 0):
+            if left[i] > 0:
+                points += outcome[i, SCORE]
+                left[i] -= 1
+            begin(int(i))
+    return points
+
+
+def _buttons(
+    duels: Duels, who: Contestant, seat: int, clock: np.ndarray, rngs: list[np.random.Generator]
+) -> np.ndarray:
+    """The button bytes of one player on all cartridges."""
+    if who.script is None:
+        return np.zeros(duels.count, np.uint8)
+    signals = np.zeros((duels.count, SIGNALS), np.uint8)
+    look_all(duels.ram, np.full(duels.count, seat), signals)
+    chosen = who.script(signals, clock, rngs)
+    places = duels.ram[:, [FIRST + duel.X, SECOND + duel.X]].astype(np.int64)
+    left = places[:, 0] <= places[:, 1] if seat == 0 else places[:, 1] < places[:, 0]
+    combos = duels.config.profile.combos
+    return np.array(
+        [
+            combos[c] if side else facing_left(combos[c])
+            for c, side in zip(chosen, left, strict=True)
+        ],
+        np.uint8,
+    )

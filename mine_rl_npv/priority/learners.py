@@ -1,0 +1,262 @@
+"""Learners of one-shot priorities on the trainer's interface: evolution and policy gradient.
+
+A priority is a score per block. Learning decodes whole schedules (two passes); the same scores
+play the environment step by step, as logits of the columns' next blocks, so evaluation, video and
+checkpoints are the trainer's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.part import Phase
+from frugal_rl.run import RunConfig
+from frugal_rl.train.networks import Fields, Network
+from frugal_rl.train.policy import FrugalPolicy
+from frugal_rl.vec_env.interface import VectorEnv
+from mine_rl_npv.layout import MineLayout
+from mine_rl_npv.mines import Actions, Kind
+from mine_rl_npv.optimise.bound import relaxation
+from mine_rl_npv.optimise.problem import prepare
+from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
+from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
+from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
+from mine_rl_npv.spec import VIEW, block_views
+
+
+class PriorityNetwork(Network):
+    """Scores of the columns' next blocks: linear path beside a hidden layer; no value."""
+
+    def __init__(self, hidden: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(len(VIEW), 1, bias=False)
+        self.inner = nn.Linear(len(VIEW), hidden)
+        self.outer = nn.Linear(hidden, 1, bias=False)
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.outer.weight)
+        with torch.no_grad():
+            self.linear.weight[0, VIEW.index("best_prefix")] = 1.0
+
+    def scores(self, features: Tensor) -> Tensor:
+        """[..., len(VIEW)] -> [...]."""
+        deep = self.outer(torch.tanh(self.inner(features)))
+        return (self.linear(features) + deep).squeeze(-1)
+
+    def actor(self, fields: Fields) -> Tensor:
+        """Logits [B, C]."""
+        columns = fields["columns"][:, : len(VIEW)].flatten(2).transpose(1, 2)
+        return self.scores(columns)
+
+    def critic(self, fields: Fields) -> Tensor:
+        """Zero [B, 1]: whole schedules need no value of a state."""
+        columns = fields["columns"]
+        return torch.zeros(len(columns), 1, device=columns.device)
+
+
+@dataclass(frozen=True)
+class PriorityAgent:
+    """One score per block; for algo=evolution and algo=schedule_gradient."""
+
+    name: str = "priority"
+    hidden: int = 8
+
+    def build(self, encoding: Any, tables: Any, action_space: Any) -> Network:
+        """The network."""
+        if "columns" not in encoding.spec.by_name:
+            raise ConfigError("agent=priority needs env.actions=column.")
+        return PriorityNetwork(self.hidden)
+
+
+def mine_of(layout: MineLayout) -> Mine:
+    """A mine of the environment, bounded and with the environment's own features."""
+    bound = relaxation(layout.instance)
+    problem = prepare(layout.instance)
+    by_block = np.zeros((layout.instance.blocks, len(VIEW)), np.float32)
+    by_block[layout.block] = block_views(layout)
+    return Mine(problem, by_block[problem.inside], bound)
+
+
+@dataclass(frozen=True)
+class ScheduleAlgo:
+    """What both learners share. One environment step is one block placed by the decoder."""
+
+    num_envs: int = 8
+    """Environments of the evaluation; learning decodes schedules."""
+    n_steps: int = 1
+    batch_size: int = 8
+    total_steps: int = 2_000_000
+    threads: int = 2
+    mines_per_update: int = 4
+    """Mines that one update looks at, drawn anew each time."""
+
+    def mines(self, run: RunConfig) -> list[Mine]:
+        """The training mines of a run."""
+        env: Any = run.env
+        if getattr(env, "kind", None) is not Kind.cpit or env.actions is not Actions.column:
+            raise ConfigError("Whole schedules are learned with env=mine_cpit env.actions=column.")
+        mines = env.mines()
+        return [mine_of(mines.layouts[k]) for k in mines.chosen("train")]
+
+
+@dataclass(frozen=True)
+class EvolutionAlgo(ScheduleAlgo):
+    """Covariance matrix adaptation of the network's weights."""
+
+    population: int = 24
+    sigma: float = 0.3
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> EvolutionLearner:
+        """The learner for these environments."""
+        return EvolutionLearner(self, run, vec_env)
+
+
+@dataclass(frozen=True)
+class ScheduleGradientAlgo(ScheduleAlgo):
+    """REINFORCE on noisy scores with mirrored baselines."""
+
+    pairs: int = 12
+    sigma: float = 0.15
+    learning_rate: float = 0.01
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> GradientLearner:
+        """The learner for these environments."""
+        return GradientLearner(self, run, vec_env)
+
+
+class _ScheduleLearner:
+    """Policy, task and book-keeping of both learners."""
+
+    def __init__(self, algo: ScheduleAlgo, run: RunConfig, vec_env: VectorEnv) -> None:
+        self.algo, self.vec_env, self.num_steps = algo, vec_env, 0
+        self.mines = algo.mines(run)
+        self.task = PriorityTask(self.mines, Decoder.two_pass, algo.threads)
+        self.rng = np.random.default_rng(run.seed)
+        self.policy = FrugalPolicy(
+            vec_env.encoding.policy_space(run.env.episode_steps), vec_env.action_space,
+            lambda _: 1e-3, agent=run.agent, encoding=vec_env.encoding, tables=vec_env.tables,
+        )  # fmt: skip
+        if not isinstance(self.policy.network, PriorityNetwork):
+            raise ConfigError(f"algo={type(algo).__name__} needs agent=priority.")
+
+    def chosen(self) -> list[int]:
+        """Mines of this update."""
+        count = min(self.algo.mines_per_update, len(self.mines))
+        return self.rng.choice(len(self.mines), count, replace=False).tolist()
+
+    def score(self, mine: Mine) -> np.ndarray:
+        """Priorities (m,) of a mine by the policy's present weights."""
+        with torch.no_grad():
+            return self.policy.network.scores(torch.from_numpy(mine.features)).double().numpy()
+
+    def parts(self) -> dict[str, int]:
+        """Bytes of weights, features and graphs."""
+        weights = sum(p.nbytes for p in self.policy.parameters())
+        features = sum(m.features.nbytes for m in self.mines)
+        graphs = sum(m.problem.graph.index.nbytes for m in self.mines)
+        return {"parameters": weights, "features": features, "schedule graphs": graphs}
+
+    def placed(self, candidates: int, chosen: list[int]) -> int:
+        """Blocks that the decoder placed for some candidates."""
+        return candidates * sum(self.mines[i].problem.blocks for i in chosen)
+
+    def base_state(self) -> dict[str, Any]:
+        """What both keep."""
+        return {
+            "num_steps": self.num_steps,
+            "network": dict(self.policy.network.state_dict()),
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def load_base(self, state: dict[str, Any]) -> None:
+        """Continue from `base_state`."""
+        self.num_steps = int(state["num_steps"])
+        self.policy.network.load_state_dict(state["network"])
+        self.rng.bit_generator.state = state["rng"]
+
+
+class EvolutionLearner(_ScheduleLearner):
+    """One generation per iteration; the policy carries the distribution's mean."""
+
+    def __init__(self, algo: EvolutionAlgo, run: RunConfig, vec_env: VectorEnv) -> None:
+        super().__init__(algo, run, vec_env)
+        start = nn.utils.parameters_to_vector(self.policy.network.parameters())
+        config = EvolutionConfig(algo.population, algo.sigma)
+        self.search = CovarianceAdaptation(start.detach().numpy(), config, run.seed)
+
+    def iterate(self, phase: Any) -> dict[str, float]:
+        """Decode a population and move towards its better half."""
+        chosen = self.chosen()
+        with phase(Phase.rollout):
+            candidates = self.search.ask()
+            keys = [self._keys(weights, chosen) for weights in candidates]
+            totals = [
+                self.task.values(
+                    lambda row, mine, place=place: keys[int(row)][place],
+                    np.arange(len(keys)), [i],
+                )
+                for place, i in enumerate(chosen)
+            ]  # fmt: skip
+            values = np.mean(totals, axis=0)
+        with phase(Phase.update):
+            self.search.tell(candidates, values)
+            self._show(self.search.mean)
+        self.num_steps += self.placed(len(candidates), chosen)
+        return {
+            "schedule/best": float(values.max()), "schedule/mean": float(values.mean()),
+            "schedule/sigma": float(self.search.sigma),
+        }  # fmt: skip
+
+    def _keys(self, weights: np.ndarray, chosen: list[int]) -> list[np.ndarray]:
+        self._show(weights)
+        return [self.score(self.mines[i]) for i in chosen]
+
+    def _show(self, weights: np.ndarray) -> None:
+        vector = torch.from_numpy(np.asarray(weights, np.float32))
+        nn.utils.vector_to_parameters(vector, self.policy.network.parameters())
+
+    def state(self) -> dict[str, Any]:
+        """All that an exact resume needs."""
+        return self.base_state() | {"search": self.search.state()}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue exactly from `state()`."""
+        self.load_base(state)
+        self.search.load(state["search"])
+
+
+class GradientLearner(_ScheduleLearner):
+    """One update of Adam per iteration."""
+
+    def __init__(self, algo: ScheduleGradientAlgo, run: RunConfig, vec_env: VectorEnv) -> None:
+        super().__init__(algo, run, vec_env)
+        config = GradientConfig(algo.pairs, algo.sigma, algo.learning_rate)
+        self.ascent = PriorityGradient(
+            self.mines, self.task, run.seed, config, net=self.policy.network
+        )
+
+    def iterate(self, phase: Any) -> dict[str, float]:
+        """Decode mirrored schedules and climb."""
+        with phase(Phase.update):
+            before = self.ascent.placed
+            metrics = self.ascent.update()
+        self.num_steps += self.ascent.placed - before
+        return {f"schedule/{name}": value for name, value in metrics.items()}
+
+    def state(self) -> dict[str, Any]:
+        """All that an exact resume needs."""
+        return self.base_state() | {
+            "optimizer": self.ascent.optimizer.state_dict(),
+            "ascent_rng": self.ascent.rng.bit_generator.state,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue exactly from `state()`."""
+        self.load_base(state)
+        self.ascent.optimizer.load_state_dict(state["optimizer"])
+        self.ascent.rng.bit_generator.state = state["ascent_rng"]

@@ -1,0 +1,159 @@
+"""Pictures and films of a run: PNG, GIF and MP4, each complete or not there at all."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+
+import imageio.v2 as imageio
+import imageio_ffmpeg
+import numpy as np
+from PIL import Image
+from rich.progress import track
+
+from nclone.levels.level import Level
+from nclone.render.human import HumanView
+from nclone.sim.world import World
+
+FRAME_RATE = 60
+SUFFIXES = (".mp4", ".gif")
+
+
+@contextmanager
+def finished_or_absent(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path` (same suffix), renamed on success, removed on failure."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.stem}.part{path.suffix}")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def save_picture(path: Path, image: np.ndarray) -> None:
+    """Write [H, W, 3] or [H, W] uint8 as a PNG."""
+    with finished_or_absent(path) as part:
+        Image.fromarray(image).save(part, format="PNG")
+
+
+def save_film(path: Path, frames: Iterable[np.ndarray], frame_rate: float = FRAME_RATE) -> int:
+    """Write frames [H, W, 3] uint8 as MP4 or GIF, by the path's suffix; returns their number.
+
+    Raises:
+        ValueError: another suffix, or no frame.
+    """
+    if path.suffix not in SUFFIXES:
+        raise ValueError(f"The film {path} ends in '{path.suffix}'; use one of {SUFFIXES}.")
+    with finished_or_absent(path) as part:
+        write = _write_mp4 if path.suffix == ".mp4" else _write_gif
+        count = write(part, iter(frames), frame_rate)
+        if count == 0:
+            raise ValueError(f"There is no frame to write into {path}.")
+    return count
+
+
+def _write_gif(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> int:
+    count = 0
+    with imageio.get_writer(path, duration=1000 / min(frame_rate, 50), loop=0) as writer:
+        for frame in frames:
+            writer.append_data(frame)
+            count += 1
+    return count
+
+
+def _write_mp4(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> int:
+    """H.264 by the ffmpeg that imageio-ffmpeg brings; odd sizes get a black edge."""
+    first = next(frames, None)
+    if first is None:
+        return 0
+    height, width = first.shape[:2]
+    command = [
+        imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error",
+        "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(frame_rate),
+        "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-c:v", "libx264",
+        "-pix_fmt", "yuv420p", "-crf", "20", str(path),
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as encoder:
+        assert encoder.stdin is not None
+        assert encoder.stderr is not None
+        count = 0
+        try:
+            for frame in chain([first], frames):
+                encoder.stdin.write(frame.tobytes())
+                count += 1
+            encoder.stdin.close()
+        except BrokenPipeError:
+            pass  # the encoder has given up; what it said comes below
+        except BaseException:
+            encoder.kill()
+            raise
+        said = encoder.stderr.read().decode(errors="replace").strip()
+    if encoder.returncode != 0:
+        raise OSError(f"The film {path} could not be encoded: {said or encoder.returncode}.")
+    return count
+
+
+def play(level: Level, actions: np.ndarray) -> Iterator[World]:
+    """One world on the level after 0, 1, 2, ... frames of `actions` [T]; stops at the end."""
+    world = World([level], threads=1)
+    yield world
+    for action in actions:
+        world.step([int(action)], frames=1)
+        yield world
+        if world.ended[0]:
+            return
+
+
+def film_run(
+    path: Path,
+    level: Level,
+    actions: np.ndarray,
+    scale: float = 1.0,
+    every: int = 1,
+    show: bool = False,
+) -> int:
+    """Film a level being played; returns the number of pictures.
+
+    Args:
+        path: `.mp4` or `.gif`.
+        level: The level.
+        actions: [T] one action 0..5 per simulated frame.
+        scale: Pixels per px.
+        every: Draw only every so many frames; the film keeps its speed.
+        show: Draw a progress bar.
+    """
+    if every < 1:
+        raise ValueError(f"every={every}; draw every frame (1), every second (2), ...")
+    view = HumanView(level, scale)
+    worlds: Iterable[World] = play(level, actions)
+    if show:
+        worlds = track(worlds, f"filming {level.name}", total=len(actions) + 1)
+    pictures = (view.draw(world) for k, world in enumerate(worlds) if k % every == 0)
+    return save_film(path, pictures, FRAME_RATE / every)
+
+
+def picture_path(path: Path, level: Level, actions: np.ndarray, scale: float = 1.0) -> None:
+    """Write a PNG of the level with the way of a run painted over its last frame."""
+    view, places = HumanView(level, scale), []
+    for world in play(level, actions):
+        places.append(world.position[0].copy())
+        last = world
+    image = view.draw(last)
+    view.draw_path(image, np.array(places))
+    save_picture(path, image)
+
+
+def contact_sheet(levels: Sequence[Level], columns: int = 4, scale: float = 0.25) -> np.ndarray:
+    """Small pictures of the beginnings of levels, [H, W, 3] uint8, row by row."""
+    pictures = [HumanView(level, scale).draw(World([level], threads=1)) for level in levels]
+    gap = np.full((pictures[0].shape[0] + 4, pictures[0].shape[1] + 4, 3), 255, np.uint8)
+    rows = -(-len(pictures) // columns)
+    sheet = np.tile(gap, (rows, columns, 1))
+    for k, picture in enumerate(pictures):
+        row, column = k // columns * gap.shape[0], k % columns * gap.shape[1]
+        sheet[row : row + picture.shape[0], column : column + picture.shape[1]] = picture
+    return sheet

@@ -1,0 +1,96 @@
+"""Priorities are learned: by evolution and by gradient, alone and under the trainer."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from frugal_rl.config import compose_run
+from frugal_rl.errors import ConfigError
+from frugal_rl.train.trainer import no_meter
+from mine_rl_npv.data.synthetic import varied_instance
+from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
+from mine_rl_npv.priority.features import CLIP, feature_names
+from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
+from mine_rl_npv.priority.policy import PriorityNet
+from mine_rl_npv.priority.search import Evolution
+from mine_rl_npv.priority.task import Decoder, PriorityTask, open_mine
+
+
+@pytest.fixture(scope="module")
+def mine():
+    return open_mine(varied_instance(2, 7, 9), lp_features=False)
+
+
+def test_covariance_adaptation_finds_the_top_of_a_narrow_ridge():
+    scales = np.array([1.0, 10.0, 100.0, 3.0])
+    search = CovarianceAdaptation(np.ones(4), EvolutionConfig(12, 0.5), seed=0)
+    for _ in range(200):
+        candidates = search.ask()
+        search.tell(candidates, -((candidates * scales) ** 2).sum(axis=1))
+    assert np.abs(search.mean).max() < 1e-3
+
+
+def test_candidates_come_in_mirrored_pairs_and_a_saved_search_goes_on():
+    search = CovarianceAdaptation(np.zeros(3), EvolutionConfig(6, 0.5), seed=1)
+    candidates = search.ask()
+    assert_allclose(candidates[::2] + candidates[1::2], 0, atol=1e-12)
+    search.tell(candidates, candidates[:, 0])
+    other = CovarianceAdaptation(np.zeros(3), EvolutionConfig(6, 0.5), seed=9)
+    other.load(search.state())
+    assert_array_equal(search.ask(), other.ask())
+
+
+def test_features_are_comparable_between_mines(mine):
+    assert mine.features.shape[1] == len(feature_names(False))
+    assert np.abs(mine.features).max() <= CLIP
+    with_lp = open_mine(varied_instance(2, 7, 9), lp_features=True)
+    assert with_lp.features.shape[1] == len(feature_names(True))
+    assert_array_equal(with_lp.features[:, : mine.features.shape[1]], mine.features)
+
+
+def test_evolution_improves_a_schedule(mine):
+    task = PriorityTask([mine], Decoder.two_pass, 1)
+    net = PriorityNet(mine.features.shape[1], 3)
+    run = Evolution(task, net, net.start(feature_names(False)), EvolutionConfig(12, 0.3), seed=0)
+    start = mine.worth(mine.decode(net.scores(run.start, mine.features), Decoder.two_pass))
+    for _ in range(25):
+        run.generation()
+    assert run.best_value > start
+    again = mine.worth(mine.decode(net.scores(run.best, mine.features), Decoder.two_pass))
+    assert again == run.best_value
+
+
+def test_the_gradient_improves_a_schedule(mine):
+    task = PriorityTask([mine], Decoder.two_pass, 1)
+    ascent = PriorityGradient([mine], task, 0, GradientConfig(pairs=8))
+    start = ascent.noiseless()
+    best = max([start] + [ascent.update()["mean"] * 0 + ascent.noiseless() for _ in range(30)])
+    assert best > start
+
+
+@pytest.mark.parametrize("algo", ["evolution", "schedule_gradient"])
+def test_learners_run_under_the_trainer_and_resume_exactly(algo):
+    run = compose_run([
+        "env=mine_cpit", "agent=priority", f"algo={algo}", "env.data=porphyry_tiny",
+        "algo.threads=1",
+    ])  # fmt: skip
+
+    def learner():
+        vec_env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
+        return run.algo.build(run, vec_env)
+
+    one, other = learner(), learner()
+    first = one.iterate(no_meter)
+    assert one.num_steps > 0
+    assert all(np.isfinite(list(first.values())))
+    assert all(size > 0 for size in one.parts().values())
+    other.load(one.state())
+    assert one.iterate(no_meter) == other.iterate(no_meter)
+    assert one.num_steps == other.num_steps
+
+
+def test_schedule_learners_refuse_other_environments():
+    run = compose_run(["env=mine_daily_small", "agent=priority", "algo=evolution",
+                       "env.deposits=1", "env.eval_deposits=0"])  # fmt: skip
+    with pytest.raises(ConfigError, match="env=mine_cpit"):
+        run.algo.build(run, None)
