@@ -1,0 +1,70 @@
+"""What `scripts/plan.py` prints, as tables and as JSON, and its exit code."""
+
+import json
+
+import pytest
+
+from frugal_rl.config import compose_run
+from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.report.plan_command import (
+    Format,
+    PlanOptions,
+    compared,
+    print_plan,
+    profiles,
+    recommended,
+)
+
+BASE = ["env=toy", "tracking=disabled"]
+JSON = PlanOptions(format=Format.json)
+
+
+def test_a_plan_that_fits_says_so_and_gives_the_command(capsys):
+    code = print_plan(compose_run([*BASE, "memory=parallel"]), PlanOptions(), None)
+    printed = capsys.readouterr().out
+
+    assert code == 0
+    assert "fits: " in printed
+    assert "python scripts/train.py env=toy tracking=disabled memory=parallel" in printed
+    assert "arithmetic only" in printed
+
+
+def test_the_json_of_a_plan_that_does_not_fit_has_advice_and_the_command_that_follows_it(capsys):
+    words = [*BASE, "memory=baseline", "algo.n_steps=300000", "memory.budget_gib=2"]
+    code = print_plan(compose_run(words), JSON, None)
+    values = json.loads(capsys.readouterr().out)
+
+    assert code == 3
+    assert values["verdict"] == "does not fit"
+    assert values["advice"][0]["overrides"] == ["memory=lossless"]
+    assert values["command"].endswith("memory.budget_gib=2 memory=lossless")
+    again = draw_up(compose_run(values["command"].split()[2:]))
+    assert again.fits
+    assert {c["id"] for c in values["checks"]} >= {"F01", "F09", "F11"}
+
+
+def test_all_profiles_are_compared_and_impossible_ones_say_why(capsys):
+    plans = dict(compared(compose_run(BASE)))
+
+    assert set(plans) == set(profiles()) - {"auto"}
+    assert isinstance(plans["lossless"], Plan)
+    assert plans["lossless"].rollout_bytes < plans["baseline"].rollout_bytes
+    assert "has no sizes for env=toy" in plans["small"]
+
+
+def test_a_budget_recommends_the_cheapest_profile_that_fits(capsys):
+    words = [*BASE, "algo.n_steps=20000"]
+    roomy = compared(compose_run([*words, "memory.budget_gib=8"]))
+    tight = compared(compose_run([*words, "memory.budget_gib=0.6"]))
+
+    assert recommended(roomy) in ("parallel", "lossless")
+    assert dict(tight)[recommended(tight)].label == "lossless"
+    assert not dict(tight)["baseline"].fits
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_a_comparison_exits_with_three_where_nothing_fits(form, capsys):
+    run = compose_run([*BASE, "memory.budget_gib=0.01"])
+
+    assert print_plan(run, PlanOptions(compare=True, format=form), None) == 3
+    assert "No profile fits" in capsys.readouterr().out or form is Format.json

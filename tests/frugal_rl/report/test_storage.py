@@ -1,0 +1,102 @@
+"""Representations are checked on play, growth is watched, and each saving runs alone."""
+
+import numpy as np
+import pytest
+
+from frugal_rl.config import compose_run
+from frugal_rl.errors import ConfigError
+from frugal_rl.observation.codecs import BitCodec
+from frugal_rl.report import ablation
+from frugal_rl.report.ablation import OPTIMISATIONS, AblationOptions, ablate, filled
+from frugal_rl.report.files import write_json
+from frugal_rl.report.results import RunResult
+from frugal_rl.report.snapshots import SnapshotOptions, snapshot_document, take_snapshots
+from frugal_rl.report.storage import StorageOptions, verify_storage
+from frugal_rl.train.digest import parameter_digest
+
+RUN = ["env=toy", "tracking=disabled"]
+
+
+def test_every_lossless_representation_of_the_toy_is_exact_on_play():
+    checks = verify_storage(compose_run(RUN), StorageOptions(steps=40))
+
+    assert {(c.field, c.representation) for c in checks} >= {
+        ("action_mask", "bits"), ("walls", "interned"), ("picture", "derived"), ("speed", "half"),
+    }  # fmt: skip
+    assert all(c.passed for c in checks)
+    assert all(c.largest_error == 0 for c in checks if c.label == "lossless")
+    assert any(c.largest_error > 0 for c in checks if c.label == "precision")
+
+
+def test_a_representation_that_loses_a_bit_is_found(monkeypatch):
+    def lossy(self, values):
+        flags = values.astype(bool).copy()
+        flags[..., 0] = False
+        return np.packbits(flags, axis=-1)
+
+    monkeypatch.setattr(BitCodec, "encode", lossy)
+    checks = verify_storage(compose_run(RUN), StorageOptions(steps=40))
+
+    assert [c.field for c in checks if not c.passed] == ["action_mask"]
+
+
+def test_snapshots_name_parts_and_the_lines_that_allocate():
+    run = compose_run([*RUN, "algo.num_envs=8"])
+    seen = take_snapshots(run, SnapshotOptions(steps=40, every=10))
+    document = snapshot_document(run, seen)
+
+    assert seen.steps == [10, 20, 30, 40]
+    assert set(seen.parts) == {"simulators", "static tables", "rows"}
+    assert any("toy.py" in place for place, _, _ in seen.lines)
+    assert "Memory of 8 x toy" in document.title
+
+
+def test_the_size_of_a_micro_batch_follows_the_minibatch():
+    run = compose_run([*RUN, "algo.batch_size=1024"])
+
+    assert filled(("memory.micro_batch=",), run) == ("memory.micro_batch=256",)
+
+
+def test_every_switch_that_baseline_turns_off_has_its_own_row():
+    words = {w for o in OPTIMISATIONS for w in o.words}
+    off = {"internal_observations", "frame_stack", "level_data", "buffers", "graphs", "rendering",
+           "animation", "shuffle", "allocator", "storage"}  # fmt: skip
+
+    assert off <= {w.split("=")[0].removeprefix("memory.") for w in words}
+    assert len({o.name for o in OPTIMISATIONS}) == len(OPTIMISATIONS)
+
+
+def test_the_ablation_says_which_savings_leave_learning_unchanged(tmp_path, monkeypatch):
+    """Training is replaced by folders as it leaves them behind; the slow test below trains."""
+
+    def trained(words, seed, at):
+        at.mkdir(parents=True)
+        if "memory.storage=half" in words:
+            raise ConfigError("half is not possible here.")
+        write_json(at / "run.json", {"config": {}, "overrides": list(words)})
+        write_json(at / "report.json", {"memory/peak_bytes": 1 << 20, "steps_per_second": 10.0})
+        (at / "metrics.jsonl").touch()
+        return RunResult.read(at)
+
+    monkeypatch.setattr(ablation, "_train", trained)
+    only = ("gather by index", "half precision storage", "bfloat16 arithmetic")
+    options = AblationOptions(out=str(tmp_path), only=only)
+    run = compose_run(RUN)
+    paths = ablate(run, options, lambda at: "b" if "bfloat16" in str(at) else "a")
+    text = paths[0].read_text()
+
+    assert "| gather by index | lossless | - | 0 B | 1.0 MiB | 10 | - | bit for bit |" in text
+    assert "| bfloat16 arithmetic | precision | - | 0 B | 1.0 MiB | 10 | - | no |" in text
+    assert "| half precision storage | precision | - | - | - | - | - | impossible here |" in text
+    assert "half is not possible here." in text
+
+
+@pytest.mark.slow
+def test_an_ablation_of_the_toy_trains_and_lossless_savings_change_no_bit(tmp_path):
+    run = compose_run(
+        [*RUN, "algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=64", "algo.total_steps=256"]
+    )
+    options = AblationOptions(out=str(tmp_path), only=("gather by index", "all lossless ones"))
+    text = ablate(run, options, parameter_digest)[0].read_text()
+
+    assert text.count("bit for bit |") == 2
