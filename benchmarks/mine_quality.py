@@ -79,7 +79,7 @@ def learned(args: argparse.Namespace) -> None:
     row = "evolution" + (" (no LP)" if args.no_lp else " + LP features")
     for name in args.instances:
         mine = open_mine(open_instance(name), not args.no_lp, args.pcpsp)
-        for seed in range(args.seeds):
+        for seed in range(args.first, args.first + args.seeds):
             task = PriorityTask([mine], Decoder.two_pass)
             best = evolve([mine], task, args.seconds, seed, hidden=args.hidden)
             task.close()
@@ -93,7 +93,7 @@ def gradient(args: argparse.Namespace) -> None:
     row = "policy gradient" + (" (no LP)" if args.no_lp else " + LP features")
     for name in args.instances:
         mine = open_mine(open_instance(name), not args.no_lp, args.pcpsp)
-        for seed in range(args.seeds):
+        for seed in range(args.first, args.first + args.seeds):
             task = PriorityTask([mine], Decoder.two_pass)
             best = ascend([mine], task, args.seconds, seed)
             task.close()
@@ -106,7 +106,7 @@ def zero_shot(args: argparse.Namespace) -> None:
     school = [open_mine(varied_instance(1000 + i), lp) for i in range(args.deposits)]
     tested = [open_mine(open_instance(name), lp) for name in args.instances]
     row = "zero-shot" + (" + LP features" if lp else " (no LP)")
-    for seed in range(args.seeds):
+    for seed in range(args.first, args.first + args.seeds):
         task = PriorityTask(school, Decoder.two_pass)
         best: Learned = evolve(
             school, task, args.seconds, seed, hidden=args.hidden,
@@ -126,6 +126,7 @@ def main() -> None:
     parser.add_argument("instances", nargs="+")
     parser.add_argument("--seconds", type=float, default=150.0)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--hidden", type=int, default=6)
     parser.add_argument("--deposits", type=int, default=40)
     parser.add_argument("--minibatch", type=int, default=6)

@@ -14,11 +14,14 @@ from fighting.config import DuelConfig, Rival
 from fighting.opponents import SCRIPTS, PastSelves, Rngs
 from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
+from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
 from frugal_rl.run import RunConfig
+from frugal_rl.train.checkpoints import load_checkpoint
 from frugal_rl.train.collect import to_tensors
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.train.ppo import PpoConfig, PpoLearner
+from frugal_rl.train.saved import load_policy, saved_run
 from frugal_rl.vec_env.interface import VectorEnv
 
 
@@ -49,6 +52,19 @@ class SnapshotPlayer:
         chances = self.policy.actor_output(rows).softmax(-1).cumsum(-1).numpy(force=True)
         drawn = np.array([rng.random() for rng in rngs])[:, None]
         return np.minimum((chances < drawn).sum(axis=1), chances.shape[1] - 1)
+
+
+def saved_player(path: str) -> SnapshotPlayer:
+    """The policy in a checkpoint or run folder, as a player that sees one seat's bytes."""
+    content = load_checkpoint(path)
+    run = saved_run(content, compose_run(["env=fighting", "evaluation.num_envs=1"]))
+    if not isinstance(run.env, DuelConfig) or run.env.obs is not View.ram:
+        raise ConfigError(f"{path} holds a policy that does not play from Duel's memory.")
+    env = run.env.make_vec(1, run.encoding(), run.memory, None, "eval")
+    try:
+        return SnapshotPlayer(load_policy(content, run, env, path))
+    finally:
+        env.close()
 
 
 class SelfPlayLearner(PpoLearner):

@@ -76,6 +76,8 @@ class SolveConfig:
     threads: int = 2
     output: str = ""
     """Where to write the MineLib solution file; empty writes none."""
+    pictures: str = ""
+    """Folder for pictures of the schedule; empty draws none."""
 
     def __post_init__(self) -> None:
         if self.seconds <= 0 or self.threads < 1:
@@ -127,8 +129,12 @@ def peak_mib() -> float:
 
 
 def run(config: SolveConfig) -> Solution:
-    """Opens the instance, solves it, and writes the solution file when asked."""
+    """Opens the instance, solves it, and writes what was asked for."""
     solution = solve(open_instance(config.instance), config)
+    if config.pictures and solution.shares is not None:
+        from mine_rl_npv.views import draw_schedule  # imports matplotlib
+
+        draw_schedule(solution.instance, solution.shares, config.pictures)
     if config.output:
         write_solution(solution, config.output)
     return solution

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from mine_rl_npv.data.instance import NEVER, Instance
-from mine_rl_npv.optimise.pits import NestedPits, block_tonnes
+from mine_rl_npv.optimise.pits import NestedPits, block_tonnes, penalised_pits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,3 +249,20 @@ def coherence(instance: Instance, period: np.ndarray) -> np.ndarray:
 
     grid = period_grid(instance, period)
     return np.array([label(grid == t)[1] for t in range(instance.periods)])
+
+
+def draw_schedule(instance: Instance, shares: np.ndarray, folder: str | Path) -> list[Path]:
+    """Every picture of one schedule, as files of a folder."""
+    mined = shares.sum(axis=1)
+    period = np.where(mined.max(axis=1) > 0.5, mined.argmax(axis=1), NEVER)
+    figures = {
+        "pit_by_pit": pit_by_pit(penalised_pits(instance, 40)),
+        "periods": period_figure(instance, shares),
+        "sections": sections(instance, period),
+        "voxels": voxels(instance, period),
+    }
+    if "cu" in instance.fields:
+        figures["grade_tonnage"] = grade_tonnage(instance)
+    folder = Path(folder)
+    paths = [save(figure, folder / f"{name}.png") for name, figure in figures.items()]
+    return [*paths, save_gif(frames(instance, period), folder / "life.gif")]

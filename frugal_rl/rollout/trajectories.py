@@ -208,6 +208,12 @@ def joined(pieces: Sequence[Tensor]) -> Tensor:
     return first.as_strided((steps, *first.shape[1:]), first.stride())
 
 
+def as_blocks(slots: Sequence[Trajectory]) -> Trajectory:
+    """Adjacent slots of equal length as one tensor [workers, steps, ...] per item; no copy."""
+    columns = list(zip(*slots, strict=True))
+    return tuple(joined(c).view(len(slots), *c[0].shape) for c in columns)
+
+
 def trimmed(slots: Sequence[Trajectory], lengths: Sequence[int]) -> Iterator[Trajectory]:
     """Slots cut to the steps that were written."""
     for slot, length in zip(slots, lengths, strict=True):
