@@ -1,6 +1,6 @@
 """Predicted against measured peak memory over (environment, profile, size) cells.
 
-    python benchmarks/memory_accuracy.py [--only WORD] [--out FOLDER]
+    python benchmarks/memory_accuracy.py [--only WORD] [--out FOLDER] [--jobs 2]
 
 Each cell is a training run of two rollouts in a process of its own. Writes
 benchmarks/memory_accuracy.md; a finished cell in FOLDER is not repeated.
@@ -12,6 +12,7 @@ import argparse
 import statistics
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,6 +108,23 @@ def run_cell(cell: Cell, out: Path) -> Outcome:
     return Outcome(cell, predicted, measured, planned == held)
 
 
+def tried(cell: Cell, out: Path) -> Outcome | str:
+    """The outcome of a cell, or what it said when it failed; a line is printed."""
+    try:
+        outcome = run_cell(cell, out)
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode().strip().splitlines()[-1:]
+        words = f"{cell.name} failed: {' '.join(said)}"
+        print(words, flush=True)
+        return words
+    print(
+        f"{cell.name:48} {human(outcome.predicted):>10} {human(outcome.measured):>10} "
+        f"{outcome.error:+.1%} {'exact' if outcome.arrays_exact else 'NOT exact'}",
+        flush=True,
+    )
+    return outcome
+
+
 def document(outcomes: list[Outcome], failed: list[str]) -> Document:
     """The table, its median and its worst."""
     errors = [abs(o.error) for o in outcomes]
@@ -138,22 +156,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="")
     parser.add_argument("--out", default="runs/memory_accuracy")
+    parser.add_argument("--jobs", type=int, default=1)
     arguments = parser.parse_args()
-    outcomes, failed = [], []
-    for cell in (c for c in CELLS if arguments.only in c.name):
-        try:
-            outcome = run_cell(cell, Path(arguments.out))
-        except subprocess.CalledProcessError as error:
-            said = error.stderr.decode().strip().splitlines()[-1:]
-            failed.append(f"{cell.name} failed: {' '.join(said)}")
-            print(failed[-1], flush=True)
-            continue
-        outcomes.append(outcome)
-        print(
-            f"{cell.name:48} {human(outcome.predicted):>10} {human(outcome.measured):>10} "
-            f"{outcome.error:+.1%} {'exact' if outcome.arrays_exact else 'NOT exact'}",
-            flush=True,
-        )
+    cells = [c for c in CELLS if arguments.only in c.name]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        results = list(pool.map(lambda c: tried(c, Path(arguments.out)), cells))
+    outcomes = [r for r in results if isinstance(r, Outcome)]
+    failed = [r for r in results if isinstance(r, str)]
     if outcomes and not arguments.only:
         text = document(outcomes, failed).markdown(ROOT)
         write_text(ROOT / "benchmarks" / "memory_accuracy.md", text)

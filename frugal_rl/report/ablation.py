@@ -8,13 +8,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from frugal_rl.config import folder
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.advice import variant
 from frugal_rl.memory.part import human
+from frugal_rl.memory.plan import draw_up
 from frugal_rl.report import plots
 from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
@@ -99,7 +100,19 @@ def ablate(run: RunConfig, options: AblationOptions, digest: Digest) -> list[Pat
         filled_in = Optimisation(optimisation.name, words, optimisation.label)
         cells.append(_cell(run, options, filled_in, digest, at))
         print(" | ".join(table_of(cells).rows[-1]), flush=True)
+    track_table(replace(run, run_dir=str(out)), table_of(cells))
     return ablation_document(run, options, cells).write(out, "ablation")
+
+
+def track_table(run: RunConfig, table: TableBlock) -> None:
+    """The same table in W&B, where it is not disabled."""
+    if run.tracking.wandb == "disabled":
+        return
+    from frugal_rl.report.wandb_sink import open_wandb
+
+    for sink in open_wandb(run, draw_up(run)):
+        sink.table("ablation", list(table.columns), [list(row) for row in table.rows])
+        sink.close()
 
 
 def filled(words: Sequence[str], run: RunConfig) -> tuple[str, ...]:

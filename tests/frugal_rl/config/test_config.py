@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from frugal_rl import cli
 from frugal_rl.config import check_words, run_from
 from frugal_rl.errors import ConfigError
 
@@ -102,3 +103,17 @@ def test_a_checkpoint_cannot_bring_its_own_trusted_packages():
 
     with pytest.raises(ConfigError, match=r"env\._target_=evil\.Config lies outside"):
         run_from(values)
+
+
+def test_the_console_command_runs_the_scripts_and_knows_no_others(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["frugal-rl", "trian"])
+    with pytest.raises(SystemExit, match="did you mean 'train'"):
+        cli.main()
+
+    monkeypatch.setattr(sys, "argv", ["frugal-rl"])
+    cli.main()
+    assert " plan " in capsys.readouterr().out
+
+    monkeypatch.setattr(sys, "argv", ["frugal-rl", "plan", "memory=losless"])
+    with pytest.raises(SystemExit, match="did you mean 'lossless'"):
+        cli.main()
