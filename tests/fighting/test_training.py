@@ -1,0 +1,166 @@
+"""Storage changes nothing that is learned; emulators stay small; workers die with a word."""
+
+import os
+import signal
+import time
+from contextlib import nullcontext
+
+import numpy as np
+import psutil
+import pytest
+import torch
+
+from fighting import duel
+from fighting.config import DuelConfig
+from fighting.opponents import SCRIPTS
+from fighting.rom import ROM_PATH
+from fighting.spec import View
+from frugal_rl.config import compose_run
+from frugal_rl.errors import ConfigError, WorkerError
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.vec_env.shared_memory import SharedMemory
+
+SMALL = [
+    "env=fighting", "env.crop=true", "env.threads=1", "env.round_seconds=2", "algo.num_envs=2",
+    "algo.n_steps=24", "algo.batch_size=16", "algo.n_epochs=2", "hardware.device=cpu",
+    "hardware.threads=1", "agent.image_features=16",
+]  # fmt: skip
+
+
+def learned(overrides, iterations=2):
+    """Parameters after some iterations, and the bytes of the rollout's frames."""
+    run = compose_run([*SMALL, *overrides])
+    torch.manual_seed(0)
+    env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+    learner = run.algo.build(run, env)
+    for _ in range(iterations):
+        learner.iterate(lambda phase: nullcontext())
+    env.close()
+    weights = {name: value.clone() for name, value in learner.policy.state_dict().items()}
+    return weights, learner
+
+
+def test_packed_and_delta_frames_train_to_the_same_bits_as_dense_stacks():
+    dense, _ = learned(
+        ["env.obs=gray", "memory=baseline", "algo.num_envs=2", "env.fields.frame=dense"]
+    )
+    for form in ("packed", "delta"):
+        ours, _ = learned(["env.obs=gray", f"env.fields.frame={form}"])
+        assert dense.keys() == ours.keys()
+        for name, value in dense.items():
+            assert torch.equal(value, ours[name]), (form, name)
+
+
+def test_features_train_from_stored_bytes():
+    looked_up, learner = learned(["env.obs=ram"])
+    stored, _ = learned(["env.obs=ram", "env.fields.ram=dense"])
+    for name, value in looked_up.items():
+        assert torch.equal(value, stored[name]), name
+    assert learner.vec_env.encoding.row_bytes == 24
+
+
+def test_self_play_joins_its_past_and_resumes():
+    overrides = [
+        "env.obs=ram",
+        "env.opponent=self_play",
+        "env.pool_share=0.5",
+        "algo=fighting_self_play",
+        "algo.num_envs=4",
+        "algo.snapshot_every_steps=96",
+        "algo.pool_size=2",
+    ]
+    _, learner = learned(overrides, iterations=4)
+    assert learner.pool.names[len(SCRIPTS) :] == ["self_288", "self_384"]
+    assert learner.parts()["past selves"] > 0
+    state = learner.state()
+    run = compose_run([*SMALL, *overrides])
+    env = run.env.make_vec(4, run.encoding(), run.memory, run.vec, "train")
+    again = run.algo.build(run, env)
+    again.load(state)
+    one, two = (x.iterate(lambda phase: nullcontext()) for x in (again, again))
+    assert one["self_play/pool"] == two["self_play/pool"] == len(SCRIPTS) + 2
+    env.close()
+
+
+def test_self_play_is_refused_without_its_environment():
+    run = compose_run([*SMALL, "env.obs=ram", "algo=fighting_self_play"])
+    env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
+    with pytest.raises(ConfigError, match="opponent=self_play"):
+        run.algo.build(run, env)
+    env.close()
+
+
+def test_one_more_cartridge_costs_less_than_two_mebibytes():
+    duel.boot().close()
+    process = psutil.Process()
+    before = process.memory_full_info().uss
+    machines = [duel.boot() for _ in range(24)]
+    each = (process.memory_full_info().uss - before) / len(machines)
+    for machine in machines:
+        machine.close()
+    assert each < 2 << 20
+
+
+def test_a_worker_that_dies_ends_the_run_with_a_word():
+    config = DuelConfig(threads=1)
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+    env = SharedMemory(workers=2).build(config, 4, encoding, MemoryProfile())
+    env.reset(0)
+    env.step(np.zeros(4, np.int64))
+    os.kill(env._processes[1].pid, signal.SIGKILL)
+    env._processes[1].join()
+    with pytest.raises(WorkerError, match="environments 2 to 3 died"):
+        env.step(np.zeros(4, np.int64))
+    env.close()
+
+
+def test_workers_import_no_torch():
+    config = DuelConfig(threads=1)
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+    env = SharedMemory(workers=1).build(config, 1, encoding, MemoryProfile())
+    env.reset(0)
+    maps = psutil.Process(env._processes[0].pid).memory_maps()
+    assert not [m.path for m in maps if "libtorch" in m.path]
+    env.close()
+
+
+@pytest.mark.slow
+def test_silent_frames_are_at_least_twice_as_fast_as_with_sound():
+    from fighting.emulator import Emulator
+
+    rom = ROM_PATH.read_bytes()
+    silent, loud = Emulator(rom), Emulator(rom, sound=True)
+
+    def best(machine, sound):
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            machine.pyboy.tick(1500, False, sound)
+            times.append(time.perf_counter() - begin)
+        return min(times)
+
+    assert best(loud, True) > 2 * best(silent, False)
+
+
+@pytest.mark.slow
+def test_two_threads_are_at_least_1_3_times_as_fast_as_one():
+    from fighting.vec_env import DuelVecEnv
+
+    def best(threads):
+        config = DuelConfig(obs=View.rgb, stack=1, threads=threads)
+        env = DuelVecEnv(config, 8, Encoding.choose(config.spec(), Storage.dense), MemoryProfile())
+        env.reset(0)
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            for _ in range(40):
+                env.step(np.zeros(8, np.int64))
+            times.append(time.perf_counter() - begin)
+        env.close()
+        return min(times)
+
+    if os.cpu_count() < 2:
+        pytest.skip("needs two cores")
+    assert best(1) > 1.3 * best(2)
