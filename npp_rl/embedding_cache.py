@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from npp_rl.graphs import EmbeddedGraphs
+
+
+class _Rows:
+    """A tensor that grows by doubling; rows [0, used) are valid."""
+
+    def __init__(self, like: Tensor) -> None:
+        self.values = like.new_empty((0, *like.shape[1:]))
+        self.used = 0
+
+    def append(self, rows: Tensor) -> None:
+        """Add rows at the end."""
+        need = self.used + len(rows)
+        if need > len(self.values):
+            grown = rows.new_empty((max(need, 2 * len(self.values)), *rows.shape[1:]))
+            grown[: self.used] = self.values[: self.used]
+            self.values = grown
+        self.values[self.used : need] = rows
+        self.used = need
+
+    @property
+    def valid(self) -> Tensor:
+        """The rows in use; a view."""
+        return self.values[: self.used]
 
 
 class EmbeddingCache:
@@ -27,17 +49,15 @@ class EmbeddingCache:
     def clear(self) -> None:
         """Forget everything: the parameters have changed."""
         self._place = torch.full((0,), -1, dtype=torch.int64)
-        self._held: EmbeddedGraphs | None = None
+        self._held: tuple[_Rows, _Rows, _Rows, _Rows] | None = None
 
     @property
     def nbytes(self) -> int:
         """Bytes of all embeddings held."""
-        h = self._held
-        held = (self._place,) if h is None else (self._place, h.nodes, h.paths, h.pooled)
-        return sum(t.nbytes for t in held)
+        return self._place.nbytes + sum(rows.values.nbytes for rows in self._held or ())
 
     def embed(self, ids: Tensor, encode: Callable[[Tensor], EmbeddedGraphs]) -> EmbeddedGraphs:
-        """Ids [B] int64 of graphs; `encode(ids [G])` is asked for those not yet known."""
+        """Look up graphs `ids` [B] int64; `encode(ids [G])` is asked for those not yet known."""
         if self.nbytes > self.max_bytes:
             self.clear()
         unique = torch.unique(ids)
@@ -48,7 +68,8 @@ class EmbeddingCache:
         if len(fresh):
             self._append(fresh, encode(fresh))
         assert self._held is not None
-        return replace(self._held, graph_of_sample=self._place[ids])
+        nodes, paths, pooled, first = (rows.valid for rows in self._held)
+        return EmbeddedGraphs(nodes, paths, pooled, first, self._place[ids])
 
     def _make_room(self, ids: int, device: torch.device) -> None:
         if len(self._place) < ids:
@@ -57,16 +78,13 @@ class EmbeddingCache:
             self._place = grown
 
     def _append(self, fresh: Tensor, new: EmbeddedGraphs) -> None:
-        known = 0 if self._held is None else len(self._held.pooled)
-        self._place[fresh] = known + torch.arange(len(fresh), device=fresh.device)
+        parts = (new.nodes, new.paths, new.pooled, new.first_node)
         if self._held is None:
-            self._held = new
-            return
-        old = self._held
-        self._held = EmbeddedGraphs(
-            torch.cat((old.nodes, new.nodes)),
-            torch.cat((old.paths, new.paths)),
-            torch.cat((old.pooled, new.pooled)),
-            torch.cat((old.first_node, new.first_node + len(old.nodes))),
-            old.graph_of_sample,
-        )
+            nodes, paths, pooled, first = (_Rows(part) for part in parts)
+            self._held = (nodes, paths, pooled, first)
+        nodes, paths, pooled, first = self._held
+        self._place[fresh] = pooled.used + torch.arange(len(fresh), device=fresh.device)
+        first.append(new.first_node + nodes.used)
+        nodes.append(new.nodes)
+        paths.append(new.paths)
+        pooled.append(new.pooled)
