@@ -8,7 +8,7 @@ one call. Entries that nobody holds are dropped least recently used first when t
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -102,7 +102,7 @@ class DistanceTables:
         self._holders = np.zeros(0, np.int64)
         self._keys: list[_Key | None] = []
         self.hops = np.empty((rows, NODES), np.uint16)  # pages are touched when first written
-        self._free_rows = list(range(rows - 1, -1, -1))
+        self._free_rows = _FreeRows(rows)
         self._free_slots: list[int] = []
         self.goal_row = np.empty((0, GOALS), np.int32)
         self.area = np.empty(0, np.int32)
@@ -233,7 +233,7 @@ class DistanceTables:
             if victim is None:  # everything is in use: the bound gives way, not the run
                 used = self.hops.shape[0]
                 self.hops = np.concatenate([self.hops, np.empty_like(self.hops)])
-                self._free_rows.extend(range(2 * used - 1, used - 1, -1))
+                self._free_rows.total = 2 * used
             else:
                 self._drop(victim)
         if not self._free_slots:
@@ -270,6 +270,32 @@ class DistanceTables:
             wider = np.zeros((slots, len(marks.mines_xy)), np.bool_)
             wider[:, :widest] = self.mine_reachable
             self.mine_reachable = wider
+
+
+class _FreeRows:
+    """Rows of the arena that nobody uses: those given back, and all from `unused` on.
+
+    A list of all rows would cost each table 0.3 MB of integers.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.unused = 0
+        self.returned: list[int] = []
+
+    def __len__(self) -> int:
+        return self.total - self.unused + len(self.returned)
+
+    def pop(self) -> int:
+        """A free row, one that was in use before if there is one."""
+        if self.returned:
+            return self.returned.pop()
+        self.unused += 1
+        return self.unused - 1
+
+    def extend(self, rows: Iterable[int]) -> None:
+        """Give rows back."""
+        self.returned.extend(rows)
 
 
 _PER_ENTRY = (
