@@ -1,4 +1,4 @@
-"""Settings shared by all tests: Hypothesis without deadlines, torch on one thread."""
+"""Settings shared by all tests: Hypothesis without deadlines, W&B offline."""
 
 import os
 from pathlib import Path
