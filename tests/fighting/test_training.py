@@ -1,4 +1,4 @@
-"""Storage changes nothing that is learned; emulators stay small; workers die with a word."""
+"""Features are learned from stored bytes; self-play; emulators stay small; workers die in words."""
 
 import os
 import signal
@@ -9,6 +9,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from stable_baselines3.common.utils import set_random_seed
 
 from fighting import duel
 from fighting.config import DuelConfig
@@ -32,7 +33,7 @@ SMALL = [
 def learned(overrides, iterations=2):
     """Parameters after some iterations, and the bytes of the rollout's frames."""
     run = compose_run([*SMALL, *overrides])
-    torch.manual_seed(0)
+    set_random_seed(0)
     env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
     learner = run.algo.build(run, env)
     for _ in range(iterations):
@@ -42,22 +43,16 @@ def learned(overrides, iterations=2):
     return weights, learner
 
 
-def test_packed_and_delta_frames_train_to_the_same_bits_as_dense_stacks():
-    dense, _ = learned(
-        ["env.obs=gray", "memory=baseline", "algo.num_envs=2", "env.fields.frame=dense"]
-    )
-    for form in ("packed", "delta"):
-        ours, _ = learned(["env.obs=gray", f"env.fields.frame={form}"])
-        assert dense.keys() == ours.keys()
-        for name, value in dense.items():
-            assert torch.equal(value, ours[name]), (form, name)
+def different(one, two):
+    """Names of parameters that are not equal to the bit."""
+    assert one.keys() == two.keys()
+    return [name for name in one if not torch.equal(one[name], two[name])]
 
 
 def test_features_train_from_stored_bytes():
     looked_up, learner = learned(["env.obs=ram"])
     stored, _ = learned(["env.obs=ram", "env.fields.ram=dense"])
-    for name, value in looked_up.items():
-        assert torch.equal(value, stored[name]), name
+    assert different(looked_up, stored) == []
     assert learner.vec_env.encoding.row_bytes == 24
 
 
