@@ -23,6 +23,7 @@ import torch
 
 from frugal_rl.config import compose_run
 from frugal_rl.run import RunConfig
+from frugal_rl.train.checkpoints import save_checkpoint
 from frugal_rl.train.evaluate import PolicyPlayer, RandomPlayer, Score, wilson
 from frugal_rl.train.trainer import no_meter
 from nclone.config import NppConfig
@@ -82,7 +83,9 @@ def learn(args: argparse.Namespace, seed: int) -> dict[str, Any]:
     result["steps"] = learner.num_steps
     result["steps_per_second"] = learner.num_steps / (time.time() - begun)
     result["trained"] = _plain(played())
-    torch.save({"network": learner.policy.state_dict()}, args.folder / f"policy_{seed}.pt")
+    save_checkpoint(
+        args.folder / f"policy_{seed}.pt", {"policy": dict(learner.policy.state_dict())}
+    )
     return result
 
 
