@@ -116,11 +116,14 @@ class HumanView:
             self.paint(image, shape, colour, bounds)
         return image
 
-    def draw_path(self, image: np.ndarray, path: np.ndarray, colour: Colour = PATH) -> None:
-        """Paint a path over a picture, in place; path [T, 2] px."""
+    def draw_path(
+        self, image: np.ndarray, path: np.ndarray, colour: Colour = PATH, width: float = 2.0
+    ) -> None:
+        """Paint a path over a picture, in place; path [T, 2] px, width in px."""
         for (x1, y1), (x2, y2) in pairwise(path):
-            bounds = (min(x1, x2) - 2, min(y1, y2) - 2, max(x1, x2) + 2, max(y1, y2) + 2)
-            self.paint(image, capsule(x1, y1, x2, y2, 2.0), colour, bounds)
+            left, right, top, bottom = min(x1, x2), max(x1, x2), min(y1, y2), max(y1, y2)
+            bounds = (left - width, top - width, right + width, bottom + width)
+            self.paint(image, capsule(x1, y1, x2, y2, width), colour, bounds)
 
 
 def _draw_tiles(tiles: np.ndarray, scale: float, shape: tuple[int, ...]) -> np.ndarray:
