@@ -28,7 +28,7 @@ def record(config: NppConfig, run: RunConfig, options: RecordOptions) -> int:
     level = _named_level(options.level) if options.level else None
     if options.verify:
         verdicts = verify_all(Path(options.verify), level)
-        console.print(verdict_table(verdicts))
+        console.print(verdict_table(verdicts, Path(options.verify)))
         console.print(verdict_line(verdicts))
         status, done = int(any(v.reproduced is False for v in verdicts)), True
     if options.convert or options.to:
@@ -49,8 +49,8 @@ def record(config: NppConfig, run: RunConfig, options: RecordOptions) -> int:
     return status
 
 
-def verdict_table(verdicts: list[Verdict]) -> Table:
-    """File | reproduced | end | frame | of | gold | note."""
+def verdict_table(verdicts: list[Verdict], folder: Path) -> Table:
+    """File | reproduced | end | frame | of | gold | note; files as seen from the folder."""
     table = Table()
     for name in ("file", "reproduced", "end", "frame", "of", "gold", "note"):
         numeric = name in ("frame", "of", "gold")
@@ -59,7 +59,8 @@ def verdict_table(verdicts: list[Verdict]) -> Table:
     for v in verdicts:
         o = v.outcome
         numbers = (o.end.value, f"{o.frame:,}", f"{o.frames:,}", str(o.gold)) if o else ("",) * 4
-        table.add_row(str(v.path), words[v.reproduced], *numbers, v.note)
+        name = v.path.relative_to(folder) if v.path != folder else v.path.name
+        table.add_row(str(name), words[v.reproduced], *numbers, v.note)
     return table
 
 

@@ -36,7 +36,9 @@ class Spectator:
 
     def __init__(self, watch: Watch, scale: float, folder: Path | None = None) -> None:
         if not isinstance(watch.vec_env, NppVecEnv):
-            raise ConfigError(f"The checkpoint was not trained on N++, but {watch.run.env.name}.")
+            raise ConfigError(
+                f"The checkpoint was not trained on N++, but on env={watch.run.env.name}."
+            )
         self.watch, self.scale, self.folder = watch, scale, folder
         self.game = watch.vec_env.game
         self.world = World(self.game.level_table, [int(self.game.world.level[0])], threads=1)
