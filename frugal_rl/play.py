@@ -34,6 +34,8 @@ class PlayOptions:
     """Folder for a replay of each finished episode."""
     scale: float = 1.0
     """Size of the picture."""
+    crop: bool = True
+    """Leave out what is the same in all levels (N++: the solid part around them)."""
     every: int = 1
     """Film only every so many frames; the film keeps its speed."""
     frames: int = 0

@@ -13,6 +13,7 @@ from frugal_rl.run import RunConfig
 from nclone.config import NppConfig
 from nclone.levels.level import Level
 from nclone.render.caption import write_caption
+from nclone.render.crop import FULL, common_boxes, cut
 from nclone.render.export import FRAME_RATE, check_film, save_thinned
 from nclone.render.human import HumanView
 from nclone.replay import Replay, inputs_of_actions
@@ -33,10 +34,18 @@ class Session:
         levels: what is played, in turn.
         scale: pixels per px.
         folder: where each finished run is kept as a replay; None keeps none.
+        crop: leave out the solid part around the levels.
     """
 
-    def __init__(self, levels: list[Level], scale: float = 1.0, folder: Path | None = None) -> None:
+    def __init__(
+        self,
+        levels: list[Level],
+        scale: float = 1.0,
+        folder: Path | None = None,
+        crop: bool = False,
+    ) -> None:
         self.levels, self.scale, self.folder = levels, scale, folder
+        self._boxes = common_boxes(levels, (28, 9)) if crop else [FULL] * len(levels)
         self.place, self.paused = 0, False
         self.written: list[Path] = []
         self.begin(0)
@@ -86,7 +95,7 @@ class Session:
 
     def picture(self) -> np.ndarray:
         """The present picture with its caption, [H, W, 3] uint8."""
-        image = self.view.draw(self.world)
+        image = cut(self.view.draw(self.world), self._boxes[self.place], self.scale)
         seconds = len(self.actions) / FRAME_RATE
         words = f"{self.place + 1}/{len(self.levels)}  {self.level.name}   {seconds:.1f} s"
         write_caption(image, words, self._advice(), self.scale)
@@ -124,7 +133,10 @@ def play(config: NppConfig, run: RunConfig, options: PlayOptions) -> Iterator[st
         yield from watch(run, options)
         return
     session = Session(
-        config.open_levels("train"), options.scale, Path(options.record) if options.record else None
+        config.open_levels("train"),
+        options.scale,
+        Path(options.record) if options.record else None,
+        options.crop,
     )
     window = Window("N++", session.picture().shape)
     try:

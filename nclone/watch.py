@@ -14,6 +14,7 @@ from frugal_rl.play import Keys, PlayOptions, Window
 from frugal_rl.run import RunConfig
 from frugal_rl.train.watch import Watch, open_watch
 from nclone.render.caption import write_caption
+from nclone.render.crop import FULL, common_boxes, cut
 from nclone.render.export import FRAME_RATE, save_thinned
 from nclone.render.human import HumanView
 from nclone.replay import Replay, inputs_of_actions
@@ -34,7 +35,9 @@ class Spectator:
     before, plays the same frames one by one.
     """
 
-    def __init__(self, watch: Watch, scale: float, folder: Path | None = None) -> None:
+    def __init__(
+        self, watch: Watch, scale: float, folder: Path | None = None, crop: bool = True
+    ) -> None:
         if not isinstance(watch.vec_env, NppVecEnv):
             raise ConfigError(
                 f"The checkpoint was not trained on N++, but on env={watch.run.env.name}."
@@ -43,6 +46,8 @@ class Spectator:
         self.game = watch.vec_env.game
         self.world = World(self.game.level_table, [int(self.game.world.level[0])], threads=1)
         self.frame_skip = self.game.config.frame_skip
+        levels = self.game.level_table.level
+        self._boxes = common_boxes(levels) if crop else [FULL] * len(levels)
         self._views: dict[int, HumanView] = {}
         self.episode, self.won, self.lost = 1, 0, 0
         self.written: list[Path] = []
@@ -81,7 +86,7 @@ class Spectator:
             while len(self._views) >= KEPT_VIEWS:
                 del self._views[next(iter(self._views))]
             self._views[level] = HumanView(self.game.level_table.level[level], self.scale)
-        image = self._views[level].draw(self.world)
+        image = cut(self._views[level].draw(self.world), self._boxes[level], self.scale)
         name = self.game.level_table.level[level].name
         seconds = int(self.world.frame[0]) / FRAME_RATE
         head = f"{name}   {seconds:.1f} s"
@@ -101,7 +106,7 @@ def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:
     asked = _from_the_start(run) if options.record else run
     with open_watch(options.checkpoint, asked, options.deterministic) as opened:
         folder = Path(options.record) if options.record else None
-        spectator = Spectator(opened, options.scale, folder)
+        spectator = Spectator(opened, options.scale, folder, options.crop)
         if options.video:
             pictures = _limited(_episodes(spectator, options.episodes or 1), options.frames)
             count = save_thinned(Path(options.video), pictures, options.every)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from nclone.geometry import MAP_WIDTH_PX, TILE_PX
+from nclone.geometry import TILE_PX
 
 LIGHT = (222, 224, 230)
 FADED = (168, 174, 188)
@@ -30,8 +30,8 @@ def write_caption(image: np.ndarray, above: str, below: str, scale: float) -> No
         (below, slice(image.shape[0] - band, image.shape[0]), FADED),
     ):
         strip = Image.fromarray(np.ascontiguousarray(image[rows]))
-        place = (round(TILE_PX * scale), band // 2)
-        room = round(MAP_WIDTH_PX * scale) - 2 * place[0]
+        place = (round(TILE_PX * scale / 2), band // 2)
+        room = image.shape[1] - 2 * place[0]
         drawing, font = ImageDraw.Draw(strip), _font(size)
         while words and drawing.textlength(words, font) > room:
             words = words[:-1]

@@ -15,7 +15,7 @@ from rich.progress import track
 from frugal_rl.errors import DataError
 from nclone.files import WriteError, finished_or_absent
 from nclone.levels.level import Level
-from nclone.render.human import HumanView
+from nclone.render.human import COLOURS, HumanView
 from nclone.sim.world import World
 
 FRAME_RATE = 60
@@ -65,7 +65,9 @@ def _write_gif(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> i
     first = next(frames, None)
     if first is None:
         return 0
-    palette = Image.fromarray(first).quantize(GIF_COLOURS, dither=Image.Dither.NONE)
+    palette = Image.fromarray(np.vstack([first, _swatch(first.shape[1])])).quantize(
+        GIF_COLOURS, dither=Image.Dither.NONE
+    )
     count = 1
 
     def following() -> Iterator[Image.Image]:
@@ -74,11 +76,18 @@ def _write_gif(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> i
             count += 1
             yield Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
 
-    palette.save(
+    start = Image.fromarray(first).quantize(palette=palette, dither=Image.Dither.NONE)
+    start.save(
         path, format="GIF", save_all=True, append_images=following(), loop=0, optimize=False,
         duration=round(1000 / min(frame_rate, 50)),
     )  # fmt: skip
     return count
+
+
+def _swatch(width: int) -> np.ndarray:
+    """[16, width, 3] uint8: every colour of a picture, so that a palette has room for it."""
+    row = np.resize(np.array(COLOURS, np.uint8), (width, 3))
+    return np.tile(row, (16, 1, 1))
 
 
 def _write_mp4(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> int:

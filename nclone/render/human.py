@@ -33,6 +33,12 @@ MACHINE: Colour = (150, 132, 116)
 PATH: Colour = (214, 96, 40)
 FRAME: Colour = (156, 164, 184)
 LIGHT: Colour = (250, 226, 140)
+GLOW: Colour = (255, 252, 236)
+COLOURS = (
+    AIR, ROCK, EDGE, NINJA, BAND, DEADLY, CALM, GOLD, SWITCH, DOOR, MACHINE, PATH, FRAME, LIGHT,
+    GLOW,
+)  # fmt: skip
+"""All that a picture can hold, blends at edges apart."""
 _TILE_SAMPLES = 8
 
 
@@ -216,7 +222,7 @@ def _exit_door(x: float, y: float, is_open: bool) -> list[_Piece]:
     """A frame with two wings; open, light falls out of it."""
     pieces: list[_Piece] = [(box(x, y, 12, 3), FRAME, 14)]
     if is_open:
-        return [*pieces, (box(x, y, 9.5, 2), LIGHT, 14), (box(x, y, 6, 2), (255, 252, 236), 14)]
+        return [*pieces, (box(x, y, 9.5, 2), LIGHT, 14), (box(x, y, 6, 2), GLOW, 14)]
     pieces += [(box(x, y, 9.5, 2), (58, 64, 80), 14)]
     pieces += [(capsule(x, y - 8, x, y + 8, 1.2), FRAME, 14)]
     return [*pieces, (circle(x - 3, y, 1.3), FRAME, 14), (circle(x + 3, y, 1.3), FRAME, 14)]
