@@ -148,10 +148,11 @@ class StaticSlots:
         if not len(items) or not len(ids) or math.prod(items.shape[1:]) == 0:
             return
         memory, stride = samples_of(out)
-        bytes_apart = stride * out.itemsize
-        size = math.gcd(items[0].nbytes, memory.nbytes, bytes_apart, memory.ctypes.data, 8)
-        source = items.reshape(len(items), -1).view(f"u{size}")
-        target, stride = memory.view(f"u{size}"), bytes_apart // size
+        source, target = items.reshape(len(items), -1), memory
+        if items.dtype == out.dtype:  # else the table's narrower numbers are widened
+            apart = stride * out.itemsize
+            size = math.gcd(items[0].nbytes, memory.nbytes, apart, memory.ctypes.data, 8)
+            source, target, stride = source.view(f"u{size}"), memory.view(f"u{size}"), apart // size
         if table.fields[name].ragged:
             offsets = table.offsets(name)
             show_ragged(source, offsets, ids, self.shown, self.lengths, target, stride)

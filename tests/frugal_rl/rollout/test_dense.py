@@ -90,14 +90,17 @@ def test_frames_of_packed_differences_are_read_without_unpacking_them(padding):
 def test_fields_can_lie_side_by_side_in_one_array_of_the_caller():
     planes = Static("planes", (2, 3), np.float32, table="map")
     more = Static("more", (3, 2), np.float32, table="map", ragged=True)
-    spec = ObservationSpec((planes, more, Stored("x", (3,), np.float32)))
+    kinds = Static("kinds", (3,), np.int32, table="map", ragged=True)
+    spec = ObservationSpec((planes, more, kinds, Stored("x", (3,), np.float32)))
     encoding = Encoding.choose(spec, Storage.lossless)
     columns = (
         TableField("planes", (2, 3), np.float32), TableField("more", (3, 2), np.float32, True),
+        TableField("kinds", (3,), np.uint8, True),
     )  # fmt: skip
     table = StaticTable("map", columns)
     for i in range(3):
         rows = {"planes": np.full((2, 3), i + 1.0), "more": np.full((i + 1, 2), i + 1.0)}
+        rows["kinds"] = np.full(i + 1, 200 + i)
         table.intern(i, lambda rows=rows: rows)
     buffer = RolloutBuffer(
         3, encoding.policy_space(), spaces.Discrete(2), "cpu", n_envs=1, encoding=encoding
@@ -116,5 +119,6 @@ def test_fields_can_lie_side_by_side_in_one_array_of_the_caller():
             expected = np.zeros((3, 2), np.float32)
             expected[: i + 1] = i + 1
             np.testing.assert_array_equal(side[b, 2:8].reshape(3, 2), expected)
+            np.testing.assert_array_equal(dense["kinds"][b], [200 + i] * (i + 1) + [0] * (2 - i))
             assert not side[b, :2].any()
             assert not side[b, 8:].any()
