@@ -80,6 +80,7 @@ class RolloutBuffer:
         self.device = _device(device)
         self.shuffle = shuffle
         self.reuse = reuse
+        self.encoding = encoding
         specs = (
             columns_of_space(observation_space)
             if encoding is None
