@@ -15,6 +15,7 @@ import numpy as np
 from frugal_rl.errors import CheckpointError
 from frugal_rl.observation.tables import Tables
 from nclone.config import NppConfig
+from nclone.graph.ahead import PATH_FIELD, write_path_ahead
 from nclone.graph.distance import DistanceTables
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
 from nclone.graph.landmarks import Landmarks, find_landmarks
@@ -77,6 +78,7 @@ class Game:
             self.tables[LEVEL_TABLE].intern(level.key, lambda level=level: {"tiles": level.tiles})
         self.graph_id = np.zeros(num_worlds, np.int64)
         self.has_graph = config.obs is Observation.graph
+        self.has_ways = self.has_graph or config.obs is Observation.ways
         if self.has_graph:
             self.tables[GRAPH_TABLE] = graph_table()
         self.doors = door_places(self.distances.levels)
@@ -186,16 +188,26 @@ class Game:
             Rows(*(rows[name] for name in Rows._fields)),
         )  # fmt: skip
         ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
+        if self.has_ways:
+            self._write_ways(chosen, rows)
         if self.has_graph:
-            level = self.level_number[w.level]
-            write_ways(
-                reach_of(self.distances), self.doors, level, self.entry,
-                w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
-                chosen, rows["reachability_features"], rows["locked_door_features"],
-                rows["num_locked_doors"],
-            )  # fmt: skip
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         return rows | ids
+
+    def _write_ways(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
+        """Reachability, locked doors and the path ahead of the worlds in `chosen`."""
+        w = self.world
+        level, reach = self.level_number[w.level], reach_of(self.distances)
+        x, y, active = w.worlds["x"], w.worlds["y"], w.entity_active
+        write_ways(
+            reach, self.doors, level, self.entry, x, y, self.switch_hit, active, w.entity_state,
+            chosen, rows["reachability_features"], rows["locked_door_features"],
+            rows["num_locked_doors"],
+        )  # fmt: skip
+        write_path_ahead(
+            reach, self.doors, level, self.entry, x, y, self.switch_hit, active, chosen,
+            rows[PATH_FIELD.name],
+        )  # fmt: skip
 
     def stats(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics of the episodes that ended in the worlds listed, [M] float64 each."""

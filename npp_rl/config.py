@@ -62,6 +62,8 @@ class AttentionAgent:
     """Width of the branch over the tiles around the ninja."""
     hazard_features: int = 0
     """Width of the branch over the nearest dangers."""
+    path_features: int = 0
+    """Width of the branch over the path ahead."""
     player_cnn: int = 0
     """Width of the CNN over the crop around the player."""
     global_cnn: int = 0
@@ -101,6 +103,7 @@ class AttentionAgent:
             "reachability_features": ("reachability_features", self.reachability_features),
             "tile_window": ("window_features", self.window_features),
             "hazards": ("hazard_features", self.hazard_features),
+            "path_ahead": ("path_features", self.path_features),
             "player_frame": ("player_cnn", self.player_cnn),
             "global_view": ("global_cnn", self.global_cnn),
             "graph_node_feats": ("graph.kind", self.graph.kind is not Kind.none),
