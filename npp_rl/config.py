@@ -9,6 +9,7 @@ from typing import Any
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
+from npp_rl.branches import WindowBranch
 from npp_rl.encoders.interface import GraphEncoding, Kind, Readout
 from npp_rl.fusion import FusionKind
 from npp_rl.network import AttentionNetwork
@@ -58,6 +59,7 @@ class AttentionAgent:
     exit_features: int = 64
     """Width of the branch over ways to exit switch and door; the objective head reads them too."""
     reachability_features: int = 64
+    window: WindowBranch = WindowBranch.cnn
     window_features: int = 0
     """Width of the branch over the tiles around the ninja."""
     hazard_features: int = 0

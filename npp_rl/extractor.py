@@ -17,6 +17,7 @@ from npp_rl.branches import (
     Hazards,
     StateMlp,
     Surroundings,
+    WindowBranch,
     global_cnn,
     player_cnn,
     vector_mlp,
@@ -136,7 +137,10 @@ def _other_branches(agent: AttentionAgent, spec: ObservationSpec) -> nn.ModuleDi
         branches["reachability_features"] = vector_mlp(size, agent.reachability_features)
     if agent.window_features:
         high = spec.by_name["tile_window"].high
-        branches["tile_window"] = Surroundings(shape("tile_window"), agent.window_features, high)
+        flat = agent.window is WindowBranch.flat
+        branches["tile_window"] = Surroundings(
+            shape("tile_window"), agent.window_features, high, flat
+        )
     if agent.hazard_features:
         branches["hazards"] = Hazards(shape("hazards")[-1], agent.hazard_features)
     if agent.path_features:
