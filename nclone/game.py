@@ -50,6 +50,8 @@ class Outcome:
     died: np.ndarray
     truncated: np.ndarray
     done: np.ndarray
+    milestone: np.ndarray
+    """[N] int8: the goal (`nclone.graph.paths.GOALS`) that the step reached, -1 for none."""
 
 
 class Game:
@@ -86,6 +88,7 @@ class Game:
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
         self.book = RewardBook(config.reward_table(), config.gamma, num_worlds)
         self.entry = np.full(num_worlds, -1, np.int64)
+        self.door_bits = np.zeros(num_worlds, np.int64)
         self.limit = np.ones(num_worlds, np.int64)
         self.switch_hit = np.zeros(num_worlds, np.bool_)
         self.steps = np.zeros(num_worlds, np.int64)
@@ -140,9 +143,13 @@ class Game:
         events = w.events
         switch_now = ((events & st.SWITCH_HIT) != 0) & ~self.switch_hit
         self.switch_hit |= switch_now
+        milestone = np.where(switch_now, EXIT_SWITCH, -1).astype(np.int8)
         opened = np.flatnonzero(events & st.DOOR_OPENED)
         if len(opened):
+            before = self.door_bits[opened]
             self._find_entries(opened)
+            fresh = self.door_bits[opened] & ~before
+            milestone[opened] = 2 + 2 * np.log2(np.maximum(fresh & -fresh, 1)).astype(np.int8)
         changed = np.flatnonzero(switch_now | ((events & st.DOOR_OPENED) != 0))
         if len(changed):
             self._find_graphs(changed)
@@ -158,10 +165,11 @@ class Game:
                 (events & st.BUFFERED_JUMP) != 0,
             ),
         )  # fmt: skip
+        milestone[won] = EXIT_DOOR
         done = won | died | self._truncated
         if self.curriculum is not None:
             self._tell_curriculum(won, done)
-        return Outcome(reward, won, died, self._truncated, done)
+        return Outcome(reward, won, died, self._truncated, done, milestone)
 
     def _tell_curriculum(self, won: np.ndarray, done: np.ndarray) -> None:
         assert self.curriculum is not None
@@ -292,6 +300,7 @@ class Game:
         bits = np.array([self._door_bits(n) for n in which], np.int64)
         self.distances.reacquire(entry, self.level_number[level], bits, range(len(which)))
         self.entry[which] = entry
+        self.door_bits[which] = bits
 
     def _find_graphs(self, which: np.ndarray) -> None:
         """The graphs of the worlds' present levels, open doors and objectives."""

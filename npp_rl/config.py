@@ -97,6 +97,12 @@ class AttentionAgent:
         if not 0 <= self.dropout < 1:
             raise ValueError(f"agent.dropout is {self.dropout}; use a share in [0, 1).")
 
+    @property
+    def label_bytes(self) -> int:
+        """Bytes per transition of the labels of the auxiliary tasks."""
+        tasks = self.auxiliary
+        return (tasks.death > 0) + 2 * (tasks.milestone > 0) + (tasks.objective > 0)
+
     def reads(self) -> dict[str, str]:
         """The fields that the agent needs, and the option that asks for each."""
         wanted = {"game_state": "agent.state_features"}
