@@ -112,7 +112,7 @@ def measure_costs(run: RunConfig, counts: Sequence[int]) -> list[Cost]:
     """What different numbers of environments hold; all stay alive, so that nothing is reused."""
     costs: list[Cost] = []
     alive: list[VectorEnv] = []
-    for count in (*counts[:1], *counts):  # the first is a rehearsal: libraries, kernels, caches
+    for count in (*counts[:2], *counts):  # first a rehearsal: libraries, kernels, caches
         gc.collect()
         before = _held()
         env = run.env.make_vec(count, run.encoding(), run.memory, run.vec, "train")
@@ -124,7 +124,7 @@ def measure_costs(run: RunConfig, counts: Sequence[int]) -> list[Cost]:
         costs.append(Cost(count, _held() - before, sum(env.parts().values())))
     for env in alive:
         env.close()
-    return costs[1:]
+    return costs[len(counts[:2]) :]
 
 
 def _held() -> int:
