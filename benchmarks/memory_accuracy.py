@@ -63,11 +63,11 @@ def grid(env: str, profiles: tuple[str, ...], *sizes: tuple[int, int, int]) -> l
 
 
 CELLS = [
-    *grid("env=nclone", STATE_PROFILES, (64, 128, 1024), (256, 512, 4096)),
+    *grid("env=nclone", STATE_PROFILES, (32, 128, 512), (128, 256, 4096)),
     *grid("env=nclone env.obs=graph", STATE_PROFILES, (16, 16, 64), (32, 32, 128)),
     *grid("env=mine_daily_small", ("baseline", "lossless", "attention"), (16, 64, 128),
-          (32, 256, 512)),
-    *grid("env=fighting", ("baseline", "lossless"), (8, 128, 256), (16, 512, 1024)),
+          (32, 128, 512)),
+    *grid("env=fighting", ("baseline", "lossless"), (8, 64, 128), (16, 128, 512)),
     *grid("env=toy", ("baseline", "lossless"), (64, 256, 1024), (512, 1024, 8192)),
 ]  # fmt: skip
 

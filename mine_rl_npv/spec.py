@@ -181,11 +181,11 @@ class _Columns(_Kernel):
         depth, mine, table = sources["depth"], sources["mine_id"], tables[TABLE]
         depth = np.ascontiguousarray(depth)
         opened = masks_of(depth, mine, table, 1, self.shapes.columns)
-        out = np.empty((len(depth), len(VIEW) + 2, self.shapes.columns), np.float32)
+        out = np.empty((*depth.shape, len(VIEW) + 2), np.float32)
         column_features(
             depth, opened, mine, table["column_first"], table["view"], table.offsets("view"), out
         )
-        return out.reshape(len(depth), -1, *self.shapes.grid[:2])
+        return np.moveaxis(out.reshape(len(depth), *self.shapes.grid[:2], -1), -1, 1)
 
 
 def mine_table(shapes: Shapes, most: int, arcs: int) -> StaticTable:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnasium import spaces
@@ -21,6 +22,9 @@ from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Observation, observation_spec
 
 if TYPE_CHECKING:
+    from frugal_rl.play import PlayOptions
+    from frugal_rl.report.recording import RecordOptions
+    from frugal_rl.run import RunConfig
     from nclone.env import NppEnv
     from nclone.levels.level import Level
 
@@ -138,6 +142,28 @@ class NppConfig:
             built: VectorEnv = backend.build(self, num_envs, encoding, memory)
             return built
         return NppVecEnv(self, num_envs, encoding, memory, split)
+
+    def generate(self, folder: str, count: int, seed: int) -> list[Path]:
+        """Write `folder`/pool.npz: `count` proved training levels per category, a fifth for tests.
+
+        The categories are those that `levels` names, all nine where it names none. What the file
+        holds already is kept: a search that was stopped goes on.
+        """
+        from nclone.levels.growing_command import generate_into
+
+        return generate_into(Path(folder), count, seed, self.levels)
+
+    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
+        """A window with the keyboard, or a checkpoint at play; yields a line per written file."""
+        from nclone.play import play
+
+        return play(self, run, options)
+
+    def record(self, run: RunConfig, options: RecordOptions) -> int:
+        """Verify, film, convert or collect replays; returns the exit status."""
+        from nclone.record import record
+
+        return record(self, run, options)
 
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any

@@ -12,6 +12,7 @@ from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
+from nclone.graph.ahead import PATH_FIELD
 from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
 from nclone.graph.ways import WAY_FIELDS
 
@@ -28,6 +29,7 @@ class Observation(Enum):
     """Which keys an environment shows."""
 
     state = "state"
+    ways = "ways"
     graph = "graph"
 
 
@@ -115,11 +117,8 @@ _STATE = (
     ),
 )
 
-_GRAPH = (
-    *WAY_FIELDS,
-    *STATIC_FIELDS,
-    *DERIVED_FIELDS,
-)
+_WAYS = (*WAY_FIELDS, PATH_FIELD)
+_GRAPH = (*STATIC_FIELDS, *DERIVED_FIELDS)
 
 KEYS = {
     Observation.state: (
@@ -134,13 +133,14 @@ KEYS = {
         "tile_window",
     ),
 }
-KEYS[Observation.graph] = (*KEYS[Observation.state], *(f.name for f in _GRAPH))
+KEYS[Observation.ways] = (*KEYS[Observation.state], *(f.name for f in _WAYS))
+KEYS[Observation.graph] = (*KEYS[Observation.ways], *(f.name for f in _GRAPH))
 """Fields of each observation profile; what is not observed serves a derived field."""
 
 
 def observation_spec(observation: Observation) -> ObservationSpec:
     """The declaration of an observation profile."""
-    fields = tuple(f for f in (*_STATE, *_GRAPH) if f.name in KEYS[observation])
+    fields = tuple(f for f in (*_STATE, *_WAYS, *_GRAPH) if f.name in KEYS[observation])
     return ObservationSpec(fields, action_mask="action_mask")
 
 

@@ -54,6 +54,10 @@ class Codec(ABC):
         """As `encode`, written into `out`."""
         out[...] = self.encode(values)
 
+    def decode_into(self, stored: np.ndarray, out: np.ndarray) -> None:
+        """As `decode`, written into `out`."""
+        out[...] = self.decode(stored)
+
     def bounds(
         self, low: float, high: float, dtype: np.dtype[Any], stored: np.dtype[Any]
     ) -> tuple[float, float]:
