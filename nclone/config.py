@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
-from frugal_rl.memory.profile import LevelData, MemoryProfile
+from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec, Padding
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import Serial
 from nclone.geometry import COLUMNS, MAP_WIDTH_PX, ROWS
+from nclone.guide_switches import Guide, switches
 from nclone.levels.curriculum import CurriculumConfig
 from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
 
 if TYPE_CHECKING:
+    from frugal_rl.play import PlayOptions
+    from frugal_rl.report.recording import RecordOptions
+    from frugal_rl.run import RunConfig
     from nclone.env import NppEnv
     from nclone.levels.level import Level
 
@@ -134,6 +139,8 @@ class NppConfig:
     """Discount of the shaping term; the learner's, by interpolation."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Representation per field, over the profile's default."""
+    guide: Guide = field(default_factory=Guide)
+    """The memory guide's optimisations, each alone, over what the memory profile says."""
     episode_steps: int = 0
     """No field shows a whole episode."""
 
@@ -183,6 +190,10 @@ class NppConfig:
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""
+        if self.guide.is_before:
+            from nclone.guide_baseline import GuideEnv
+
+            return GuideEnv(self, seed)
         from nclone.env import NppEnv
 
         return NppEnv(self, seed=seed)
@@ -192,8 +203,8 @@ class NppConfig:
     ) -> VectorEnv:
         """All environments in one kernel call.
 
-        Plain environments, each with level data of its own, where `vec` or the profile asks for
-        them; evaluation always plays the native batch, its levels dealt out in turn.
+        Single ones where `vec` asks for them; those of the guide where the profile has one of its
+        optimisations off. Evaluation always plays the native batch, its levels dealt out in turn.
         """
         from nclone.vec_env import NppVecEnv
 
@@ -203,12 +214,35 @@ class NppConfig:
                 f"A stack of {self.stack} moments is drawn while decoding only: add "
                 f"{' '.join(f'env.fields.{n}=derived' for n in stored)}, or choose env.stack=1."
             )
-        per_env = memory.level_data is LevelData.per_env or not (vec is None or vec.native)
-        if per_env and split == "train":
-            backend = Serial() if vec is None or vec.native else vec
-            built: VectorEnv = backend.build(self, num_envs, encoding, memory)
+        single, chosen = not (vec is None or vec.native), switches(self.guide, memory)
+        if (single or chosen.is_before) and split == "train":
+            backend = vec if single else Serial()
+            maker = replace(self, guide=chosen)
+            built: VectorEnv = backend.build(maker, num_envs, encoding, memory)
             return built
         return NppVecEnv(self, num_envs, encoding, memory, split)
+
+    def generate(self, folder: str, count: int, seed: int) -> list[Path]:
+        """Write `folder`/pool.npz: `count` proved training levels per category, a fifth for tests.
+
+        The categories are those that `levels` names, all nine where it names none. What the file
+        holds already is kept: a search that was stopped goes on.
+        """
+        from nclone.levels.growing_command import generate_into
+
+        return generate_into(Path(folder), count, seed, self.levels)
+
+    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
+        """A window with the keyboard, or a checkpoint at play; yields a line per written file."""
+        from nclone.play import play
+
+        return play(self, run, options)
+
+    def record(self, run: RunConfig, options: RecordOptions) -> int:
+        """Verify, film, convert or collect replays; returns the exit status."""
+        from nclone.record import record
+
+        return record(self, run, options)
 
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
@@ -216,5 +250,11 @@ class NppConfig:
         """Bytes of worlds, level tables and reused rows, from their record layouts."""
         from nclone.budget import parts
 
-        copies = num_envs if memory.level_data is LevelData.per_env else 1
-        return parts(self, num_envs, copies, encoding)
+        chosen = switches(self.guide, memory)
+        copies = 1 if chosen.shared_levels else num_envs
+        lines = parts(self, num_envs, copies, encoding)
+        if chosen.is_before:
+            from nclone.guide_baseline import guide_parts
+
+            lines += guide_parts(self, chosen, num_envs)
+        return lines

@@ -15,6 +15,7 @@ import numpy as np
 from frugal_rl.errors import CheckpointError
 from frugal_rl.observation.tables import Tables
 from nclone.config import NppConfig
+from nclone.graph.ahead import PATH_FIELD, write_path_ahead
 from nclone.graph.distance import DistanceTables
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
 from nclone.graph.landmarks import Landmarks, find_landmarks
@@ -52,6 +53,8 @@ class Outcome:
     died: np.ndarray
     truncated: np.ndarray
     done: np.ndarray
+    milestone: np.ndarray
+    """[N] int8: the goal (`nclone.graph.paths.GOALS`) that the step reached, -1 for none."""
 
 
 class Game:
@@ -82,6 +85,7 @@ class Game:
             )
         self.graph_id = np.zeros(num_worlds, np.int64)
         self.has_graph = config.obs.has_graph
+        self.has_ways = self.has_graph or config.obs is Observation.ways
         if self.has_graph:
             self.tables[GRAPH_TABLE] = graph_table(config.graphs_mib)
         self.doors = door_places(self.distances.levels)
@@ -89,6 +93,7 @@ class Game:
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
         self.book = RewardBook(config.reward_table(), config.gamma, num_worlds)
         self.entry = np.full(num_worlds, -1, np.int64)
+        self.door_bits = np.zeros(num_worlds, np.int64)
         self.limit = np.ones(num_worlds, np.int64)
         self.switch_hit = np.zeros(num_worlds, np.bool_)
         self.steps = np.zeros(num_worlds, np.int64)
@@ -144,9 +149,13 @@ class Game:
         events = w.events
         switch_now = ((events & st.SWITCH_HIT) != 0) & ~self.switch_hit
         self.switch_hit |= switch_now
+        milestone = np.where(switch_now, EXIT_SWITCH, -1).astype(np.int8)
         opened = np.flatnonzero(events & st.DOOR_OPENED)
         if len(opened):
+            before = self.door_bits[opened]
             self._find_entries(opened)
+            fresh = self.door_bits[opened] & ~before
+            milestone[opened] = 2 + 2 * np.log2(np.maximum(fresh & -fresh, 1)).astype(np.int8)
         changed = np.flatnonzero(switch_now | ((events & st.DOOR_OPENED) != 0))
         if len(changed):
             self._find_graphs(changed)
@@ -162,10 +171,11 @@ class Game:
                 (events & st.BUFFERED_JUMP) != 0,
             ),
         )  # fmt: skip
+        milestone[won] = EXIT_DOOR
         done = won | died | self._truncated
         if self.curriculum is not None:
             self._tell_curriculum(won, done)
-        return Outcome(reward, won, died, self._truncated, done)
+        return Outcome(reward, won, died, self._truncated, done, milestone)
 
     def _tell_curriculum(self, won: np.ndarray, done: np.ndarray) -> None:
         assert self.curriculum is not None
@@ -181,14 +191,9 @@ class Game:
         rows = self.raw if which is None else raw_arrays(self.spec, len(chosen))
         ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
         self._observe_state(chosen, rows)
+        if self.has_ways:
+            self._write_ways(chosen, rows)
         if self.has_graph:
-            level = self.level_number[w.level]
-            write_ways(
-                reach_of(self.distances), self.doors, level, self.entry,
-                w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
-                chosen, rows["reachability_features"], rows["locked_door_features"],
-                rows["num_locked_doors"],
-            )  # fmt: skip
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:
             write_moment(w, chosen, rows["ninja"], rows["codes"], rows["moving"])
@@ -213,6 +218,21 @@ class Game:
             chosen,
             self._nearest,
             Rows(*(rows[name] for name in Rows._fields)),
+        )  # fmt: skip
+
+    def _write_ways(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
+        """Reachability, locked doors and the path ahead of the worlds in `chosen`."""
+        w = self.world
+        level, reach = self.level_number[w.level], reach_of(self.distances)
+        x, y, active = w.worlds["x"], w.worlds["y"], w.entity_active
+        write_ways(
+            reach, self.doors, level, self.entry, x, y, self.switch_hit, active, w.entity_state,
+            chosen, rows["reachability_features"], rows["locked_door_features"],
+            rows["num_locked_doors"],
+        )  # fmt: skip
+        write_path_ahead(
+            reach, self.doors, level, self.entry, x, y, self.switch_hit, active, chosen,
+            rows[PATH_FIELD.name],
         )  # fmt: skip
 
     def stats(self, which: np.ndarray) -> dict[str, np.ndarray]:
@@ -298,6 +318,7 @@ class Game:
         bits = np.array([self._door_bits(n) for n in which], np.int64)
         self.distances.reacquire(entry, self.level_number[level], bits, range(len(which)))
         self.entry[which] = entry
+        self.door_bits[which] = bits
 
     def _find_graphs(self, which: np.ndarray) -> None:
         """The graphs of the worlds' present levels, open doors and objectives."""

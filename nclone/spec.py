@@ -13,6 +13,7 @@ from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Padding, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
+from nclone.graph.ahead import PATH_FIELD
 from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
 from nclone.graph.ways import WAY_FIELDS
 from nclone.places import LEVEL_TABLE, PLACE_FIELDS, PLACE_TABLE_FIELDS
@@ -31,6 +32,7 @@ class Observation(Enum):
     """Which keys an environment shows."""
 
     state = "state"
+    ways = "ways"
     graph = "graph"
     pixels = "pixels"
     full = "full"
@@ -145,19 +147,18 @@ _STATE = (
     ),
 )
 
-_GRAPH = (
-    *WAY_FIELDS,
-    *STATIC_FIELDS,
-    *DERIVED_FIELDS,
-)
+_WAYS = (*WAY_FIELDS, PATH_FIELD)
+_GRAPH = (*STATIC_FIELDS, *DERIVED_FIELDS)
 
 _STATE_KEYS = tuple(f.name for f in _STATE)
+_WAYS_KEYS = (*_STATE_KEYS, *(f.name for f in _WAYS))
 KEYS = {
     Observation.state: _STATE_KEYS,
-    Observation.graph: (*_STATE_KEYS, *(f.name for f in _GRAPH)),
+    Observation.ways: _WAYS_KEYS,
+    Observation.graph: (*_WAYS_KEYS, *(f.name for f in _GRAPH)),
     Observation.pixels: ("action_mask",),
     Observation.full: (
-        *_STATE_KEYS,
+        *_WAYS_KEYS,
         *(f.name for f in _GRAPH),
         *(f.name for f in PLACE_FIELDS),
     ),
@@ -182,7 +183,7 @@ def observation_spec(
         padding: what a stack shows before an episode's first row.
     """
     keys = KEYS[observation]
-    fields = [f for f in (*_STATE, *_GRAPH, *PLACE_FIELDS) if f.name in keys]
+    fields = [f for f in (*_STATE, *_WAYS, *_GRAPH, *PLACE_FIELDS) if f.name in keys]
     if stack > 1:
         fields = [
             replace(f, window=stack, padding=padding)

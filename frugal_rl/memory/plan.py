@@ -142,11 +142,18 @@ def draw_up(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
     """The run's plan, whether it fits or not; without `probe`, by arithmetic alone."""
     if probe is None:
         return assemble(run, arithmetic_base(run), None)
-    found = probe(run)  # compiles kernels, so that the tiny run does not
+    # The probe compiles kernels, so that the tiny run does not.
+    found = probe(run) if own_parts(run) is None else None
     return assemble(run, measured_base(run, found), found)
 
 
-def measured_base(run: RunConfig, found: Probe) -> Base:
+def own_parts(run: RunConfig) -> list[Part] | None:
+    """What a learner that keeps no rollout says of itself; None where a probe has to look."""
+    says = getattr(run.algo, "learner_parts", None)
+    return None if says is None else list(says(run))
+
+
+def measured_base(run: RunConfig, found: Probe | None) -> Base:
     """What a tiny run of this kind held beyond what is planned for its sizes."""
     nothing = Base(0, Confidence.probed, has_accelerator(run.hardware.device))
     planned = assemble(tiny(run), nothing, found).ram_bytes
@@ -160,16 +167,14 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     limit = find_limit(
         memory.budget_gib, hardware.ram_gib, hardware.vram_gib, hardware.cores, hardware.device
     )
-    parts = [
-        base.part,
-        *environment_parts(run, encoding),
-        *rollout_parts(run, encoding),
-        *learner_parts(run, probe),
-    ]
+    learner = own_parts(run)
+    looked = probe is not None or (learner is not None and base.confidence is Confidence.probed)
+    if learner is None:
+        learner = [*rollout_parts(run, encoding), *learner_parts(run, probe)]
+    learner += getattr(run.agent, "parts", lambda run: [])(run)
+    parts = (base.part, *environment_parts(run, encoding), *learner)
     transitions = run.algo.n_steps * run.algo.num_envs
-    return Plan(
-        tuple(parts), limit, memory.profile, memory.label.value, probe is not None, transitions
-    )
+    return Plan(parts, limit, memory.profile, memory.label.value, looked, transitions)
 
 
 def refusal(run: RunConfig, plan: Plan) -> MemoryBudgetError:

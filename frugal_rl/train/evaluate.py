@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,9 +23,10 @@ from frugal_rl.observation.history import History
 from frugal_rl.observation.tables import Tables
 from frugal_rl.run import RunConfig
 from frugal_rl.train.actions import mask_logits
-from frugal_rl.train.collect import executable, to_tensors
+from frugal_rl.train.collect import to_tensors
 from frugal_rl.train.decoder import Decoder
 from frugal_rl.train.policy import FrugalPolicy
+from frugal_rl.vec_env.episodes import bounded
 from frugal_rl.vec_env.interface import VectorEnv
 
 Rows = Mapping[str, np.ndarray]
@@ -62,7 +64,7 @@ class PolicyPlayer:
         actions, _ = self.policy.head.act(output, self.deterministic)
         space = self.policy.action_space
         shaped = actions.reshape((-1, *(space.shape or ()))).numpy(force=True)
-        return executable(shaped, space)
+        return bounded(shaped, space)
 
 
 class RandomPlayer:
@@ -184,7 +186,14 @@ def evaluate(run: RunConfig, vec_env: VectorEnv, player: Player) -> Result:
     return Result(Score.of(stats), parts)
 
 
+def draw(run: RunConfig, vec_env: VectorEnv, player: Player, folder: Path) -> list[Path]:
+    """Pictures of what a player does; none where the environment offers none."""
+    painter = getattr(run.env, "draw", None)
+    return [] if painter is None else list(painter(vec_env, player, folder))
+
+
 def evaluation_env(run: RunConfig) -> VectorEnv:
     """The environments that evaluations play in; close them when done."""
     num_envs = max(1, min(run.evaluation.num_envs, run.evaluation.episodes))
-    return run.env.make_vec(num_envs, run.encoding(), run.memory, run.vec, "eval")
+    vec = run.vec.stepping() if run.vec is not None else None
+    return run.env.make_vec(num_envs, run.encoding(), run.memory, vec, "eval")

@@ -46,6 +46,15 @@ class Network(nn.Module, ABC):
 
     recompute: bool = False
     """True recomputes each block's activations in the backward pass instead of keeping them."""
+    events: tuple[str, ...] = ()
+    """The `Step.events` that `labels` is made from."""
+
+    def labels(self, events: Mapping[str, np.ndarray], done: np.ndarray) -> dict[str, np.ndarray]:
+        """Labels [T, N] of a rollout in time order, from its events and episode ends [T, N].
+
+        They come back as rows of the samples for which `forward` computes its losses.
+        """
+        return {}
 
     @abstractmethod
     def actor(self, fields: Fields) -> Tensor:
