@@ -2,8 +2,8 @@
 
     python benchmarks/rollout_graphs.py [--levels 256] [--markdown FILE]
 
-1. the plan of the dense form, and its refusal; 2. a rollout of N++ with `env.obs=graph` on that many
-levels by random play, with what is allocated for rows and tables; 3. a smaller rollout beside
+1. the plan of the dense form, and its refusal; 2. a rollout of N++ with `env.obs=graph` on that
+many levels by random play, with what is allocated for rows and tables; 3. a smaller rollout beside
 Stable-Baselines3's `DictRolloutBuffer` on the same steps: every key of every sample equal; 4. time
 to draw a minibatch of 2,048 from both.
 """
@@ -77,6 +77,7 @@ class Played:
         self.history = History(encoding, envs)
 
     def play(self, each: Callable[[int, dict[str, np.ndarray]], None] = lambda t, rows: None):
+        """Random actions; `each` is shown the rows of every step."""
         rng, zeros = np.random.default_rng(0), np.zeros(self.envs, np.float32)
         shown = self.history.reset(self.env.reset(0))
         for t in range(self.steps):

@@ -24,7 +24,10 @@ from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.ways import door_places, reach_of, write_ways
 from nclone.levels.deal import CurriculumDeal
 from nclone.levels.level import Level
-from nclone.observe import Rows, Ways, Worlds, observe
+from nclone.observe import Rows, Ways, Worlds, observe, write_action_masks
+from nclone.places import PLAYER_PLACE, place_row, write_player_places
+from nclone.render.moment import write_moment
+from nclone.render.scene import scene_items
 from nclone.rewards.book import RewardBook
 from nclone.rewards.kernels import COMPONENTS, Events, Motion
 from nclone.sim import state as st
@@ -75,11 +78,13 @@ class Game:
         self.marks: list[Landmarks] = [find_landmarks(level) for level in self.level_table.level]
         self.level_number = self.distances.add_levels(self.marks)
         self.places = np.array([_places(marks) for marks in self.marks])
-        self.tables = Tables({LEVEL_TABLE: level_table()})
-        for level in self.level_table.level:
-            self.tables[LEVEL_TABLE].intern(level.key, lambda level=level: {"tiles": level.tiles})
+        self.tables = Tables({LEVEL_TABLE: level_table(config.obs)})
+        for level, marks in zip(self.level_table.level, self.marks, strict=True):
+            self.tables[LEVEL_TABLE].intern(
+                level.key, lambda level=level, marks=marks: _level_row(config.obs, level, marks)
+            )
         self.graph_id = np.zeros(num_worlds, np.int64)
-        self.has_graph = config.obs is Observation.graph
+        self.has_graph = config.obs.has_graph
         self.has_ways = self.has_graph or config.obs is Observation.ways
         if self.has_graph:
             self.tables[GRAPH_TABLE] = graph_table()
@@ -97,7 +102,8 @@ class Game:
         if config.curriculum and order == "random":
             self.curriculum = CurriculumDeal(config.levels, config.curriculum_rules)
         self._place_of_level = {int(k): place for place, k in reversed(list(enumerate(self.deal)))}
-        self.raw = raw_arrays(config.obs, num_worlds)
+        self.spec = config.spec()
+        self.raw = raw_arrays(self.spec, num_worlds)
         self._nearest = np.zeros((num_worlds, HAZARDS))
         self._rngs: list[np.random.Generator] = []
         self._every = np.arange(num_worlds)
@@ -182,8 +188,26 @@ class Game:
         """Raw fields of all worlds, or of those listed; views that the next call overwrites."""
         chosen = self._every if which is None else which
         w = self.world
+        rows = self.raw if which is None else raw_arrays(self.spec, len(chosen))
+        ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
+        self._observe_state(chosen, rows)
+        if self.has_ways:
+            self._write_ways(chosen, rows)
+        if self.has_graph:
+            ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
+        if "ninja" in rows:
+            write_moment(w, chosen, rows["ninja"], rows["codes"], rows["moving"])
+        if PLAYER_PLACE in rows:
+            write_player_places(w.worlds["x"][chosen], w.worlds["y"][chosen], rows[PLAYER_PLACE])
+        return rows | ids
+
+    def _observe_state(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
+        """Physics, ways to the exit, dangers and the action mask; of pixels alone, the mask."""
+        w = self.world
+        if "game_state" not in rows:
+            write_action_masks(w.worlds, chosen, rows["action_mask"])
+            return
         t = self.level_table.tables
-        rows = self.raw if which is None else raw_arrays(self.config.obs, len(chosen))
         observe(
             Worlds(w.worlds, w.entities, w.movers, t.levels, t.things),
             Ways(
@@ -195,12 +219,6 @@ class Game:
             self._nearest,
             Rows(*(rows[name] for name in Rows._fields)),
         )  # fmt: skip
-        ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
-        if self.has_ways:
-            self._write_ways(chosen, rows)
-        if self.has_graph:
-            ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
-        return rows | ids
 
     def _write_ways(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
         """Reachability, locked doors and the path ahead of the worlds in `chosen`."""
@@ -349,6 +367,14 @@ class Game:
         return self.book.paths(
             self.distances, self.entry, level, self.switch_hit, self.world.entity_state
         )
+
+
+def _level_row(obs: Observation, level: Level, marks: Landmarks) -> dict[str, np.ndarray]:
+    """One level's row of `nclone.spec.level_table`."""
+    row = {"tiles": level.tiles}
+    if obs.draws:
+        row["items"] = scene_items(level).items
+    return row | place_row(marks) if obs is Observation.full else row
 
 
 def _places(marks: Landmarks) -> tuple[float, float, float, float]:

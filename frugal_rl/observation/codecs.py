@@ -110,6 +110,12 @@ class HalfCodec(Codec):
             )
         return values.astype(np.float16)
 
+    def bounds(
+        self, low: float, high: float, dtype: np.dtype[Any], stored: np.dtype[Any]
+    ) -> tuple[float, float]:
+        """The field's own range, as far as float16 reaches; `encode` refuses what lies beyond."""
+        return max(low, -HALF_MAX), min(high, HALF_MAX)
+
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """[...] float16 -> [...] float32."""
         return stored.astype(np.float32)

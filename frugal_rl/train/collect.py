@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium import spaces
 from torch import Tensor
 
 from frugal_rl.errors import ConfigError
@@ -16,6 +15,7 @@ from frugal_rl.rollout.buffer import RolloutBuffer
 from frugal_rl.train.networks import Network
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.train.rewards import RewardScale
+from frugal_rl.vec_env.episodes import bounded
 from frugal_rl.vec_env.interface import EndedEpisodes, Step, VectorEnv
 
 Rows = dict[str, np.ndarray]
@@ -28,11 +28,6 @@ def to_tensors(rows: Mapping[str, np.ndarray], device: torch.device) -> dict[str
     if device.type == "cpu":
         return {name: torch.from_numpy(np.asarray(row)) for name, row in rows.items()}
     return {name: torch.from_numpy(np.asarray(row)).to(device) for name, row in rows.items()}
-
-
-def executable(actions: np.ndarray, space: spaces.Space[Any]) -> np.ndarray:
-    """Sampled actions as the environment takes them: continuous ones clipped to their box."""
-    return np.clip(actions, space.low, space.high) if isinstance(space, spaces.Box) else actions
 
 
 class EpisodeTally:
@@ -130,7 +125,7 @@ class Collector:
             acted = policy(to_tensors(self.obs, device))
             actions, values, log_probs = (x.numpy(force=True) for x in acted)
             rollout.add(self.obs, actions, np.asarray(LATER), self.starts, values, log_probs)
-            step = self.vec_env.step(executable(actions, self.vec_env.action_space))
+            step = self.vec_env.step(bounded(actions, self.vec_env.action_space))
             rollout.rewards[t] = self.rewarded(step, policy)
             self.tally.add(step.ended)
             self.events.add(step)
