@@ -9,6 +9,7 @@ benchmarks/memory_accuracy.md; a finished cell in FOLDER is not repeated.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
@@ -53,7 +54,7 @@ class Cell:
     @property
     def name(self) -> str:
         """A folder's name."""
-        env = self.env.replace("env=", "").replace(" ", "_").replace(".", "_")
+        env = re.sub(r"[^a-z]+", "_", self.env.removeprefix("env="))
         return f"{env}-{self.profile}-{self.num_envs}x{self.n_steps}"
 
 
@@ -63,11 +64,11 @@ def grid(env: str, profiles: tuple[str, ...], *sizes: tuple[int, int, int]) -> l
 
 
 CELLS = [
-    *grid("env=nclone", STATE_PROFILES, (64, 128, 1024), (256, 512, 4096)),
+    *grid("env=nclone", STATE_PROFILES, (32, 128, 512), (128, 256, 4096)),
     *grid("env=nclone env.obs=graph", STATE_PROFILES, (16, 16, 64), (32, 32, 128)),
-    *grid("env=mine_daily_small", ("baseline", "lossless", "attention"), (16, 64, 128),
-          (32, 256, 512)),
-    *grid("env=fighting", ("baseline", "lossless"), (8, 128, 256), (16, 512, 1024)),
+    *grid("env=mine_daily_small env.obs=columns", ("baseline", "lossless", "attention"), (16, 64, 128),
+          (32, 128, 512)),
+    *grid("env=fighting", ("baseline", "lossless"), (8, 64, 128), (16, 128, 512)),
     *grid("env=toy", ("baseline", "lossless"), (64, 256, 1024), (512, 1024, 8192)),
 ]  # fmt: skip
 

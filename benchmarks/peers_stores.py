@@ -29,6 +29,10 @@ import torch
 from gymnasium import spaces
 from peers_workloads import Workload
 
+from frugal_rl.observation.history import History
+from frugal_rl.rollout.buffer import RolloutBuffer
+from frugal_rl.rollout.dense import DenseMinibatch
+
 ACTIONS = spaces.Discrete(6)
 STORES = {
     "gb": ("sb3", "sb3x gzip6", "sb3x gzip9", "sb3x lz4-frame/0", "torchrl memmap",
@@ -52,8 +56,9 @@ class Store:
         """What `add` is given; not timed."""
         return self.load.dense(t)
 
-    def finish(self) -> None:
-        """Called once all is added."""
+    def dense_draws(self) -> Any:
+        """Pairs of indices and a function that draws the observation as it was given."""
+        return self.draws()
 
     def dense(self, drawn: Any) -> dict[str, np.ndarray]:
         """The drawn minibatch as plain arrays."""
@@ -203,15 +208,13 @@ class Ours(Store):
 
     def __init__(self, load: Workload) -> None:
         super().__init__(load)
-        from frugal_rl.observation.history import History
-        from frugal_rl.rollout.buffer import RolloutBuffer
-
         self.history = History(load.encoding, load.num_envs)
         self.buffer = RolloutBuffer(
             load.steps, load.encoding.policy_space(), ACTIONS, "cpu", n_envs=load.num_envs,
             encoding=load.encoding, reuse=True,
         )  # fmt: skip
-        self.out: dict[str, np.ndarray] = {}
+        self.minibatch: Any = None
+        self.whole: dict[str, np.ndarray] = {}
 
     def prepare(self, t: int) -> Any:
         """What `add` is given; not timed."""
@@ -232,24 +235,21 @@ class Ours(Store):
             inds = indices[start : start + self.load.batch]
             yield inds, lambda inds=inds: self.buffer.samples(inds, self.load.batch).observations
 
-    def dense(self, drawn: Any) -> dict[str, np.ndarray]:
-        """The drawn minibatch as plain arrays."""
-        count = len(next(iter(drawn.values())))
-        if not self.out:
-            self.out = {
-                n: np.empty((self.load.batch, *b.shape), b.dtype)
-                for n, b in self.load.space.items()
-            }
-        out = {n: a[:count] for n, a in self.out.items()}
-        self.load.rebuild(drawn, out)
-        return out
+    def dense_draws(self):
+        """The same with the observation rebuilt as the others deliver it."""
+        for inds, _ in self.draws():
+            yield inds, lambda inds=inds: self._rebuilt(inds)
+
+    def _rebuilt(self, inds: np.ndarray) -> dict[str, np.ndarray]:
+        if self.minibatch is None:
+            self.whole, into = self.load.dense_arrays()
+            self.minibatch = DenseMinibatch(self.buffer, self.load.tables, self.load.batch, into)
+        fields = dict(self.minibatch.draw(inds))
+        return {n: a[: len(inds)] for n, a in self.whole.items()} or fields
 
     def counted(self) -> int:
         """Bytes that the store says it holds; 0 where it does not say."""
-        tables = getattr(self.load, "tables", None)
-        planes = getattr(self.load, "planes", None)
-        shared = tables.nbytes if tables is not None else 0 if planes is None else planes.nbytes
-        return self.buffer.nbytes + shared
+        return self.buffer.nbytes + self.load.tables.nbytes
 
 
 def make_store(name: str, load: Workload) -> Any:
@@ -281,7 +281,7 @@ def fill(store: Any, load: Workload) -> float:
 
 def check_exact(store: Any, load: Workload) -> bool:
     """Whether 3 drawn minibatches equal what went in."""
-    for count, (inds, draw) in enumerate(store.draws()):
+    for count, (inds, draw) in enumerate(store.dense_draws()):
         got = store.dense(draw())
         n, t = np.divmod(inds, load.steps)
         for i in range(0, len(inds), max(1, len(inds) // 8)):
@@ -302,8 +302,9 @@ def one(workload: str, name: str) -> None:
     if name == "ours":
         for t in range(1, load.steps):
             warm.add(warm.prepare(t))
-        _, draw = next(iter(warm.draws()))
-        warm.dense(draw())
+        for draws in (warm.draws(), warm.dense_draws()):
+            _, draw = next(iter(draws))
+            draw()
     del warm
     before = psutil.Process().memory_info().rss
     reset_peak()
@@ -326,11 +327,9 @@ def one(workload: str, name: str) -> None:
 
 
 def draw_times(store: Any, dense: bool):
-    for _, draw in store.draws():
+    for _, draw in store.dense_draws() if dense else store.draws():
         start = time.perf_counter()
         drawn = draw()
-        if dense:
-            store.dense(drawn)
         yield time.perf_counter() - start
         del drawn
 

@@ -11,9 +11,8 @@ mine_small  4,096 transitions of 17 x 10 x 10 x 5
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -25,6 +24,7 @@ from frugal_rl.observation.packed import PackedCodec
 from frugal_rl.observation.pooled import DeltaCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
+from frugal_rl.rollout.dense import samples_of
 
 
 @dataclass
@@ -36,6 +36,7 @@ class Workload(ABC):
     batch: int
     space: spaces.Dict
     encoding: Encoding
+    tables: Tables
 
     @abstractmethod
     def dense(self, t: int) -> dict[str, np.ndarray]:
@@ -49,9 +50,9 @@ class Workload(ABC):
         """Raw fields as rows; its time counts as time to add."""
         return raw
 
-    @abstractmethod
-    def rebuild(self, drawn: dict[str, Any], out: dict[str, np.ndarray]) -> None:
-        """The dense minibatch from a drawn one, into arrays that are kept."""
+    def dense_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Arrays of a dense minibatch as the peers deliver it, and the fields that lie in them."""
+        return {}, {}
 
 
 class GameBoy(Workload):
@@ -64,7 +65,7 @@ class GameBoy(Workload):
         )
         box = spaces.Box(0, 3, (4, 144, 160), np.uint8)
         encoding = Encoding.choose(spec, Storage.lossless)
-        super().__init__(512, 8, 256, spaces.Dict({"frame": box}), encoding)
+        super().__init__(512, 8, 256, spaces.Dict({"frame": box}), encoding, Tables())
         self.codec = codec.inner
         self.newest = np.empty((8, self.codec.packed_bytes), np.uint8)
         self.packed = np.stack([self.codec.encode(f) for f in duel_frames(8, self.steps)])
@@ -84,10 +85,6 @@ class GameBoy(Workload):
         """Packed frames."""
         self.codec.encode_into(raw["frame"], self.newest)
         return {"frame": self.newest}
-
-    def rebuild(self, drawn: dict[str, Any], out: dict[str, np.ndarray]) -> None:
-        """Rebuild the dense minibatch."""
-        self.codec.decode_into(drawn["frame"].numpy(), out["frame"])
 
 
 def duel_frames(num_envs: int, steps: int) -> Iterator[np.ndarray]:
@@ -123,44 +120,41 @@ class Graph(Workload):
 
     def __init__(self) -> None:
         fields = [
-            Static(n, shape, np.float32, -9, 9, table="level") for n, (shape, _) in GRAPH.items()
+            Static(n, shape, np.float32, -9, 9, table="level", ragged=True)
+            for n, (shape, _) in GRAPH.items()
         ]
         spec = ObservationSpec((Stored("state", (189,), np.float32, -9, 9), *fields))
         encoding = Encoding.choose(spec, Storage.lossless)
-        super().__init__(128, 8, 256, spec.observation_space, encoding)
         rng = np.random.default_rng(0)
-        table = StaticTable("level", tuple(TableField(f.name, f.shape, f.dtype) for f in fields))
+        columns = tuple(TableField(f.name, f.shape, f.dtype, ragged=True) for f in fields)
+        table = StaticTable("level", columns)
         for level in range(LEVELS):
-            table.intern(level, lambda: {n: padded(rng, *GRAPH[n]) for n in GRAPH})
-        self.tables = Tables({"level": table})
+            table.intern(level, lambda: {n: there(rng, *GRAPH[n]) for n in GRAPH})
+        tables = Tables({"level": table})
+        super().__init__(128, 8, 256, spec.observation_space, encoding, tables)
         self.level = rng.integers(0, LEVELS, (self.steps // 16, 8)).repeat(16, 0).astype(np.int32)
         self.state = rng.standard_normal((self.steps, 8, 189)).astype(np.float32)
 
     def dense(self, t: int) -> dict[str, np.ndarray]:
         """The dense observation."""
-        table = self.tables["level"]
-        return {"state": self.state[t]} | {n: table[n][self.level[t]] for n in GRAPH}
+        rows = {n: np.zeros((8, *shape), np.float32) for n, (shape, _) in GRAPH.items()}
+        for n, level in enumerate(self.level[t]):
+            for name, items in self.tables["level"].row(level).items():
+                rows[name][n, : len(items)] = items
+        return {"state": self.state[t]} | rows
 
     def raw(self, t: int) -> dict[str, np.ndarray]:
         """Level ids and states."""
         return {"level_id": self.level[t], "state": self.state[t]}
 
-    def rebuild(self, drawn: dict[str, Any], out: dict[str, np.ndarray]) -> None:
-        """Rebuild the dense minibatch."""
-        ids = drawn["level_id"].numpy()
-        out["state"][:] = drawn["state"].numpy()
-        for name in GRAPH:
-            np.take(self.tables["level"][name], ids, axis=0, out=out[name], mode="clip")
+
+def there(rng: np.random.Generator, shape: tuple[int, ...], count: int) -> np.ndarray:
+    """Random items, few distinct values; the padding behind them is not kept."""
+    values = rng.integers(-400, 400, (count, *shape[1:])) / np.float32(100)
+    return values.astype(np.float32)
 
 
-def padded(rng: np.random.Generator, shape: tuple[int, ...], there: int) -> np.ndarray:
-    """Random items, few distinct values, then zeros."""
-    values = np.zeros(shape, np.float32)
-    values[:there] = rng.integers(-400, 400, (there, *shape[1:])) / np.float32(100)
-    return values
-
-
-PLANES = 12
+PLANES, PIT = 12, 5
 
 
 class Mine(Workload):
@@ -168,64 +162,92 @@ class Mine(Workload):
 
     def __init__(self, shape: tuple[int, int, int], steps: int, num_envs: int, batch: int) -> None:
         z, columns = shape[0], shape[1] * shape[2]
+        planes = Static("planes", (PLANES, *shape), np.float32, -9, 9, table="mine")
         spec = ObservationSpec(
             (
                 Stored("depth", (columns,), np.uint8, 0, z, observed=False),
-                Static("planes", (PLANES, *shape), np.float32, -9, 9, observed=False, table="mine"),
-                Derived("grid", (17, *shape), np.float32, -9, 9, sources=("planes", "depth")),
+                planes,
+                Derived(
+                    "pit", (PIT, *shape), np.float32, -9, 99, sources=("planes", "depth"),
+                    derive_into=pit_into,
+                ),
             )
-        )
-        box = spaces.Box(-9, 9, (17, *shape), np.float32)
+        )  # fmt: skip
+        box = spaces.Box(-9, 99, (PLANES + PIT, *shape), np.float32)
         encoding = Encoding.choose(spec, Storage.lossless)
-        super().__init__(steps, num_envs, batch, spaces.Dict({"grid": box}), encoding)
         rng = np.random.default_rng(0)
+        table = StaticTable("mine", (TableField("planes", planes.shape, np.float32),))
+        geology = rng.standard_normal((PLANES, *shape)).astype(np.float32)
+        table.intern(0, lambda: {"planes": geology})
+        tables = Tables({"mine": table})
+        super().__init__(steps, num_envs, batch, spaces.Dict({"grid": box}), encoding, tables)
         self.shape = shape
-        self.planes = rng.standard_normal((1, PLANES, z, columns)).astype(np.float32)
         self.ids = np.zeros(num_envs, np.int32)
         grown = np.zeros((steps, num_envs, columns), np.int64)
         dug = rng.integers(0, columns, (steps - 1, num_envs, 1))
         np.put_along_axis(grown[1:], dug, 1, -1)
         self.depth = np.minimum(grown.cumsum(0), z).astype(np.uint8)
 
-    def _draw(self, ids: np.ndarray, depth: np.ndarray, grid: np.ndarray) -> None:
-        flat = grid.reshape(*grid.shape[:3], -1)
-        draw_mine(self.planes, ids, depth.astype(np.int32), flat)
-
     def dense(self, t: int) -> dict[str, np.ndarray]:
         """The dense observation."""
-        out = np.empty((self.num_envs, 17, *self.shape), np.float32)
-        self._draw(self.ids, self.depth[t], out)
-        return {"grid": out}
+        grid = np.empty((self.num_envs, PLANES + PIT, *self.shape), np.float32)
+        grid[:, :PLANES] = self.tables["mine"]["planes"]
+        pit_into({"planes": grid, "depth": self.depth[t]}, self.tables, grid[:, PLANES:])
+        return {"grid": grid}
 
     def raw(self, t: int) -> dict[str, np.ndarray]:
         """Depths of all columns."""
         return {"mine_id": self.ids, "depth": self.depth[t]}
 
-    def rebuild(self, drawn: dict[str, Any], out: dict[str, np.ndarray]) -> None:
-        """Rebuild the dense minibatch."""
-        self._draw(drawn["mine_id"].numpy(), drawn["depth"].numpy(), out["grid"])
+    def dense_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """One grid; planes and pit lie in it."""
+        grid = np.zeros((self.batch, PLANES + PIT, *self.shape), np.float32)
+        return {"grid": grid}, {"planes": grid[:, :PLANES], "pit": grid[:, PLANES:]}
+
+
+def pit_into(sources: Mapping[str, np.ndarray], tables: Tables, out: np.ndarray) -> None:
+    """`planes` [B, P, *shape] and `depth` [B, C] -> out [B, 5, *shape]; see `draw_pit`."""
+    value, value_stride = samples_of(sources["planes"])
+    pit, stride = samples_of(out)
+    draw_pit(value, value_stride, sources["depth"].astype(np.float32), out.shape[2], pit, stride)
 
 
 @njit(cache=True)
-def draw_mine(planes, ids, depth, out):
-    """Draw planes [M, 12, Z, C] of ids [B] and depth [B, C] int32 into out [B, 17, Z, C].
+def draw_pit(value, value_stride, depth, top, out, stride):
+    """Value at b * value_stride [Z, C] and depth [B, C] into out at b * stride [5, Z, C].
 
-    Behind the planes: dug, on the surface, value left, depth, blocks left in the column.
+    Dug, on the surface, value left, depth, blocks left in the column; all float32, Z = top.
     """
-    top, columns = out.shape[2], out.shape[3]
+    columns = depth.shape[1]
+    plane = top * columns
+    left = np.empty(columns, np.float32)
+    for b in range(depth.shape[0]):
+        row = depth[b]
+        for c in range(columns):
+            left[c] = np.float32(top) - row[c]
+        for z in range(top):
+            at = b * stride + z * columns
+            worth = b * value_stride + z * columns
+            dig(
+                np.float32(z),
+                row,
+                value[worth : worth + columns],
+                out[at : at + columns],
+                out[at + plane : at + plane + columns],
+                out[at + 2 * plane : at + 2 * plane + columns],
+            )
+            out[at + 3 * plane : at + 3 * plane + columns] = row
+            out[at + 4 * plane : at + 4 * plane + columns] = left
+
+
+@njit(cache=True)
+def dig(z, depth, value, dug, surface, worth):
+    """One bench: depth, value [C] into dug, surface, worth [C]."""
     zero, one = np.float32(0), np.float32(1)
-    for b in range(out.shape[0]):
-        out[b, :12] = planes[ids[b]]
-        for level in range(top):
-            z = np.int32(level)
-            value = planes[ids[b], 0, z]
-            for c in range(columns):
-                d = depth[b, c]
-                out[b, 12, z, c] = one if z < d else zero
-                out[b, 13, z, c] = one if z == d else zero
-                out[b, 14, z, c] = value[c] if z >= d else zero
-                out[b, 15, z, c] = np.float32(d)
-                out[b, 16, z, c] = np.float32(np.int32(top) - d)
+    for c in range(depth.shape[0]):
+        dug[c] = one if z < depth[c] else zero
+        surface[c] = one if z == depth[c] else zero
+        worth[c] = zero if z < depth[c] else value[c]
 
 
 def make(name: str) -> Workload:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import subprocess
 import sys
 import time
@@ -114,7 +115,7 @@ def status_mib(key: str) -> float:
 
 
 def one(name: str, steps: int, envs: int) -> None:
-    torch.set_num_threads(2)
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
     env = Drifting(envs)
     warm = RolloutBuffer(2, env.observation_space, env.action_space, n_envs=1, encoding=ENCODING)
     del warm

@@ -11,7 +11,7 @@ import numpy as np
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Part, Phase
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle
+from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE
 from frugal_rl.rollout.layout import (
@@ -23,6 +23,7 @@ from frugal_rl.rollout.layout import (
     scalar_bytes,
 )
 from frugal_rl.run import RunConfig
+from frugal_rl.vec_env.episodes import Episodes, learner_layout
 
 UPDATE = frozenset({Phase.update})
 AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
@@ -78,6 +79,8 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     """The rollout's columns, the copy that `shuffle=copy` makes, and a minibatch."""
     steps, envs = run.algo.n_steps, run.algo.num_envs
     columns = columns_of(encoding, run.env.episode_steps)
+    if isinstance(run.vec, Episodes):
+        return [*_trajectory_parts(run, run.vec, encoding), _minibatch_part(run, columns)]
     location = run.memory.rollout_location
     parts = [
         _placed(
@@ -95,10 +98,39 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
             scalars,
         )
     )
+    labels = getattr(run.agent, "label_bytes", 0)
+    if labels:
+        formula = f"{steps} x {envs} x {labels} B for auxiliary losses"
+        parts.append(Part("rollout: labels", formula, steps * envs * labels))
     if run.memory.shuffle is Shuffle.copy and location is not RolloutLocation.device:
         copied = flatten_bytes(encoding, steps, envs, run.env.episode_steps)
         parts.append(Part("flattened copy", "the largest column once more", copied, phases=UPDATE))
+    samples = steps * envs
+    order = f"{samples:,} samples x 12 B: their order, and the ratios of the last epoch"
+    parts.append(Part("order and ratios", order, 12 * samples, phases=UPDATE))
     return [*parts, _minibatch_part(run, columns)]
+
+
+def _trajectory_parts(run: RunConfig, vec: Episodes, encoding: Encoding) -> list[Part]:
+    """Merged trajectories, what is computed for each step, and the sources that `list` keeps."""
+    steps = vec.slot_steps(run.algo.n_steps, run.env.episode_steps)
+    slots = run.algo.num_envs * steps
+    room, at = max(vec.max_buffer_size, slots), f"{run.algo.num_envs} envs x {steps} steps"
+    each = run.memory.trajectories is Trajectories.list
+    on_device = has_accelerator(run.hardware.device)
+    parts = []
+    for name, (shape, dtype) in learner_layout(run.env.action_space(), encoding).items():
+        width = math.prod(shape) * dtype.itemsize
+        count = (slots if each else room) * width
+        formula = f"{at} x {width} B"
+        parts.append(
+            Part(f"rollout: {name}", formula, 0 if on_device else count, count * on_device)
+        )
+    total = sum(p.ram_bytes + p.vram_bytes for p in parts)
+    if each or on_device:  # pinned slots beside a device, new tensors with `list`
+        parts.append(Part("trajectory sources", "what the workers write into", total))
+    sums = Part("trajectory sums", f"{at} x 21 B: advantages, returns, ages, starts", slots * 21)
+    return [*parts, sums]
 
 
 def _placed(name: str, formula: str, count: int, location: RolloutLocation) -> Part:

@@ -54,6 +54,10 @@ class Codec(ABC):
         """As `encode`, written into `out`."""
         out[...] = self.encode(values)
 
+    def decode_into(self, stored: np.ndarray, out: np.ndarray) -> None:
+        """As `decode`, written into `out`."""
+        out[...] = self.decode(stored)
+
     def bounds(
         self, low: float, high: float, dtype: np.dtype[Any], stored: np.dtype[Any]
     ) -> tuple[float, float]:
@@ -105,6 +109,12 @@ class HalfCodec(Codec):
                 f"(largest {HALF_MAX:g}). Keep this field dense, or scale it."
             )
         return values.astype(np.float16)
+
+    def bounds(
+        self, low: float, high: float, dtype: np.dtype[Any], stored: np.dtype[Any]
+    ) -> tuple[float, float]:
+        """The field's own range, as far as float16 reaches; `encode` refuses what lies beyond."""
+        return max(low, -HALF_MAX), min(high, HALF_MAX)
 
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """[...] float16 -> [...] float32."""

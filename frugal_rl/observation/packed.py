@@ -49,8 +49,8 @@ class PackedCodec(Codec):
         """As `encode`, into contiguous `out`; refuses shades that do not fit."""
         pixels = np.ascontiguousarray(values, np.uint8).reshape(-1, math.prod(self.shape))
         packed = out.reshape(-1, self.packed_bytes)
-        if self.bits == 2 and pixels.shape[1] % 4 == 0:
-            largest = pack_quads(pixels.view(np.uint32), packed)
+        if self.bits == 2 and pixels.shape[1] % 8 == 0:
+            largest = pack_eights(pixels.view(np.uint64), packed.view(np.uint16))
         else:
             largest = pack(pixels, self.bits, packed)
         if largest >= 1 << self.bits:
@@ -69,8 +69,8 @@ class PackedCodec(Codec):
         """As `decode`, into contiguous `out`."""
         packed = np.ascontiguousarray(stored).reshape(-1, self.packed_bytes)
         pixels = out.reshape(-1, math.prod(self.shape))
-        if self.bits == 2 and pixels.shape[1] % 4 == 0:
-            unpack_quads(packed, pixels.view(np.uint32))
+        if self.bits == 2 and pixels.shape[1] % 8 == 0:
+            unpack_eights(packed.view(np.uint16), pixels.view(np.uint64))
         else:
             unpack(packed, self.bits, pixels)
 
@@ -99,16 +99,20 @@ def pack(pixels: Any, bits: int, out: Any) -> int:
 
 
 @njit(cache=True)
-def pack_quads(pixels: Any, out: Any) -> int:
-    """Pack pixels [M, Q] uint32, four at a time, -> out [M, Q]; all pixels or-ed together."""
-    seen = np.uint32(0)
+def pack_eights(pixels: Any, out: Any) -> int:
+    """Pack pixels [M, Q] uint64, eight at a time, -> out [M, Q] uint16; all or-ed together."""
+    seen = np.uint64(0)
+    fours, eights = np.uint64(0x000F000F000F000F), np.uint64(0x000000FF000000FF)
     for m in range(out.shape[0]):
         for i in range(out.shape[1]):
             w = pixels[m, i]
             seen |= w
-            out[m, i] = w | w >> np.uint32(6) | w >> np.uint32(12) | w >> np.uint32(18)
-    seen |= seen >> np.uint32(16)
-    return int((seen | seen >> np.uint32(8)) & np.uint32(0xFF))
+            w = (w | w >> np.uint64(6)) & fours
+            w = (w | w >> np.uint64(12)) & eights
+            out[m, i] = np.uint16(w | w >> np.uint64(24))
+    seen |= seen >> np.uint64(32)
+    seen |= seen >> np.uint64(16)
+    return int((seen | seen >> np.uint64(8)) & np.uint64(0xFF))
 
 
 @njit(cache=True)
@@ -122,10 +126,14 @@ def unpack(packed: Any, bits: int, out: Any) -> None:
 
 
 @njit(cache=True)
-def unpack_quads(packed: Any, out: Any) -> None:
-    """Unpack [M, Q] uint8 -> out [M, Q] uint32: four 2-bit pixels spread over four bytes."""
+def unpack_eights(packed: Any, out: Any) -> None:
+    """Unpack [M, Q] uint16 -> out [M, Q] uint64: eight 2-bit pixels spread over eight bytes."""
+    ones, fours, eights = (
+        np.uint64(0x0303030303030303), np.uint64(0x000F000F000F000F), np.uint64(0x000000FF000000FF),
+    )  # fmt: skip
     for m in range(out.shape[0]):
         for i in range(out.shape[1]):
-            b = np.uint32(packed[m, i])
-            spread = b | b << np.uint32(6) | b << np.uint32(12) | b << np.uint32(18)
-            out[m, i] = spread & np.uint32(0x03030303)
+            w = np.uint64(packed[m, i])
+            w = (w | w << np.uint64(24)) & eights
+            w = (w | w << np.uint64(12)) & fours
+            out[m, i] = (w | w << np.uint64(6)) & ones

@@ -47,6 +47,10 @@ class PooledCodec(Codec):
         """The inner codec's values."""
         return self.inner.decode(stored)
 
+    def decode_into(self, stored: np.ndarray, out: np.ndarray) -> None:
+        """The inner codec's values, into `out`."""
+        self.inner.decode_into(stored, out)
+
 
 @dataclass(frozen=True)
 class RaggedCodec(PooledCodec):

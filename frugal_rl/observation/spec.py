@@ -26,6 +26,7 @@ EPISODE = -1
 
 Arrays = Mapping[str, np.ndarray]
 Derive = Callable[[Arrays, "Tables"], np.ndarray]
+DeriveInto = Callable[[Arrays, "Tables", np.ndarray], None]
 
 
 class Padding(Enum):
@@ -94,10 +95,12 @@ class Derived(Field):
 
     `derive(sources, tables)` maps batched source arrays to the batched field; `twin` names its
     torch twin as "package.module:function", called with tensors and the decoder's tables.
+    `derive_into(sources, tables, out)` writes the same into memory that is kept between draws.
     """
 
     sources: tuple[str, ...] = ()
     derive: Derive | None = None
+    derive_into: DeriveInto | None = None
     twin: str = ""
     codecs: tuple[Codec, ...] = ()
 

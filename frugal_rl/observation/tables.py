@@ -15,11 +15,13 @@ import numpy as np
 from frugal_rl.errors import EncodingError
 
 MAX_ID = 1 << 24
+GROWTH = 1.5
+"""By how much an array grows when it is full; twice would leave up to half of it unused."""
 
 
 @dataclass
 class Arena:
-    """One array that grows by doubling; rows [0, used) are valid.
+    """One array that grows by half; rows [0, used) are valid.
 
     values  [capacity, *shape]
     """
@@ -36,7 +38,7 @@ class Arena:
         """Add rows [n, *shape] at the end; the array may move."""
         need = self.used + len(rows)
         if need > len(self.values):
-            grown = np.zeros((max(need, 2 * len(self.values)), *self.shape), self.dtype)
+            grown = np.zeros((max(need, int(GROWTH * len(self.values))), *self.shape), self.dtype)
             grown[: self.used] = self.values[: self.used]
             self.values = grown
         self.values[self.used : need] = rows

@@ -32,14 +32,16 @@ class DeltaColumn(PooledColumn):
 
     references    [R, W] uint64
     reference_of  [lead + T, N] int32
+    rollout       counts the rollouts, as references are forgotten between them
     """
 
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int) -> None:
         super().__init__(spec, steps, num_envs)
         self.reference_of = np.zeros(self.starts.shape, np.int32)
+        self.references = Arena((self._row_bytes // 8,), np.uint64)
+        self.references.append(np.zeros((num_envs, self._row_bytes // 8), np.uint64))
+        self.rollout = 0
         self._current = np.zeros(num_envs, np.int32)
-        self._references = Arena((self._row_bytes // 8,), np.uint64)
-        self._references.append(np.zeros((num_envs, self._row_bytes // 8), np.uint64))
         self._ids: dict[bytes, int] = {}
         bitmaps = -(-self._row_bytes // 2 // 64)
         self._scratch = np.zeros(bitmaps, np.uint64)
@@ -47,17 +49,18 @@ class DeltaColumn(PooledColumn):
 
     def _begin(self, words: np.ndarray) -> None:
         """Forget all references but those in use; at first, take each environment's first row."""
-        kept = self._references.values[self._current] if self._ids else words
+        kept = self.references.values[self._current] if self._ids else words
         self._ids = {}
-        self._references.used = 0
+        self.references.used = 0
+        self.rollout += 1
         for n, row in enumerate(kept.copy()):
             self._current[n] = self._intern(row)
 
     def _intern(self, row: np.ndarray) -> int:
         key = blake2b(row.data, digest_size=16).digest()
         if key not in self._ids:
-            self._ids[key] = self._references.used
-            self._references.append(row[None])
+            self._ids[key] = self.references.used
+            self.references.append(row[None])
         return self._ids[key]
 
     def _append(self, at: int, words: np.ndarray) -> None:
@@ -66,7 +69,7 @@ class DeltaColumn(PooledColumn):
         self.reference_of[at] = self._current
         self.starts[at], used = self.pool.used, self.pool.used
         self.pool.used = append_delta(
-            words, self._references.values, self._current, self._scratch,
+            words, self.references.values, self._current, self._scratch,
             self.pool.units, self.pool.words, used, self.starts[at], self._sizes,
         )  # fmt: skip
         for n in np.flatnonzero(self._sizes > NEW_REFERENCE_SHARE * words.shape[1] * 4):
@@ -75,12 +78,17 @@ class DeltaColumn(PooledColumn):
     def _read(self, steps: np.ndarray, n: np.ndarray, out: np.ndarray) -> None:
         read_delta(
             self.pool.units, self.pool.words, self.starts, self.reference_of,
-            self._references.values, len(self._scratch), steps, n, out, out.view(np.uint16),
+            self.references.values, len(self._scratch), steps, n, out, out.view(np.uint16),
         )  # fmt: skip
+
+    @property
+    def bitmaps(self) -> int:
+        """Bitmaps of 64 units that a row has room for."""
+        return len(self._scratch)
 
     def arrays(self) -> list[np.ndarray]:
         """Pool, starts, references."""
-        return [*super().arrays(), self.reference_of, self._references.values]
+        return [*super().arrays(), self.reference_of, self.references.values]
 
 
 @njit(cache=True)

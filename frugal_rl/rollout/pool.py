@@ -79,7 +79,7 @@ class PooledColumn(Column):
         if out is None:
             out = np.empty((len(t), *spec.shown()), spec.dtype)
         windows = len(t), spec.lead + 1
-        steps = self._steps(t, age)
+        steps = self.steps_of(t, age)
         if spec.row_bytes == self._row_bytes:
             self._read(steps, n, out.reshape(*windows, -1).view(np.uint64))
             return out
@@ -89,7 +89,7 @@ class PooledColumn(Column):
         out.reshape(*windows, -1).view(np.uint8)[...] = flat
         return out
 
-    def _steps(self, t: np.ndarray, age: np.ndarray | None) -> np.ndarray:
+    def steps_of(self, t: np.ndarray, age: np.ndarray | None) -> np.ndarray:
         """[B, k] the stored step of each row of a window, -1 where it shows zeros."""
         spec = self.spec
         last = spec.lead + np.asarray(t)[:, None]

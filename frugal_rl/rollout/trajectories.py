@@ -184,6 +184,11 @@ class TrajectoryBuffer(Sequence[Tensor]):
             )
 
     @property
+    def held(self) -> list[Tensor]:
+        """The tensors that merged steps lie in: those allocated once, or the last update's."""
+        return self._stores or self.items
+
+    @property
     def nbytes(self) -> int:
         """Bytes allocated for merged steps and for pinned slots."""
         return sum(t.nbytes for t in self._stores + self._staging)

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import torch
-from gymnasium import spaces
 from torch import Tensor
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.observation.history import History
 from frugal_rl.rollout.buffer import RolloutBuffer
+from frugal_rl.train.networks import Network
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.train.rewards import RewardScale
+from frugal_rl.vec_env.episodes import bounded
 from frugal_rl.vec_env.interface import EndedEpisodes, Step, VectorEnv
 
 Rows = dict[str, np.ndarray]
@@ -26,11 +28,6 @@ def to_tensors(rows: Mapping[str, np.ndarray], device: torch.device) -> dict[str
     if device.type == "cpu":
         return {name: torch.from_numpy(np.asarray(row)) for name, row in rows.items()}
     return {name: torch.from_numpy(np.asarray(row)).to(device) for name, row in rows.items()}
-
-
-def executable(actions: np.ndarray, space: spaces.Space[Any]) -> np.ndarray:
-    """Sampled actions as the environment takes them: continuous ones clipped to their box."""
-    return np.clip(actions, space.low, space.high) if isinstance(space, spaces.Box) else actions
 
 
 class EpisodeTally:
@@ -56,6 +53,41 @@ class EpisodeTally:
         return means
 
 
+class EventLog:
+    """What happened in each step of a rollout, where the network asks for it."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+        self._events: dict[str, list[np.ndarray]] = {}
+        self._done: list[np.ndarray] = []
+
+    def begin(self, names: tuple[str, ...]) -> None:
+        """Forget the last rollout; nothing is kept without `names`."""
+        self.names, self._events, self._done = names, {name: [] for name in names}, []
+
+    def add(self, step: Step) -> None:
+        """Keep the events of one step."""
+        if not self.names:
+            return
+        self._done.append(step.done.copy())
+        for name in self.names:
+            if name not in step.events:
+                raise ConfigError(
+                    f"agent.auxiliary needs the event '{name}', which these environments do not "
+                    "report; set its weights to 0, or use vec=batch with memory.level_data=shared."
+                )
+            self._events[name].append(step.events[name].copy())
+
+    def labels(self, network: Network) -> dict[str, np.ndarray]:
+        """The network's labels [T, N] of the steps that were added; then all else is forgotten."""
+        if not self.names:
+            return {}
+        events = {name: np.stack(kept) for name, kept in self._events.items()}
+        made = network.labels(events, np.stack(self._done))
+        self.begin(self.names)
+        return made
+
+
 class Collector:
     """Acts with a policy and writes what happens into a rollout."""
 
@@ -73,6 +105,7 @@ class Collector:
         self.scale = scale
         self.batched_bootstrap = batched_bootstrap
         self.tally = EpisodeTally()
+        self.events = EventLog()
         self.obs: Rows = {}
         self.starts = np.ones(vec_env.num_envs, np.bool_)
 
@@ -86,14 +119,17 @@ class Collector:
         """T steps of N environments, then advantages and returns."""
         policy.set_training_mode(False)
         rollout.reset()
+        self.events.begin(policy.network.events)
         device = policy.device
         for t in range(rollout.buffer_size):
             acted = policy(to_tensors(self.obs, device))
             actions, values, log_probs = (x.numpy(force=True) for x in acted)
             rollout.add(self.obs, actions, np.asarray(LATER), self.starts, values, log_probs)
-            step = self.vec_env.step(executable(actions, self.vec_env.action_space))
+            step = self.vec_env.step(bounded(actions, self.vec_env.action_space))
             rollout.rewards[t] = self.rewarded(step, policy)
             self.tally.add(step.ended)
+            self.events.add(step)
+        rollout.labels = self.events.labels(policy.network)
         last = policy.predict_values(to_tensors(self.obs, device))
         rollout.compute_returns_and_advantage(last, self.starts)
 

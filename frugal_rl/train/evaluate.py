@@ -23,9 +23,10 @@ from frugal_rl.observation.history import History
 from frugal_rl.observation.tables import Tables
 from frugal_rl.run import RunConfig
 from frugal_rl.train.actions import mask_logits
-from frugal_rl.train.collect import executable, to_tensors
+from frugal_rl.train.collect import to_tensors
 from frugal_rl.train.decoder import Decoder
 from frugal_rl.train.policy import FrugalPolicy
+from frugal_rl.vec_env.episodes import bounded
 from frugal_rl.vec_env.interface import VectorEnv
 
 Rows = Mapping[str, np.ndarray]
@@ -63,7 +64,7 @@ class PolicyPlayer:
         actions, _ = self.policy.head.act(output, self.deterministic)
         space = self.policy.action_space
         shaped = actions.reshape((-1, *(space.shape or ()))).numpy(force=True)
-        return executable(shaped, space)
+        return bounded(shaped, space)
 
 
 class RandomPlayer:
@@ -194,4 +195,5 @@ def draw(run: RunConfig, vec_env: VectorEnv, player: Player, folder: Path) -> li
 def evaluation_env(run: RunConfig) -> VectorEnv:
     """The environments that evaluations play in; close them when done."""
     num_envs = max(1, min(run.evaluation.num_envs, run.evaluation.episodes))
-    return run.env.make_vec(num_envs, run.encoding(), run.memory, run.vec, "eval")
+    vec = run.vec.stepping() if run.vec is not None else None
+    return run.env.make_vec(num_envs, run.encoding(), run.memory, vec, "eval")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +14,15 @@ from frugal_rl.observation.history import History
 from frugal_rl.rollout.buffer import RolloutBuffer
 from frugal_rl.run import RunConfig
 from frugal_rl.train.collect import Collector
+from frugal_rl.train.episodic import EpisodeLearner
 from frugal_rl.train.optimizer import FlatAdam
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.train.rewards import RewardScale
 from frugal_rl.train.schedules import Constant, Linear, WarmUp, value_at
-from frugal_rl.train.update import Terms, Update
+from frugal_rl.train.update import Terms, Update, update_threads
+from frugal_rl.vec_env.episodes import EpisodesEnv
 from frugal_rl.vec_env.interface import VectorEnv
 
-WORTH_THREADS = 16_000_000
-"""Weights times samples below which a second thread costs more than it brings."""
 Value = float | Constant | Linear | WarmUp
 
 
@@ -76,8 +75,10 @@ class PpoConfig:
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"algo.{name} is {getattr(self, name)}; use a value in [0, 1].")
 
-    def build(self, run: RunConfig, vec_env: VectorEnv) -> PpoLearner:
-        """The learner for these environments."""
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> PpoLearner | EpisodeLearner:
+        """The learner for these environments: step by step, or from whole trajectories."""
+        if isinstance(vec_env, EpisodesEnv):
+            return EpisodeLearner(self, run, vec_env)
         return PpoLearner(self, run, vec_env)
 
     def build_policy(self, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
@@ -120,17 +121,6 @@ def choose_device(name: str) -> torch.device:
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ConfigError("hardware.device=cuda, but torch finds no CUDA device; use cpu or auto.")
     return torch.device(name)
-
-
-def update_threads(wanted: int, policy: torch.nn.Module, samples: int) -> int:
-    """Torch threads while updating: as many as wanted; for 0 all cores, or one for little work.
-
-    The rule looks at sizes only, so that equal runs stay equal to the bit on one machine.
-    """
-    weights = sum(p.numel() for p in policy.parameters())
-    if wanted or weights * samples < WORTH_THREADS:
-        return wanted or 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class PpoLearner:

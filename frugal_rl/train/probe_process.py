@@ -1,8 +1,9 @@
-"""The probe's process: two small real updates, and what each of them adds to the peak.
+"""The probe's process: real updates of growing size, and what each of them adds to the peak.
 
 python -m frugal_rl.train.probe_process < request.json
 
-With the allocator pinned, the peak is a straight line in the minibatch: two points give it.
+A tiny run is measured as a whole beside it; what an update of the run's own size adds to that is
+the chord between both sizes.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from frugal_rl.config import run_from
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
+from frugal_rl.memory.base import TINY
 from frugal_rl.memory.probe import Probe
 from frugal_rl.observation.history import History
 from frugal_rl.run import RunConfig
 from frugal_rl.train.collect import to_tensors
+from frugal_rl.train.episodic import EpisodeLearner
 from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.ppo import PpoConfig, PpoLearner, choose_device, update_threads
+from frugal_rl.train.ppo import PpoConfig, PpoLearner, choose_device
 from frugal_rl.train.trainer import no_meter
-from frugal_rl.train.update import Record, Update
+from frugal_rl.train.update import Record, Update, update_threads
 from frugal_rl.vec_env.interface import VectorEnv
 
 PROBE_ENVS = 16
@@ -37,9 +40,11 @@ PROBE_ENVS = 16
 STEPS = 4
 """Steps of the first, complete iteration."""
 FIRST = 64
-"""Samples of the smaller update; the larger one has twice as many."""
+"""Samples of the first update that is more than a tiny run's; then twice as many, and so on."""
 CLEAR_BYTES = 8 << 20
 """Growth between two updates that stands out from pages and thread stacks."""
+REACH_BYTES = 256 << 20
+"""An update that grows by this much is large enough to tell how larger ones grow."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +79,29 @@ class Gauge:
         call()
         return max(0, usage.peak_resident_bytes() - before)
 
-    def line(self, call: Callable[[int], Callable[[], Any]], largest: int) -> Line:
-        """Two points: doubled until they differ clearly, never above `largest` samples.
+    def line(self, call: Callable[[int], Callable[[], Any]], few: int, largest: int) -> Line:
+        """The chord from `few` samples, as a tiny run has them, to `largest`.
 
-        `call(B)` prepares B samples and returns what is to be measured.
+        Sizes are doubled until the growth stands out and reaches `REACH_BYTES`; what is left up to
+        `largest` follows the last doubling. `call(B)` prepares B samples and returns what is to be
+        measured.
         """
-        small = min(FIRST, max(1, largest // 2))
-        self.growth(call(small))  # loads kernels, starts threads
-        low = self.growth(call(small))
-        while True:
-            large = min(2 * small, largest)
+        few = max(1, min(few, largest - 1))
+        self.growth(call(few))  # loads kernels, starts threads
+        least = low = self.growth(call(few))
+        small, large = few, few
+        while large < largest:
+            large = min(max(2 * small, FIRST), largest)
             high = self.growth(call(large))
-            if high - low > CLEAR_BYTES or large == largest:
+            slope = (high - low) / (large - small)
+            if high > REACH_BYTES and high - low > CLEAR_BYTES:
                 break
             small, low = large, high
-        slope = max(0.0, (high - low) / max(1, large - small))
-        return Line(max(0.0, high - slope * large), slope)
+        if largest == few:
+            return Line(0.0, least / few)
+        whole = high + max(0.0, slope) * (largest - large)
+        per_sample = max(0.0, (whole - least) / (largest - few))
+        return Line(max(0.0, least - per_sample * few), per_sample)
 
 
 def measure(run: RunConfig) -> Probe:
@@ -110,8 +122,8 @@ def measure(run: RunConfig) -> Probe:
     total = config.n_steps * config.num_envs
     at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
     torch.set_num_threads(update_threads(run.hardware.threads, learner.policy, at_once))
-    learning = gauge.line(learn(learner, rows), at_once)
-    acting = gauge.line(act(learner.policy, rows), max(config.num_envs, 2))
+    learning = gauge.line(learn(learner, rows), TINY["batch_size"], at_once)
+    acting = gauge.line(act(learner.policy, rows), TINY["num_envs"], max(config.num_envs, 2))
     vec_env.close()
     return Probe(
         fixed_bytes=int(max(0, kept) + learning.fixed),
@@ -141,7 +153,9 @@ def repeated(rows: dict[str, np.ndarray], count: int, device: torch.device) -> d
     return to_tensors({name: row[index] for name, row in rows.items()}, device)
 
 
-def learn(learner: PpoLearner, rows: dict[str, np.ndarray]) -> Callable[[int], Callable[[], Any]]:
+def learn(
+    learner: PpoLearner | EpisodeLearner, rows: dict[str, np.ndarray]
+) -> Callable[[int], Callable[[], Any]]:
     """B -> an update on B samples, the minibatch already there."""
     update = Update(learner.policy, learner.optimizer)  # without micro-batches: B is what is held
     terms = replace(learner.config.terms(0.0), target_kl=None)

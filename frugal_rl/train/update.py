@@ -6,6 +6,7 @@ computed once per epoch. In float32 the parameters are equal to those of `PPO.tr
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,6 +19,9 @@ from torch.nn import functional as F
 
 from frugal_rl.train.optimizer import FlatAdam
 from frugal_rl.train.policy import FrugalPolicy
+
+WORTH_THREADS = 16_000_000
+"""Weights times samples below which a second thread costs more than it brings."""
 
 
 class Rollout(Protocol):
@@ -203,3 +207,14 @@ def explained_variance(values: np.ndarray, returns: np.ndarray) -> float:
     """1 - Var[returns - values] / Var[returns]; NaN where returns do not vary."""
     spread = float(np.var(returns))
     return float("nan") if spread == 0 else 1 - float(np.var(returns - values)) / spread
+
+
+def update_threads(wanted: int, policy: torch.nn.Module, samples: int) -> int:
+    """Torch threads while updating: as many as wanted; for 0 all cores, or one for little work.
+
+    The rule looks at sizes only, so that equal runs stay equal to the bit on one machine.
+    """
+    weights = sum(p.numel() for p in policy.parameters())
+    if wanted or weights * samples < WORTH_THREADS:
+        return wanted or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -42,6 +42,10 @@ class Backend(ABC):
     ) -> VectorEnv:
         """`num_envs` environments of one configuration."""
 
+    def stepping(self) -> Backend:
+        """The backend whose environments an evaluation steps."""
+        return self
+
 
 def reuses(memory: MemoryProfile) -> bool:
     """Whether the profile wants arrays to be reused."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import MemoryProfile
@@ -14,14 +15,51 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.batch import Batch
-from frugal_rl.vec_env.interface import Rows, Step, VectorEnv
+from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 
-Act = Callable[[Rows], np.ndarray]
-"""Policy form of N observations to N actions."""
 Arrays = dict[str, np.ndarray]
-ITEMS = ("action", "reward", "terminated")
-"""Items of a trajectory before its rows, in order; the reward's place is the one that
-`rollout.trajectories` expects."""
+Act = Callable[[Rows], Mapping[str, np.ndarray]]
+"""Policy form of N observations to `action` [N, ...] and further items of the learner's own."""
+Value = Callable[[Rows], np.ndarray]
+"""Policy form of M observations to their values [M]."""
+Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
+"""Shape and dtype of one step of each item."""
+LEARNER_ITEMS = ("value", "log_prob")
+"""float32 items that a learner adds to what environments give."""
+
+
+def item_layout(action_space: spaces.Space[Any], encoding: Encoding) -> Layout:
+    """Items of a trajectory: action, reward, terminated, then rows.
+
+    The reward's place is the one that `rollout.trajectories` expects.
+    """
+    action = np.asarray(action_space.sample())
+    return {
+        "action": (action.shape, action.dtype),
+        "reward": ((), np.dtype(np.float32)),
+        "terminated": ((), np.dtype(np.bool_)),
+        **{r.name: (r.shape, r.dtype) for r in encoding.rows},
+    }
+
+
+def learner_layout(action_space: spaces.Space[Any], encoding: Encoding) -> Layout:
+    """The same with the learner's items."""
+    own = {name: ((), np.dtype(np.float32)) for name in LEARNER_ITEMS}
+    return {**item_layout(action_space, encoding), **own}
+
+
+@dataclass
+class Collected:
+    """What `collect` says of the trajectories that it wrote.
+
+    lengths    [N] int64     steps of each
+    bootstrap  [N] float32   value of the last observation where a limit ended it, else 0
+    ended      statistics of each episode that came to its end
+    """
+
+    lengths: np.ndarray
+    bootstrap: np.ndarray
+    ended: list[EndedEpisodes]
 
 
 @dataclass(frozen=True)
@@ -31,6 +69,10 @@ class Episodes(Backend):
     native: ClassVar[bool] = False
     inner: Backend = field(default_factory=Batch)
     """Who runs the environments."""
+    chunk_size: int = 256
+    """Steps copied at once where trajectories are streamed."""
+    max_buffer_size: int = 0
+    """Merged steps that are allocated; 0 takes as many as a collection can bring."""
 
     def build(
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
@@ -41,6 +83,14 @@ class Episodes(Backend):
             raise ConfigError(f"{type(env).__name__} has no make_vec, which vec=episodes needs.")
         inner: VectorEnv = make_vec(num_envs, encoding, memory, self.inner, "train")
         return EpisodesEnv(inner, getattr(env, "episode_steps", 0))
+
+    def slot_steps(self, n_steps: int, episode_steps: int) -> int:
+        """Steps that a trajectory may have: `n_steps`, or a whole episode where that is less."""
+        return min(n_steps, episode_steps or n_steps)
+
+    def stepping(self) -> Backend:
+        """The inner backend: an evaluation steps its environments."""
+        return self.inner
 
 
 class EpisodesEnv(VectorEnv):
@@ -63,57 +113,57 @@ class EpisodesEnv(VectorEnv):
         """One action each."""
         return self.inner.step(actions)
 
-    def item_layout(self) -> dict[str, tuple[tuple[int, ...], np.dtype[Any]]]:
-        """Shape and dtype of one step of each item: action, reward, terminated, then rows."""
-        action = np.asarray(self.action_space.sample())
-        rows = {r.name: (r.shape, r.dtype) for r in self.encoding.rows}
-        return {
-            "action": (action.shape, action.dtype),
-            "reward": ((), np.dtype(np.float32)),
-            "terminated": ((), np.dtype(np.bool_)),
-            **rows,
-        }
+    def item_layout(self) -> Layout:
+        """Shape and dtype of one step of each item."""
+        return item_layout(self.action_space, self.encoding)
 
-    def allocate(self) -> Arrays:
-        """Arrays [N, episode_steps, ...] for `collect`, one per item."""
+    def allocate(self, steps: int = 0) -> Arrays:
+        """Arrays [N, steps, ...] for `collect`, one per item; a whole episode by default."""
         return {
-            name: np.zeros((self.num_envs, self.episode_steps, *shape), dtype)
+            name: np.zeros((self.num_envs, steps or self.episode_steps, *shape), dtype)
             for name, (shape, dtype) in self.item_layout().items()
         }
 
-    def collect(self, act: Act, seed: int, into: Arrays) -> np.ndarray:
+    def collect(self, act: Act, seed: int, into: Arrays, value: Value | None = None) -> Collected:
         """Play one episode in every environment, from its start to its end.
+
+        Environments that are done wait for the others: what they do meanwhile is not kept.
 
         Args:
             act: the policy; it sees windows in policy form.
             seed: of the N episodes.
             into: arrays of `allocate`, or views of a learner's own memory of that layout; step t
                 of environment n is written to [n, t], the rows being those that were acted on.
-
-        Returns:
-            The length [N] of each trajectory. Environments that are done wait for the others:
-            what they do meanwhile is not kept.
+                Episodes longer than the arrays are cut there.
+            value: values the last observation of episodes that a limit ended, or that were cut.
         """
+        n, steps = self.num_envs, into["reward"].shape[1]
+        told = Collected(np.zeros(n, np.int64), np.zeros(n, np.float32), [])
         shown = self.history.reset(self.inner.reset(seed))
-        lengths = np.zeros(self.num_envs, np.int64)
-        running = np.ones(self.num_envs, np.bool_)
         newest = self._newest(shown)
-        for t in range(self.episode_steps):
+        running = np.ones(n, np.bool_)
+        for t in range(steps):
             index = np.flatnonzero(running)
-            for name, row in newest.items():
-                into[name][index, t] = row[index]
-            actions = np.asarray(act(shown))
-            into["action"][index, t] = actions[index]
-            step = self.inner.step(actions)
-            into["reward"][index, t] = step.reward[index]
+            acted = act(shown)
+            _keep(into, {**newest, **acted}, index, t)
+            step = self.inner.step(bounded(np.asarray(acted["action"]), self.action_space))
+            _keep(into, {"reward": step.reward}, index, t)
             into["terminated"][index, t] = (step.done & ~step.truncated)[index]
-            lengths[index] += 1
+            told.lengths[index] += 1
+            _tell(told.ended, step.ended, running)
+            shown, final = self.history.push(
+                step.rows, step.done, step.final_index, step.final_rows
+            )
+            if final and value is not None:
+                late = running[step.final_index]
+                told.bootstrap[step.final_index[late]] = value(final)[late]
             running &= ~step.done
             if not running.any():
                 break
             newest = step.rows
-            shown, _ = self.history.push(step.rows, step.done)
-        return lengths
+        if running.any() and value is not None:
+            told.bootstrap[running] = value(shown)[running]
+        return told
 
     def _newest(self, shown: Rows) -> Rows:
         """The newest row of each window of the first observation."""
@@ -139,3 +189,24 @@ class EpisodesEnv(VectorEnv):
     def close(self) -> None:
         """Close the inner environment."""
         self.inner.close()
+
+
+def bounded(actions: np.ndarray, space: spaces.Space[Any]) -> np.ndarray:
+    """Sampled actions as the environment takes them: continuous ones clipped to their box."""
+    return np.clip(actions, space.low, space.high) if isinstance(space, spaces.Box) else actions
+
+
+def _keep(into: Arrays, items: Mapping[str, np.ndarray], index: np.ndarray, t: int) -> None:
+    """Step t of the environments `index`, all items that `into` has room for."""
+    for name, values in items.items():
+        into[name][index, t] = values[index]
+
+
+def _tell(ended: list[EndedEpisodes], now: EndedEpisodes | None, running: np.ndarray) -> None:
+    """Keep the statistics of those episodes that were still being collected."""
+    if now is None:
+        return
+    kept = running[now.index]
+    if kept.any():
+        stats = {name: values[kept].copy() for name, values in now.stats.items()}
+        ended.append(EndedEpisodes(now.index[kept], stats))

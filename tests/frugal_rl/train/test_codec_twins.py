@@ -12,6 +12,7 @@ from frugal_rl.observation.narrow import GridCodec, NarrowCodec
 from frugal_rl.observation.packed import PackedCodec
 from frugal_rl.observation.pooled import DeltaCodec, RaggedCodec
 from frugal_rl.testing.codec import assert_same_bits
+from frugal_rl.train.codec_twins import packed_by_table
 from frugal_rl.train.decoder import decode_row
 
 RNG = np.random.default_rng(0)
@@ -43,6 +44,12 @@ def test_a_torch_decoder_equals_the_codecs_own(codec, stored):
     decoded = decode_row(codec, torch.from_numpy(stored)).numpy()
     expected = codec.decode(stored)
     assert_same_bits(decoded.astype(expected.dtype), expected)
+
+
+@pytest.mark.parametrize(("codec", "stored"), STORED[:3], ids=lambda x: type(x).__name__)
+def test_pixels_unpacked_by_torch_alone_are_the_same(codec, stored):
+    decoded = packed_by_table(codec, torch.from_numpy(stored)).numpy()
+    np.testing.assert_array_equal(decoded, codec.decode(stored))
 
 
 def test_counts_of_a_log_have_equal_values():

@@ -95,5 +95,5 @@ def test_the_gauge_finds_the_bytes_per_sample_of_a_known_allocation(width):
     def prepared(samples):
         return lambda: torch.ones(samples, width)
 
-    line = Gauge(torch.device("cpu")).line(prepared, 1 << 14)
+    line = Gauge(torch.device("cpu")).line(prepared, 8, 1 << 14)
     assert line.per_sample == pytest.approx(4 * width, rel=0.1)

@@ -27,6 +27,10 @@ def policy(shown):
     return (seen + shown["age"][:, 0]) % 4
 
 
+def acting(shown):
+    return {"action": policy(shown)}
+
+
 def episode_of(env, index, history, seed):
     """One environment's trajectory, step by step."""
     shown = history.reset(env.reset(seed))
@@ -45,7 +49,7 @@ def episode_of(env, index, history, seed):
 def test_collected_trajectories_are_the_environments_own(inner):
     env = Toy().make_vec(N, ENCODING, MemoryProfile(), Episodes(inner), "train")
     into = env.allocate()
-    lengths = env.collect(policy, 11, into)
+    lengths = env.collect(acting, 11, into).lengths
     plain = Toy().make_vec(N, ENCODING, MemoryProfile(), Batch(), "train")
     for n in range(N):
         expected = episode_of(plain, n, History(ENCODING, N, 20), 11)
@@ -63,9 +67,9 @@ def test_trajectories_are_collected_into_the_learners_memory():
     buffer = TrajectoryBuffer(Trajectories.preallocated, max_buffer_size=N * 20)
     slots = buffer.slots(N, 20, items)
     arrays = [block.numpy() for block in as_blocks(slots)]
-    lengths = env.collect(policy, 3, dict(zip(layout, arrays, strict=True)))
+    lengths = env.collect(acting, 3, dict(zip(layout, arrays, strict=True))).lengths
     copied = env.allocate()
-    env.collect(policy, 3, copied)
+    env.collect(acting, 3, copied)
 
     steps, mean = buffer.update(trimmed(slots, lengths.tolist()))
 
@@ -78,3 +82,23 @@ def test_trajectories_are_collected_into_the_learners_memory():
 def test_an_environment_without_make_vec_is_refused():
     with pytest.raises(ConfigError, match="has no make_vec"):
         Episodes().build(object(), 1, ENCODING, MemoryProfile())
+
+
+def test_late_and_cut_episodes_are_valued_and_statistics_are_told_once():
+    env = Toy(episode_steps=9).make_vec(N, ENCODING, MemoryProfile(), Episodes(), "train")
+    into, seen = env.allocate(9), []
+
+    def value(shown):
+        seen.append(shown["age"][:, 0].copy())
+        return shown["age"][:, 0].astype(np.float32)
+
+    whole = env.collect(acting, 5, into, value)
+    late = whole.lengths == 9
+    terminated = into["terminated"][np.arange(N), whole.lengths - 1]
+    cut = env.collect(acting, 5, env.allocate(4), value)
+
+    assert sorted(np.concatenate([e.index for e in whole.ended])) == list(range(N))
+    assert (late & ~terminated).any()
+    np.testing.assert_array_equal(whole.bootstrap, np.where(terminated, 0, whole.lengths))
+    assert (cut.lengths <= 4).all()
+    np.testing.assert_array_equal(cut.bootstrap[whole.lengths > 4], 4)
