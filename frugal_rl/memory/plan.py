@@ -38,10 +38,17 @@ class Plan:
     limit: Limit
     profile: str = "custom"
     label: str = "lossless"
-    probed: bool = False
-    """Whether the learner's activations are in it, or arithmetic only."""
     transitions: int = 1
     """Steps times environments of one rollout."""
+    base: Base | None = None
+    """The bare process that was counted."""
+    probe: Probe | None = None
+    """What was measured of the learner; None where the plan is arithmetic only."""
+
+    @property
+    def probed(self) -> bool:
+        """Whether the learner's activations are in it."""
+        return self.probe is not None
 
     def peak(self, phase: Phase) -> Peak:
         """The sum of the parts that are alive in a phase."""
@@ -134,7 +141,7 @@ def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
     if plan.fits and probe is not None:
         plan = draw_up(run, probe)
     if not plan.fits:
-        raise refusal(run, plan)
+        raise refusal(run, plan, probe)
     return plan
 
 
@@ -167,13 +174,15 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
         *learner_parts(run, probe),
     ]
     transitions = run.algo.n_steps * run.algo.num_envs
-    return Plan(
-        tuple(parts), limit, memory.profile, memory.label.value, probe is not None, transitions
-    )
+    return Plan(tuple(parts), limit, memory.profile, memory.label.value, transitions, base, probe)
 
 
-def refusal(run: RunConfig, plan: Plan) -> MemoryBudgetError:
-    """The error that refuses a plan: what, why, what to do."""
+def refusal(run: RunConfig, plan: Plan, probe: ProbeUpdate | None = None) -> MemoryBudgetError:
+    """The error that refuses a plan: what, why, what to do.
+
+    Ways are tried with the numbers that the refused plan was made of; `probe` measures those whose
+    learner differs.
+    """
     from frugal_rl.memory.advice import advise  # it draws up plans itself
 
     on_device = plan.ram_bytes <= plan.limit.ram_bytes
@@ -182,7 +191,7 @@ def refusal(run: RunConfig, plan: Plan) -> MemoryBudgetError:
     source = plan.limit.vram_source if on_device else plan.limit.ram_source
     largest = plan.largest
     size = largest.vram_bytes if on_device else largest.ram_bytes
-    ways = advise(run, plan)
+    ways = advise(run, plan, probe=probe)
     todo = " or ".join(" ".join(way.overrides) for way in ways)
     error = MemoryBudgetError(
         f"This run needs {human(need)}, above the {human(have)} of {source}. Most of it is "
