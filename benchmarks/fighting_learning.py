@@ -1,61 +1,187 @@
 """How fast Duel is learned: seeds side by side in one process, evaluated on fixed seeds.
 
-    python benchmarks/fighting_learning.py seeds=0,1,2 every=20000 episodes=30 env=fighting ...
+    python benchmarks/fighting_learning.py NAME [seeds=0,1,2] [every=200000] [episodes=90]
+        [final=200] [minutes=45] [stop=1.01] [overrides of scripts/train.py]
 
-Further words are overrides of `scripts/train.py`. Seconds are those of the processor that one seed
-took (learning and fighting, without its evaluations), so that busy machines can be compared.
+Writes benchmarks/results/fighting_learning_NAME.csv (one row per seed, evaluation and level) and a
+checkpoint per seed under runs/learning/NAME. `cpu` is the processor time that one seed took to
+fight and learn, without evaluations; `wall` is the clock since the start, with everything, all
+seeds together. `minutes` ends the run by the clock; a seed that won the share `stop` at every level in two
+evaluations in a row is done. Random play and the scripts meet the same
+levels on the same evaluation seeds.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import torch
 from stable_baselines3.common.utils import set_random_seed
 
+from fighting.opponents import SCRIPTS
+from fighting.tournament import Contestant, fight_out
 from frugal_rl.config import compose_run
-from frugal_rl.train.evaluate import PolicyPlayer, Score, evaluation_env, play_episodes
+from frugal_rl.run import RunConfig
+from frugal_rl.train.checkpoints import save_checkpoint
+from frugal_rl.train.evaluate import (
+    Player,
+    PolicyPlayer,
+    RandomPlayer,
+    evaluation_env,
+    play_episodes,
+    wilson,
+)
+from frugal_rl.train.identity import identity
+
+RESULTS = Path(__file__).parent / "results"
+OWN = {"seeds": "0,1,2", "every": "200000", "episodes": "90", "final": "200"}
+OWN |= {"minutes": "45", "stop": "1.01"}
+Row = tuple[str, int, float, float, int, int, int]
+"""Seed or player, steps, processor seconds, wall seconds, level, episodes, won."""
+
+
+def won_by_level(run: RunConfig, player: Player, episodes: int) -> Iterator[tuple[int, int, int]]:
+    """Level, episodes, won; as many episodes for each of `env.eval_levels`."""
+    env = evaluation_env(run)
+    try:
+        with torch.random.fork_rng():
+            stats = play_episodes(env, player, episodes, run.evaluation.seed, 0)
+    finally:
+        env.close()
+    levels = stats["level"].astype(int)
+    for level in sorted(set(levels.tolist())):
+        at = levels == level
+        yield level, int(at.sum()), int(stats["success"][at].sum())
+
+
+class Seed:
+    """One run: its learner, and the processor time that it has used."""
+
+    def __init__(self, run: RunConfig, name: str) -> None:
+        set_random_seed(run.seed)
+        env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+        self.run, self.learner, self.cpu = run, run.algo.build(run, env), 0.0
+        self.folder = Path("runs/learning") / name / f"seed{run.seed}"
+        self.random = torch.get_rng_state()
+        self.good = 0
+
+    def iterate(self) -> bool:
+        """One iteration with this seed's own random numbers; whether an evaluation is due."""
+        torch.set_rng_state(self.random)
+        before, start = self.learner.num_steps, time.process_time()
+        self.learner.iterate(lambda phase: nullcontext())
+        self.cpu += time.process_time() - start
+        self.random = torch.get_rng_state()
+        every = self.run.evaluation.every_steps
+        return bool(self.learner.num_steps // every > before // every)
+
+    def tried(self, wall: float, episodes: int, run: RunConfig | None = None) -> list[Row]:
+        """An evaluation as rows; prints a line."""
+        run = run or self.run
+        found = list(won_by_level(run, PolicyPlayer(self.learner.policy, True), episodes))
+        steps = self.learner.num_steps
+        head = f"{self.run.seed:>6} {steps:>9,} {self.cpu:>7.0f} {wall:>7.0f}"
+        print(head, "  ", words(found), flush=True)
+        rows: list[Row] = []
+        for found_at_level in found:
+            rows.append((str(self.run.seed), steps, self.cpu, wall, *found_at_level))
+        return rows
+
+    def done(self, rows: list[Row], stop: float) -> bool:
+        """Whether the last two evaluations were good enough."""
+        self.good = self.good + 1 if all(row[6] >= stop * row[5] for row in rows) else 0
+        return self.good >= 2
+
+    def save(self) -> None:
+        """A checkpoint that evaluate, play and the tournament read."""
+        content: dict[str, Any] = {
+            "identity": identity(self.run),
+            "config": dict(self.run.resolved),
+            "overrides": list(self.run.overrides),
+            "num_steps": self.learner.num_steps,
+            "learner": {"policy": dict(self.learner.policy.state_dict())},
+        }
+        save_checkpoint(self.folder / "checkpoints" / "last.pt", content)
+
+
+def words(found: list[tuple[int, int, int]]) -> str:
+    """`level 5: 96 % (91-98)` for each level."""
+    parts = []
+    for level, episodes, won in found:
+        low, high = wilson(won, episodes)
+        parts.append(f"level {level}: {won / episodes:.0%} ({low:.0%}-{high:.0%})")
+    return ", ".join(parts)
+
+
+def baselines(run: RunConfig, episodes: int) -> list[Row]:
+    """Random play and the scripts against every level."""
+    env = evaluation_env(run)
+    chance = RandomPlayer(env.encoding, env.tables, env.action_space, 0)
+    env.close()
+    found = {"random play": list(won_by_level(run, chance, episodes))}
+    each = episodes // len(run.env.eval_levels)
+    for rival, script in SCRIPTS.items():
+        player = Contestant(rival.value, script=script)
+        found[rival.value] = [
+            (level, each, round(fight_out(player, Contestant("cpu", level=level), each, level)))
+            for level in run.env.eval_levels
+        ]
+    for name, values in found.items():
+        print(f"{name:>12}  {words(values)}", flush=True)
+    return [(name, 0, 0.0, 0.0, *value) for name, values in found.items() for value in values]
 
 
 def main() -> None:
-    own = {"seeds": "0,1,2", "every": "20000", "episodes": "30"}
-    words = [w for w in sys.argv[1:] if w.partition("=")[0] not in own]
-    own |= dict(w.split("=") for w in sys.argv[1:] if w.partition("=")[0] in own)
-    every, episodes = int(own["every"]), int(own["episodes"])
-    runs = [compose_run([*words, f"seed={seed}"]) for seed in own["seeds"].split(",")]
-    learners, used = [], [0.0] * len(runs)
-    for run in runs:
-        set_random_seed(run.seed)
-        env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
-        learners.append(run.algo.build(run, env))
-    trial = evaluation_env(runs[0])
-    print(f"{'seed':>4} {'steps':>9} {'cpu s':>7} {'wall s':>7}  success by level", flush=True)
+    name = sys.argv[1]
+    given = dict(word.split("=", 1) for word in sys.argv[2:])
+    own = OWN | {key: given[key] for key in OWN if key in given}
+    overrides = [word for word in sys.argv[2:] if word.partition("=")[0] not in OWN]
+    overrides += [
+        f"evaluation.every_steps={own['every']}",
+        f"evaluation.episodes={own['episodes']}",
+    ]
+    seeds = [Seed(compose_run([*overrides, f"seed={s}"]), name) for s in own["seeds"].split(",")]
+    first, limit = seeds[0].run, 60 * float(own["minutes"])
+    rows: list[Row] = []
     begin = time.perf_counter()
-    while learners[0].num_steps < runs[0].algo.total_steps:
-        for i, learner in enumerate(learners):
-            before, start = learner.num_steps, time.process_time()
-            learner.iterate(lambda phase: nullcontext())
-            used[i] += time.process_time() - start
-            if learner.num_steps // every > before // every:
-                player = PolicyPlayer(learner.policy, True)
-                line = _line(play_episodes(trial, player, episodes, 1_000_003, 0))
-                wall = time.perf_counter() - begin
-                head = f"{runs[i].seed:>4} {learner.num_steps:>9,} {used[i]:>7.0f} {wall:>7.0f}"
-                print(f"{head}  {line}", flush=True)
+    print(f"{'seed':>6} {'steps':>9} {'cpu s':>7} {'wall s':>7}   won (95 %)", flush=True)
+    active = list(seeds)
+    while active and time.perf_counter() - begin < limit:
+        for seed in list(active):
+            if seed.iterate():
+                found = seed.tried(time.perf_counter() - begin, int(own["episodes"]))
+                seed.save()
+                rows += found
+                write(f"fighting_learning_{name}.csv", rows)
+                if seed.done(found, float(own["stop"])):
+                    active.remove(seed)
+            if seed.learner.num_steps >= first.algo.total_steps and seed in active:
+                active.remove(seed)
+    every = replace(first, env=replace(first.env, eval_levels=tuple(range(8))))
+    final = 8 * int(own["final"])
+    print(f"at the end, {own['final']} fights against each level", flush=True)
+    ends: list[Row] = []
+    for seed in seeds:
+        ends += seed.tried(time.perf_counter() - begin, final, every)
+        seed.save()
+    ends += baselines(every, final // 2)
+    write(f"fighting_learning_{name}_final.csv", ends)
 
 
-def _line(stats: dict) -> str:
-    levels = stats.pop("level")
-    parts = []
-    for level in sorted(set(levels.astype(int))):
-        chosen = {name: values[levels == level] for name, values in stats.items()}
-        score = Score.of(chosen)
-        low, high = score.success_low, score.success_high
-        parts.append(
-            f"cpu_{level} {score.means['success']:.0%} ({low:.0%}-{high:.0%}, {score.episodes})"
-        )
-    return ", ".join(parts)
+def write(name: str, rows: list[Row]) -> None:
+    """A CSV with a head."""
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / name).open("w", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(("player", "steps", "cpu_s", "wall_s", "level", "episodes", "won"))
+        table.writerows((p, s, f"{c:.1f}", f"{w:.1f}", *rest) for p, s, c, w, *rest in rows)
 
 
 if __name__ == "__main__":

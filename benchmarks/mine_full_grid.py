@@ -1,7 +1,7 @@
 """PPO at the guide's failing size: 2,048 steps x 4 environments, 17 channels, 49 x 71 x 58.
 
-    python benchmarks/mine_full_grid.py [--iterations 20] [--width 16] [--layers 1] [--epochs 1]
-    python benchmarks/mine_full_grid.py --minibatches   # one minibatch each through the 3D CNNs
+    python benchmarks/mine_full_grid.py [--iterations 20] [--width 8] [--layers 1] [--epochs 1]
+    python benchmarks/mine_full_grid.py --exact [--steps 40]   # lossless against dense, bit for bit
 
 Prints what the rollout was planned and allocated to hold, the process's peak, and steps per second.
 """
@@ -15,9 +15,13 @@ import numpy as np
 import torch
 
 from frugal_rl.config import compose_run
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.memory.usage import peak_resident_bytes
+from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.edge import decode
+from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.train.decoder import Decoder
 from frugal_rl.train.trainer import no_meter
 
 MIB = 2.0**20
@@ -26,62 +30,69 @@ MIB = 2.0**20
 def iterations(args: argparse.Namespace) -> None:
     overrides = [
         "env=mine", f"agent.width={args.width}", f"agent.layers={args.layers}",
-        f"algo.n_epochs={args.epochs}", "algo.batch_size=256", "algo.gamma=1.0",
+        f"algo.n_epochs={args.epochs}", "algo.batch_size=512", "hardware.threads=2",
     ]  # fmt: skip
     run = compose_run(overrides)
     vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
     learner = run.algo.build(run, vec_env)
-    held = learner.parts() | vec_env.parts()
-    print({name: f"{size / MIB:.3f} MiB" for name, size in held.items()}, flush=True)
+    plan = draw_up(run)
+    held = learner.parts()
+    rollout = sum(size for name, size in held.items() if name.startswith("rollout/"))
+    dense = draw_up(compose_run(["env=mine", "memory=baseline"])).rollout_bytes
+    print(
+        f"rollout: dense would take {dense / 2**30:.2f} GiB; planned {plan.rollout_bytes:,} B, "
+        f"allocated {rollout:,} B; static tables {vec_env.parts()['static tables'] / MIB:.1f} MiB",
+        flush=True,
+    )
+    first = time.perf_counter()
     for i in range(args.iterations):
         started = time.perf_counter()
         metrics = learner.iterate(no_meter)
         rate = run.algo.num_envs * run.algo.n_steps / (time.perf_counter() - started)
-        reward = metrics.get("rollout/return_mean", metrics.get("episode/return", float("nan")))
         print(
-            f"iteration {i + 1:2d}  {rate:7.1f} steps/s  return {reward:.5f}  "
-            f"peak {peak_resident_bytes() / MIB:.0f} MiB", flush=True,
-        )  # fmt: skip
-    print(sorted(metrics))
-
-
-def minibatches(args: argparse.Namespace) -> None:
-    for agent in ("cnn3d", "cnn3d_small", "cnn3d_tiny"):
-        run = compose_run(["env=mine", f"agent={agent}", "agent.channels_last=true"])
-        encoding = run.encoding()
-        vec_env = run.env.make_vec(args.batch, encoding, run.memory, run.vec, "train")
-        history = History(encoding, args.batch, run.env.episode_steps)
-        rows = history.reset(vec_env.reset(0))
-        rng = np.random.default_rng(0)
-        for _ in range(50):
-            mask = vec_env.game.masks()
-            step = vec_env.step(np.array([rng.choice(np.flatnonzero(m)) for m in mask]))
-            rows, _ = history.push(step.rows, step.done)
-        network = run.agent.build(encoding, vec_env.tables, vec_env.action_space)
-        started = time.perf_counter()
-        decoder = Decoder(encoding, vec_env.tables)
-        out = network(decoder({k: torch.from_numpy(v) for k, v in rows.items()}))
-        forward = time.perf_counter() - started
-        (out.logits.mean() + out.value.mean()).backward()
-        both = time.perf_counter() - started
-        print(
-            f"{agent:12s} batch {args.batch}: forward {forward:.2f} s, with backward {both:.2f} s, "
-            f"{args.batch / both:.2f} samples/s, peak {peak_resident_bytes() / MIB:.0f} MiB",
+            f"iteration {i + 1:2d}  {rate:7.1f} steps/s  {metrics['episode/count']:.0f} episodes, "
+            f"return {metrics['episode/return']:.6f}  explained variance "
+            f"{metrics['train/explained_variance']:.3f}  peak "
+            f"{peak_resident_bytes() / MIB:.0f} MiB  {time.perf_counter() - first:.0f} s",
             flush=True,
         )
+
+
+def exact(args: argparse.Namespace) -> None:
+    """Plays the same actions in lossless and dense form, and compares what is rebuilt."""
+    config = compose_run(["env=mine"]).env
+    forms = [Encoding.choose(config.spec(), s) for s in (Storage.lossless, Storage.dense)]
+    envs = [config.make_vec(2, form, MemoryProfile(), None, "train") for form in forms]
+    histories = [History(form, 2, config.episode_steps) for form in forms]
+    shown = [h.reset(env.reset(0)) for h, env in zip(histories, envs, strict=True)]
+    rng = np.random.default_rng(0)
+    values = 0
+    for _ in range(args.steps):
+        rebuilt, dense = (
+            decode(form, rows, env.tables)
+            for form, rows, env in zip(forms, shown, envs, strict=True)
+        )
+        for name, wanted in dense.items():
+            if not np.array_equal(rebuilt[name], wanted):
+                raise SystemExit(f"{name} differs")
+            values += wanted.size
+        actions = np.array([rng.choice(np.flatnonzero(m)) for m in dense["action_mask"]])
+        steps = [env.step(actions) for env in envs]
+        shown = [h.push(s.rows, s.done)[0] for h, s in zip(histories, steps, strict=True)]
+    print(f"{args.steps} steps x 2 environments: {values:,} values rebuilt, all equal")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--width", type=int, default=16)
+    parser.add_argument("--width", type=int, default=8)
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--minibatches", action="store_true")
+    parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--steps", type=int, default=40)
     args = parser.parse_args()
     torch.set_num_threads(2)
-    minibatches(args) if args.minibatches else iterations(args)
+    exact(args) if args.exact else iterations(args)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ class Rival(Enum):
     still = "still"
     random = "random"
     masher = "masher"
+    heavy = "heavy"
     blocker = "blocker"
     turtle = "turtle"
     self_play = "self_play"

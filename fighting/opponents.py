@@ -38,6 +38,11 @@ def masher(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     return np.where(signals[:, DISTANCE] > 26, TOWARD, np.where(clock % 2 == 0, attack, NEUTRAL))
 
 
+def heavy(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+    """Walks up and presses B without end: what a beginner finds out first."""
+    return np.where(signals[:, DISTANCE] > 34, TOWARD, np.where(clock % 2 == 0, HEAVY, NEUTRAL))
+
+
 def blocker(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Holds low block and answers now and then with a sweep."""
     answer = (signals[:, DISTANCE] < 38) & np.array([rng.random() < 0.08 for rng in rngs])
@@ -56,6 +61,7 @@ SCRIPTS: dict[Rival, Script] = {
     Rival.still: still,
     Rival.random: at_random,
     Rival.masher: masher,
+    Rival.heavy: heavy,
     Rival.blocker: blocker,
     Rival.turtle: turtle,
 }

@@ -53,6 +53,22 @@ def tournament(contestants: Sequence[Contestant], fights: int = FIGHTS, seed: in
     return Payoff(names, score, count)
 
 
+def matches_won(level: int, other: int, matches: int) -> int:
+    """Whole matches that `level` of the computer wins against another, sides swapped each time."""
+    emulator, won = duel.boot(), 0
+    for number in range(matches):
+        swapped = number % 2 == 1
+        first, second = (level, other) if swapped else (other, level)
+        seed = number * 7919 % 65535 + 1
+        settings = duel.MatchSettings(duel.CPU_CPU, level=second, level1=first, seed=seed)
+        duel.start_match(emulator, settings)
+        while emulator.memory[duel.STATE + duel.PHASE] != duel.MATCH_OVER:
+            emulator.tick(30)
+        won += emulator.memory[duel.STATE + duel.RESULT] == (1 if swapped else 2)
+    emulator.close()
+    return won
+
+
 def fight_out(one: Contestant, two: Contestant, fights: int, seed: int = 0) -> float:
     """Points of `one` in `fights` single rounds: 1 for a win, 0.5 for a draw."""
     if one.level is not None and two.level is None:

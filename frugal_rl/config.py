@@ -62,7 +62,10 @@ def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[
         @functools.wraps(task)
         def script() -> None:
             try:
-                check_words(config_name, _typed_words(sys.argv[1:]))
+                typed = _typed_words(sys.argv[1:])
+                check_words(config_name, typed)
+                if not {"-m", "--multirun"} & set(sys.argv):  # a sweep composes each job again
+                    sys.argv += _fitting_agent_of(config_name, typed)
             except ConfigError as error:
                 sys.exit(f"ConfigError: {error}")
             hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(
@@ -85,9 +88,13 @@ def build_run(cfg: DictConfig) -> RunConfig:
     if HydraConfig.initialized():
         hydra_config = HydraConfig.get()
         typed = tuple(hydra_config.overrides.task)
+        choices = _own_choices(hydra_config.runtime.choices)
+        config_name = str(hydra_config.job.config_name)
+        if fitting_agent(cfg, typed):
+            cfg, choices = compose_plain(config_name, typed)
+            values = plain(cfg)
         values["run_dir"] = str(hydra_config.runtime.output_dir)
-        values["config_name"] = str(hydra_config.job.config_name)
-        values["choices"] = _own_choices(hydra_config.runtime.choices)
+        values["config_name"], values["choices"] = config_name, choices
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
 
@@ -237,11 +244,39 @@ def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfi
     """The composed configuration without Hydra's own keys, and the choice of each group."""
     running = GlobalHydra.instance().is_initialized()  # inside a job its search path is used
     with nullcontext() if running else initialize_config_dir(str(folder("conf")), **_version()):
-        cfg = compose(config_name, list(overrides), return_hydra_config=True)
+        words = [*overrides, *_fitting_words(config_name, overrides)]
+        cfg = compose(config_name, words, return_hydra_config=True)
     choices = _own_choices(cfg.hydra.runtime.choices)
     OmegaConf.set_struct(cfg, False)
     del cfg["hydra"]
     return cfg, choices
+
+
+def fitting_agent(cfg: DictConfig, overrides: Sequence[str]) -> str:
+    """The word that chooses the agent of a memory profile's overlay, unless one was typed.
+
+    Hydra lets no overlay that is itself chosen by environment and profile choose a group, so the
+    overlay names its agent in `fit_agent` and the configuration is composed once more.
+    """
+    wanted = OmegaConf.select(cfg, "fit_agent")
+    typed = any(word.lstrip("+~").split("=")[0] == "agent" for word in overrides)
+    return f"agent={wanted}" if wanted and not typed else ""
+
+
+def _fitting_words(config_name: str, overrides: Sequence[str]) -> list[str]:
+    """`fitting_agent` of words that choose a memory profile, looked up by their groups alone."""
+    groups = [w for w in overrides if (folder("conf") / w.split("=")[0]).is_dir()]
+    if not any(w.startswith("memory=") for w in groups):
+        return []
+    word = fitting_agent(compose(config_name, groups), overrides)
+    return [word] if word else []
+
+
+def _fitting_agent_of(config_name: str, typed: Sequence[str]) -> list[str]:
+    if not any(w.startswith("memory=") for w in typed):
+        return []
+    with initialize_config_dir(str(folder("conf")), **_version()):
+        return _fitting_words(config_name, typed)
 
 
 def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class EnvConfig(Protocol):
-    """A problem: its observation, one environment of it, many of them."""
+    """A problem: its observation, one environment of it, many of them.
+
+    One that has pictures to show also offers `draw(vec_env, player, folder) -> list[Path]`: it lets
+    the player play in evaluation environments and writes what is worth seeing.
+    """
 
     name: str
     fields: Mapping[str, str]
@@ -56,7 +60,10 @@ class EnvConfig(Protocol):
 
 @runtime_checkable
 class AgentConfig(Protocol):
-    """A policy: networks as values."""
+    """A policy: networks as values.
+
+    One that keeps something between two steps also offers `parts(run) -> list[Part]`.
+    """
 
     name: str
 
@@ -66,7 +73,11 @@ class AgentConfig(Protocol):
 
 @runtime_checkable
 class AlgoConfig(Protocol):
-    """A learning algorithm and the sizes of its rollout."""
+    """A learning algorithm and the sizes of its rollout.
+
+    One that keeps no rollout also offers `learner_parts(run) -> list[Part]`: its bytes by
+    arithmetic, in the place of a rollout and a probe.
+    """
 
     num_envs: int
     n_steps: int
@@ -139,6 +150,8 @@ class RunConfig:
     """Environment steps between checkpoints; 0 saves at the end only."""
     resume: str | None = None
     """Run folder to continue from."""
+    visualization: bool = False
+    """Draw what the trained policy does, where the environment offers pictures."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
     """The whole composed configuration as plain values, for checkpoints and W&B."""
     overrides: tuple[str, ...] = ()

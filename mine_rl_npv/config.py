@@ -170,6 +170,15 @@ class MineConfig:
             written += [prefix.with_suffix(".csv"), *write_instance(instance, prefix)]
         return written
 
+    def draw(self, vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
+        """Pictures of the schedule that a player digs on the first evaluation mine."""
+        if self.legacy:
+            return []
+        from mine_rl_npv.show import draw_episode
+
+        mine = int(self.mines().chosen("eval")[0])
+        return draw_episode(self.game(1), vec_env.encoding, mine, player, folder, self.yearly_rate)
+
     def make(self, seed: int | None = None) -> MineEnv | LegacyDailyEnv:
         """One plain environment."""
         env: MineEnv | LegacyDailyEnv

@@ -80,11 +80,14 @@ def action_mask(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
 def columns(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
     """`depth` [B, C] uint8 -> [B, len(VIEW) + 2, nx, ny] float32."""
     depths, mine = _host(fields["depth"]), _ids(fields)
-    opened = _masks(depths, mine, tables, 1)
-    out = np.empty((len(depths), len(VIEW) + 2, depths.shape[1]), np.float32)
+    mask = fields["action_mask"]  # says the same, unless destinations or a closing action do
+    alike = mask.shape[1] == depths.shape[1]
+    opened = _host(mask) if alike else _masks(depths, mine, tables, 1)
+    out = np.empty((*depths.shape, len(VIEW) + 2), np.float32)
     column_features(
         depths, opened, mine, _items(tables, "column_first"), _items(tables, "view"),
         _offsets(tables, "view"), out,
     )  # fmt: skip
     grid = _items(tables, "geology").shape[2:4]
-    return torch.from_numpy(out).view(len(depths), -1, *grid).to(fields["depth"].device)
+    seen = torch.from_numpy(out).view(len(depths), *grid, -1).to(fields["depth"].device)
+    return seen.permute(0, 3, 1, 2)  # features stay innermost in memory

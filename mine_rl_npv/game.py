@@ -168,12 +168,12 @@ class MineGame:
         table, shapes = self.tables[TABLE], self.mines.shapes
         opened = self.pits.place >= 0
         view = table["view"]
-        out = np.empty((self.num_envs, view.shape[1] + 2, shapes.columns), np.float32)
+        out = np.empty((self.num_envs, shapes.columns, view.shape[1] + 2), np.float32)
         column_features(
             self.pits.depth, opened, self.pits.mine, table["column_first"], view,
             table.offsets("view"), out,
         )  # fmt: skip
-        return out.reshape(self.num_envs, -1, *shapes.grid[:2])
+        return np.moveaxis(out.reshape(self.num_envs, *shapes.grid[:2], -1), -1, 1)
 
     def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics of ended episodes: money, its share of the undiscounted pit, length, end."""

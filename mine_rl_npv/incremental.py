@@ -1,13 +1,15 @@
-"""Incremental inference while collecting: one block changes, so only a crop of each map changes.
+"""Incremental inference while acting: one block changes, so only a crop of each map changes.
 
 A convolution's output depends on a neighbourhood of its input. `ConvolutionCache` keeps the maps of
 a stack of convolutions for N environments, and after a few cells changed recomputes only the boxes
-that they reach. Needs a network without normalisation over the whole map (`agent.norm=none`).
+that they reach. It looks at what it is shown, not at who shows it: whoever plays next, trainer or
+evaluation, gets the maps of the observation at hand. Needs a network without normalisation over
+the whole map (`agent.norm=none`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -15,8 +17,12 @@ from torch import Tensor, nn
 
 from frugal_rl.errors import ConfigError
 
-Box = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+Box = tuple[tuple[int, int], ...]
 """Half-open ranges along x, y and z."""
+Ground = Callable[[int], Tensor]
+"""Row of the batch -> its static channels [C, nx, ny, nz]."""
+MOST_CELLS = 16
+"""A row in which more cells changed is computed anew: its episode has begun."""
 
 
 def reached(box: Box, conv: nn.Conv3d, size: Sequence[int]) -> Box:
@@ -52,45 +58,108 @@ def crop(volume: Tensor, box: Box) -> Tensor:
     return F.pad(inside, pad) if any(pad) else inside
 
 
-class ConvolutionCache:
-    """Maps of a ReLU stack of 3D convolutions for N environments, updated where cells change."""
+def slices(box: Box) -> tuple[slice, ...]:
+    """A box as an index."""
+    return tuple(slice(low, high) for low, high in box)
 
-    def __init__(self, convolutions: Sequence[nn.Conv3d], norms: Sequence[nn.Module] = ()) -> None:
+
+class ConvolutionCache:
+    """Maps of a ReLU stack of 3D convolutions for N environments, updated where cells change.
+
+    Args:
+        convolutions: in order.
+        norms: one per convolution; identities only.
+        max_pool: whether maps are halved by maximum between two layers.
+    """
+
+    def __init__(
+        self,
+        convolutions: Sequence[nn.Conv3d],
+        norms: Sequence[nn.Module] = (),
+        max_pool: bool = False,
+    ) -> None:
         if any(not isinstance(norm, nn.Identity) for norm in norms):
             raise ConfigError(
                 "Incremental inference needs agent.norm=none: a norm reads the whole map."
             )
         self.convolutions = list(convolutions)
-        self.inputs: Tensor | None = None
+        last = len(self.convolutions) - 1
+        self.pooled = [max_pool and i < last for i in range(last + 1)]
+        self.forget()
+
+    def forget(self) -> None:
+        """The weights have changed: nothing that is kept holds any longer."""
+        self.seen = torch.empty(0)
+        self.ids = torch.empty(0, dtype=torch.int64)
         self.maps: list[Tensor] = []
 
     @torch.no_grad()
-    def restart(self, volume: Tensor) -> Tensor:
-        """Computes all maps of volumes [N, C, nx, ny, nz]; returns the last."""
-        self.inputs = volume.clone()
-        self.maps = []
-        for conv in self.convolutions:
-            volume = F.relu(conv(volume))
-            self.maps.append(volume)
-        return volume
+    def read(self, changing: Tensor, ids: Tensor, ground: Ground) -> Tensor:
+        """The last map [B, C, x, y, z] of an observation.
 
-    @torch.no_grad()
-    def update(self, env: int, cell: tuple[int, int, int], values: Tensor) -> Tensor:
-        """Sets the channels [C] of one cell of one environment; returns its last map [1, ...]."""
-        assert self.inputs is not None
-        self.inputs[(env, slice(None), *cell)] = values
-        box: Box = tuple((c, c + 1) for c in cell)
-        below = self.inputs
-        for conv, kept in zip(self.convolutions, self.maps, strict=True):
-            box = reached(box, conv, kept.shape[2:])
-            piece = crop(below[env], needed(box, conv))
-            fresh = F.relu(F.conv3d(piece[None], conv.weight, conv.bias, conv.stride))
-            kept[(env, slice(None), *(slice(low, high) for low, high in box))] = fresh[0]
-            below = kept
-        return self.maps[-1][env : env + 1]
+        Args:
+            changing: [B, 2, nx, ny, nz] the channels that change.
+            ids: [B] which static channels a row has.
+            ground: row -> static channels; read for rows that are new, and where cells changed.
+        """
+        if len(self.seen) != len(changing) or not self.maps:
+            self.forget()
+            fresh = torch.ones(len(changing), dtype=torch.bool)
+            cells = torch.empty((0, 4), dtype=torch.int64)
+        else:
+            cells = (changing != self.seen).any(dim=1).nonzero()
+            count = torch.bincount(cells[:, 0], minlength=len(changing))
+            fresh = (ids != self.ids) | (count > MOST_CELLS)
+        self.seen, self.ids = changing.clone(), ids.clone()
+        for row in fresh.nonzero().flatten().tolist():
+            self._restart(row, ground(row))
+        for row, *cell in cells.tolist():
+            if not fresh[row]:
+                self._update(row, tuple((c, c + 1) for c in cell), ground(row))
+        return self.maps[-1]
+
+    def _restart(self, row: int, ground: Tensor) -> None:
+        """All maps of one row."""
+        volume = torch.cat((ground, self.seen[row]))[None]
+        for i, conv in enumerate(self.convolutions):
+            volume = self._pool(F.relu(conv(volume)), i)
+            if len(self.maps) == i:
+                self.maps.append(volume.new_zeros((len(self.seen), *volume.shape[1:])))
+            self.maps[i][row] = volume[0]
+
+    def _pool(self, volume: Tensor, i: int) -> Tensor:
+        return F.max_pool3d(volume, 2) if self.pooled[i] else volume
+
+    def _update(self, row: int, box: Box, ground: Tensor) -> None:
+        """The boxes of one row's maps that a box of its input reaches."""
+        for i, (conv, kept) in enumerate(zip(self.convolutions, self.maps, strict=True)):
+            twice = 2 if self.pooled[i] else 1
+            size = [n * twice for n in kept.shape[2:]]  # what a pool drops is never read
+            box = reached(box, conv, size)
+            box = tuple((low // twice, -(-high // twice)) for low, high in box)
+            wanted = needed(tuple((low * twice, high * twice) for low, high in box), conv)
+            if i == 0:
+                piece = torch.cat((crop(ground, wanted), crop(self.seen[row], wanted)))
+            else:
+                piece = crop(self.maps[i - 1][row], wanted)
+            fresh = F.conv3d(piece[None], conv.weight, conv.bias, conv.stride)
+            kept[(row, slice(None), *slices(box))] = self._pool(F.relu(fresh), i)[0]
 
     @property
     def nbytes(self) -> int:
         """Bytes of inputs and maps."""
-        kept = sum(m.nbytes for m in self.maps)
-        return kept + (self.inputs.nbytes if self.inputs is not None else 0)
+        return self.seen.nbytes + sum(m.nbytes for m in self.maps)
+
+
+def cache_bytes(
+    grid: Sequence[int], channels: Sequence[int], strides: Sequence[int], kernel: int, pool: bool
+) -> int:
+    """Bytes that a cache keeps for one environment: the changing channels and every map."""
+    total = 2 * grid[0] * grid[1] * grid[2]
+    size = list(grid)
+    for i, (width, stride) in enumerate(zip(channels, strides, strict=True)):
+        size = [(n + 2 * (kernel // 2) - kernel) // stride + 1 for n in size]
+        if pool and i + 1 < len(channels):
+            size = [n // 2 for n in size]
+        total += width * size[0] * size[1] * size[2]
+    return 4 * total

@@ -235,3 +235,45 @@ def cone_sums(pointer, index, columns):
                     for c in range(width):
                         total[b, c] += columns[p, c]
     return total
+
+
+@njit(cache=True, nogil=True)
+def near_cone_sums(pointer, index, columns, level, reach):
+    """`cone_sums` of the part of each cone that lies at most `reach` levels above its block.
+
+    A cone grows with the cube of its depth: bounded, a mine of 100,000 blocks takes seconds.
+    columns (n, k) float64, level (n,) int32 -> (n, k) float64
+    """
+    n = pointer.shape[0] - 1
+    width = columns.shape[1]
+    mark = np.full(n, -1, np.int64)
+    stack = np.empty(n, np.int32)
+    total = columns.copy()
+    for b in range(n):
+        top = 1
+        stack[0] = b
+        mark[b] = b
+        while top > 0:
+            top -= 1
+            v = stack[top]
+            for k in range(pointer[v], pointer[v + 1]):
+                p = index[k]
+                if mark[p] != b and level[p] - level[b] <= reach:
+                    mark[p] = b
+                    stack[top] = p
+                    top += 1
+                    for c in range(width):
+                        total[b, c] += columns[p, c]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def best_of_needing(pointer, index, order, score):
+    """Raises each block's score (n,) in place to the best of all blocks that need it.
+
+    order (n,): every block after all that it needs.
+    """
+    for i in range(order.shape[0] - 1, -1, -1):
+        b = order[i]
+        for k in range(pointer[b], pointer[b + 1]):
+            score[index[k]] = max(score[index[k]], score[b])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 
@@ -41,12 +41,15 @@ class Method(Enum):
     greedy = "greedy"
     density = "density"
     gershon = "gershon"
+    ratio = "ratio"
     cone = "cone"
     pits = "pits"
     toposort = "toposort"
     window = "window"
     evolution = "evolution"
     gradient = "gradient"
+    compare = "compare"
+    """Every fast method and decoder, in a table."""
 
 
 class Kind(Enum):
@@ -171,6 +174,45 @@ def solve(instance: Instance, config: SolveConfig) -> Solution:
         return Solution(
             instance, "lp", bound.fractions, verdict, bound.upper, bound.seconds, bound.seconds
         )
+    if config.method is Method.compare:
+        return _compared(instance, bound, config)
+    return _scheduled(instance, bound, config)
+
+
+FAST = (
+    Method.random, Method.bench, Method.greedy, Method.density, Method.gershon, Method.ratio,
+    Method.cone, Method.pits, Method.toposort,
+)  # fmt: skip
+
+
+def _compared(instance: Instance, bound: Bound, config: SolveConfig) -> Solution:
+    """The best of every fast method in every decoder; the notes hold the table of all."""
+    found = {}
+    for method in FAST:
+        for decoder in Decoder:
+            one = replace(config, method=method, decoder=decoder)
+            found[f"{method.value} ({decoder.value})"] = _scheduled(instance, bound, one)
+    rows = {
+        name: {"value": s.verdict.value, "seconds": s.seconds, "mib": peak_mib()}
+        for name, s in found.items()
+    }
+    if config.pictures:
+        from mine_rl_npv.views import method_table, save  # imports matplotlib
+
+        save(method_table(rows, bound.upper), Path(config.pictures) / "methods.png")
+    order = sorted(found, key=lambda name: -found[name].verdict.value)
+    lines = [f"{'method':24s} {'NPV':>22s} {'gap %':>9s} {'seconds':>9s}"]
+    lines += [
+        f"{name:24s} {found[name].verdict.value:22,.2f} {found[name].gap_percent:9.3f} "
+        f"{found[name].seconds:9.3f}"
+        for name in order
+    ]
+    return replace(found[order[0]], notes=tuple(lines))
+
+
+def _scheduled(instance: Instance, bound: Bound, config: SolveConfig) -> Solution:
+    """One method's schedule, checked."""
+    choice = config.problem is Kind.pcpsp
     started = time.perf_counter()
     problem = prepare(instance, choice, bound.prices)
     plan = _schedule(problem, bound, config)
@@ -240,6 +282,7 @@ def _keys(problem: Problem, bound: Bound, config: SolveConfig) -> list[np.ndarra
         Method.greedy: orders.value_order,
         Method.density: orders.density_order,
         Method.gershon: orders.gershon_order,
+        Method.ratio: orders.ratio_order,
         Method.cone: orders.cone_order,
         Method.pits: orders.nested_pit_order,
     }

@@ -13,6 +13,7 @@ from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec
 from mine_rl_npv.layout import MineLayout
+from mine_rl_npv.precedence import best_of_needing, near_cone_sums
 from mine_rl_npv.volumes import column_depths, column_features, open_columns, pit_planes
 
 TABLE = "mine"
@@ -28,10 +29,12 @@ LIGHT_CHANNELS = (
 MINELIB_CHANNELS = ("value", "value_per_tonne", "tonnes", "upl")
 VIEW = (
     "value", "value_per_tonne", "tonnes", "bench", "needs", "needed_by", "next_2", "next_4",
-    "next_8", "rest", "best_prefix", "best_prefix_blocks",
+    "next_8", "rest", "best_prefix", "best_prefix_blocks", "best_cone", "best_cone_rank",
 )  # fmt: skip
 """Features of a column's next block, before its depth and openness."""
 CLIP = 3.0
+CONE_LEVELS = 8
+"""Levels above a block that its floating cone looks at."""
 
 
 class Observation(Enum):
@@ -181,11 +184,11 @@ class _Columns(_Kernel):
         depth, mine, table = sources["depth"], sources["mine_id"], tables[TABLE]
         depth = np.ascontiguousarray(depth)
         opened = masks_of(depth, mine, table, 1, self.shapes.columns)
-        out = np.empty((len(depth), len(VIEW) + 2, self.shapes.columns), np.float32)
+        out = np.empty((*depth.shape, len(VIEW) + 2), np.float32)
         column_features(
             depth, opened, mine, table["column_first"], table["view"], table.offsets("view"), out
         )
-        return out.reshape(len(depth), -1, *self.shapes.grid[:2])
+        return np.moveaxis(out.reshape(len(depth), *self.shapes.grid[:2], -1), -1, 1)
 
 
 def mine_table(shapes: Shapes, most: int, arcs: int) -> StaticTable:
@@ -292,9 +295,22 @@ def block_views(layout: MineLayout) -> np.ndarray:
     stack = (
         value, value / np.maximum(tonnes, 1e-9), tonnes, bench,
         np.diff(layout.graph.pointer), np.diff(layout.graph.successors.pointer), *following,
-        total[end] - total[first], best, best_blocks,
+        total[end] - total[first], best, best_blocks, *_best_cone(layout, value, tonnes),
     )  # fmt: skip
     return np.column_stack([_z_score(np.asarray(c, float)) for c in stack]).astype(np.float32)
+
+
+def _best_cone(
+    layout: MineLayout, value: np.ndarray, tonnes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Value per tonne of the best floating cone that holds a block, and its rank."""
+    graph = layout.graph
+    level = layout.instance.position[layout.block, 2].astype(np.int32)
+    columns = np.column_stack((value, np.maximum(tonnes, 1e-9)))
+    sums = near_cone_sums(graph.pointer, graph.index, columns, level, CONE_LEVELS)
+    ratio = sums[:, 0] / sums[:, 1]
+    best_of_needing(graph.pointer, graph.index, graph.order, ratio)
+    return ratio, np.unique(ratio, return_inverse=True)[1] + 1.0
 
 
 def _best_prefix(value: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

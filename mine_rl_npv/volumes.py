@@ -86,9 +86,10 @@ def open_columns(
 
 @njit(cache=True, nogil=True)
 def column_features(depth, mask, mine, column_first, view, view_first, out):
-    """Out (B, F + 2, C) float32: features of each column's next block, depth, openness.
+    """Out (B, C, F + 2) float32: features of each column's next block, depth, openness.
 
     view: features (F) of each block; columns that are dug out show zeros. mask (B, C) bool.
+    Features lie innermost: rows are copied whole, and convolutions on CPUs like it so.
     """
     width = view.shape[1]
     for i in range(depth.shape[0]):
@@ -98,6 +99,6 @@ def column_features(depth, mask, mine, column_first, view, view_first, out):
             b = column_first[k, c] + dug
             some = b < column_first[k, c + 1]
             for f in range(width):
-                out[i, f, c] = view[view_first[k] + b, f] if some else np.float32(0)
-            out[i, width, c] = np.float32(dug) / np.float32(64)
-            out[i, width + 1, c] = np.float32(1) if mask[i, c] else np.float32(0)
+                out[i, c, f] = view[view_first[k] + b, f] if some else np.float32(0)
+            out[i, c, width] = np.float32(dug) / np.float32(64)
+            out[i, c, width + 1] = np.float32(1) if mask[i, c] else np.float32(0)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
-from frugal_rl.memory.profile import LevelData, MemoryProfile
+from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding, offered
-from frugal_rl.observation.spec import ObservationSpec
+from frugal_rl.observation.spec import ObservationSpec, Padding
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import Serial
+from nclone.geometry import COLUMNS, MAP_WIDTH_PX, ROWS
+from nclone.guide_switches import Guide, switches
 from nclone.levels.curriculum import CurriculumConfig
 from nclone.rewards.config import PRESETS, Reach, Reward
-from nclone.spec import ACTIONS, Observation, observation_spec
+from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
 
 if TYPE_CHECKING:
+    from frugal_rl.play import PlayOptions
+    from frugal_rl.report.recording import RecordOptions
+    from frugal_rl.run import RunConfig
     from nclone.env import NppEnv
     from nclone.levels.level import Level
 
@@ -50,9 +56,48 @@ def _without_group(fields: Mapping[str, str], obs: Observation) -> dict[str, str
         raise ConfigError(
             f"env.fields.graph={wanted} is not possible; the graph offers {', '.join(names)}."
             if members
-            else f"env.fields.graph={wanted} needs env.obs=graph; env.obs={obs.value} has none."
+            else f"env.fields.graph={wanted} needs env.obs=graph or full; "
+            f"env.obs={obs.value} has none."
         )
     return dict.fromkeys(able, wanted) | single
+
+
+FRAMES = ("player_frame", "global_view")
+MOST_STACK = 12
+SMALLEST_PX = 8
+LARGEST_PX = 2 * MAP_WIDTH_PX
+
+
+def _size(wanted: tuple[int, ...]) -> tuple[int, int] | None:
+    """Height and width, or None for a frame that is left out."""
+    return (wanted[0], wanted[1]) if wanted else None
+
+
+def _check_frames(config: NppConfig) -> None:
+    """Refuse sizes that cannot be drawn."""
+    for name in FRAMES:
+        size = getattr(config, name)
+        right = len(size) in (0, 2) and all(SMALLEST_PX <= n <= LARGEST_PX for n in size)
+        if not right:
+            raise ConfigError(
+                f"env.{name}={list(size)} is no frame: give [height,width] in px, "
+                f"{SMALLEST_PX} to {LARGEST_PX} each, or [] to leave it out."
+            )
+    if any(n % 2 for n in config.player_frame):
+        raise ConfigError(
+            f"env.player_frame={list(config.player_frame)} has no middle for the ninja; "
+            "use even sizes, for instance [84,84]."
+        )
+    if config.global_view and (config.global_view[0] < ROWS or config.global_view[1] < COLUMNS):
+        raise ConfigError(
+            f"env.global_view={list(config.global_view)} is too small for the level; use at "
+            f"least [{ROWS},{COLUMNS}], for instance [100,176]."
+        )
+    if config.obs is Observation.pixels and not (config.player_frame or config.global_view):
+        raise ConfigError(
+            "env.obs=pixels shows nothing with env.player_frame=[] and env.global_view=[]; "
+            "leave out one of them."
+        )
 
 
 @dataclass(frozen=True)
@@ -62,6 +107,14 @@ class NppConfig:
     name: str = "nclone"
     obs: Observation = Observation.state
     """Which keys the observation has."""
+    player_frame: tuple[int, ...] = (84, 84)
+    """Height and width in px of the frame around the ninja, even; empty leaves it out."""
+    global_view: tuple[int, ...] = (100, 176)
+    """Height and width in px of the picture of the whole level; empty leaves it out."""
+    stack: int = 1
+    """Rows of `player_frame` and `game_state` that are shown, oldest first; 4 is usual."""
+    padding: Padding = Padding.repeat
+    """What a stack shows before an episode's first row."""
     levels: tuple[str, ...] = ("walk", "jump", "fall", "switch_first")
     """Bundled levels by name, or paths of level files."""
     eval_levels: tuple[str, ...] = ()
@@ -82,11 +135,16 @@ class NppConfig:
     """Discount of the shaping term; the learner's, by interpolation."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Representation per field, over the profile's default."""
+    guide: Guide = field(default_factory=Guide)
+    """The memory guide's optimisations, each alone, over what the memory profile says."""
     episode_steps: int = 0
     """No field shows a whole episode."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", _without_group(self.fields, self.obs))
+        if not 1 <= self.stack <= MOST_STACK:
+            raise ConfigError(f"env.stack is {self.stack}; use 1 to {MOST_STACK} (usual: 4).")
+        _check_frames(self)
         if self.frame_skip < 1:
             raise ConfigError(f"env.frame_skip is {self.frame_skip}; use 1 or more (usual: 4).")
         if self.start_frames < 0:
@@ -97,8 +155,16 @@ class NppConfig:
             raise ConfigError(f"env.gamma is {self.gamma}; use a value above 0, at most 1.")
 
     def spec(self) -> ObservationSpec:
-        """The observation, declared."""
-        return observation_spec(self.obs)
+        """The observation, declared; frames are as wide as the levels' entities need."""
+        drawing = None
+        if self.obs.draws:
+            from nclone.render.fields import widest_moments
+
+            drawing = Drawing(
+                widest_moments(self.levels, self.eval_levels or self.levels),
+                _size(self.player_frame), _size(self.global_view),
+            )  # fmt: skip
+        return observation_spec(self.obs, drawing, self.stack, self.padding)
 
     def action_space(self) -> spaces.Space[Any]:
         """none, left, right, jump, jump+left, jump+right."""
@@ -118,6 +184,10 @@ class NppConfig:
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""
+        if self.guide.is_before:
+            from nclone.guide_baseline import GuideEnv
+
+            return GuideEnv(self, seed)
         from nclone.env import NppEnv
 
         return NppEnv(self, seed=seed)
@@ -127,17 +197,46 @@ class NppConfig:
     ) -> VectorEnv:
         """All environments in one kernel call.
 
-        Plain environments, each with level data of its own, where `vec` or the profile asks for
-        them; evaluation always plays the native batch, its levels dealt out in turn.
+        Single ones where `vec` asks for them; those of the guide where the profile has one of its
+        optimisations off. Evaluation always plays the native batch, its levels dealt out in turn.
         """
         from nclone.vec_env import NppVecEnv
 
-        per_env = memory.level_data is LevelData.per_env or not (vec is None or vec.native)
-        if per_env and split == "train":
-            backend = Serial() if vec is None or vec.native else vec
-            built: VectorEnv = backend.build(self, num_envs, encoding, memory)
+        stored = [n for n in FRAMES if encoding.choice.get(n, "derived") != "derived"]
+        if self.stack > 1 and stored:
+            raise ConfigError(
+                f"A stack of {self.stack} moments is drawn while decoding only: add "
+                f"{' '.join(f'env.fields.{n}=derived' for n in stored)}, or choose env.stack=1."
+            )
+        single, chosen = not (vec is None or vec.native), switches(self.guide, memory)
+        if (single or chosen.is_before) and split == "train":
+            backend = vec if single else Serial()
+            maker = replace(self, guide=chosen)
+            built: VectorEnv = backend.build(maker, num_envs, encoding, memory)
             return built
         return NppVecEnv(self, num_envs, encoding, memory, split)
+
+    def generate(self, folder: str, count: int, seed: int) -> list[Path]:
+        """Write `folder`/pool.npz: `count` proved training levels per category, a fifth for tests.
+
+        The categories are those that `levels` names, all nine where it names none. What the file
+        holds already is kept: a search that was stopped goes on.
+        """
+        from nclone.levels.growing_command import generate_into
+
+        return generate_into(Path(folder), count, seed, self.levels)
+
+    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
+        """A window with the keyboard, or a checkpoint at play; yields a line per written file."""
+        from nclone.play import play
+
+        return play(self, run, options)
+
+    def record(self, run: RunConfig, options: RecordOptions) -> int:
+        """Verify, film, convert or collect replays; returns the exit status."""
+        from nclone.record import record
+
+        return record(self, run, options)
 
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
@@ -145,5 +244,11 @@ class NppConfig:
         """Bytes of worlds, level tables and reused rows, from their record layouts."""
         from nclone.budget import parts
 
-        copies = num_envs if memory.level_data is LevelData.per_env else 1
-        return parts(self, num_envs, copies, encoding)
+        chosen = switches(self.guide, memory)
+        copies = 1 if chosen.shared_levels else num_envs
+        lines = parts(self, num_envs, copies, encoding)
+        if chosen.is_before:
+            from nclone.guide_baseline import guide_parts
+
+            lines += guide_parts(self, chosen, num_envs)
+        return lines

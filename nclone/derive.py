@@ -255,21 +255,38 @@ def __getattr__(name: str) -> Callable[[Mapping[str, Tensor], Any], Tensor]:
 
 
 def _frame(name: str, size: tuple[int, int], fields: Mapping[str, Tensor], tables: Any) -> Tensor:
-    """B frames [B, H, W, 1] uint8: by the Numba kernel on the CPU, by torch elsewhere."""
+    """B frames [B, (K,) H, W, 1] uint8: by the Numba kernel on the CPU, by torch elsewhere."""
     on_device, on_cpu = _FRAMES[name]
     if fields["ninja"].device.type == "cpu":
         sources = {k: fields[k].numpy() for k in render_fields.SOURCES}
         table = {LEVEL_TABLE: tables[LEVEL_TABLE].table}
         return torch.from_numpy(on_cpu(*size)(sources, table))
-    table, ids = tables[LEVEL_TABLE], fields[f"{LEVEL_TABLE}_id"]
+    return drawn_by_torch(on_device, size, fields, tables[LEVEL_TABLE])
+
+
+def drawn_by_torch(
+    draw: Callable[..., Tensor], size: tuple[int, int], fields: Mapping[str, Tensor], table: Any
+) -> Tensor:
+    """The frames of B rows or windows of moments, on their device; `table` is a `TableMirror`."""
+    ids = fields[f"{LEVEL_TABLE}_id"]
+    ninja, codes, moving = (fields[k] for k in render_fields.SOURCES[1:])
+    lead = ninja.shape[:-1]
+    if ninja.ndim == 3 and draw is draw_global_views:
+        ninja, codes, moving, lead = ninja[:, -1], codes[:, -1], moving[:, -1], lead[:1]
+    elif ninja.ndim == 3:
+        ids = ids.repeat_interleave(lead[1])
+        ninja, codes, moving = (f.flatten(0, 1) for f in (ninja, codes, moving))
+    blank = ninja[:, 2] == 0
+    ninja = torch.cat([ninja[:, :2], (ninja[:, 2:] - 1).clamp(min=0)], dim=1)
     items = table.ragged("items", ids)
     scene = TorchScene(
         table.rows("tiles", ids),
-        fields["ninja"],
-        fields["codes"],
-        fields["moving"],
+        ninja,
+        codes,
+        moving,
         items.items,
         items.row_of_item,
         items.place_in_row,
     )
-    return on_device(scene, *size)[..., None]
+    frames = draw(scene, *size).masked_fill(blank[:, None, None], 0)
+    return frames.view(*lead, *size, 1)

@@ -15,6 +15,7 @@ import numpy as np
 from frugal_rl.errors import CheckpointError
 from frugal_rl.observation.tables import Tables
 from nclone.config import NppConfig
+from nclone.graph.ahead import PATH_FIELD, write_path_ahead
 from nclone.graph.distance import DistanceTables
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
 from nclone.graph.landmarks import Landmarks, find_landmarks
@@ -23,7 +24,10 @@ from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.ways import door_places, reach_of, write_ways
 from nclone.levels.deal import CurriculumDeal
 from nclone.levels.level import Level
-from nclone.observe import Rows, Ways, Worlds, observe
+from nclone.observe import Rows, Ways, Worlds, observe, write_action_masks
+from nclone.places import PLAYER_PLACE, place_row, write_player_places
+from nclone.render.moment import write_moment
+from nclone.render.scene import scene_items
 from nclone.rewards.book import RewardBook
 from nclone.rewards.kernels import COMPONENTS, Events, Motion
 from nclone.sim import state as st
@@ -49,6 +53,8 @@ class Outcome:
     died: np.ndarray
     truncated: np.ndarray
     done: np.ndarray
+    milestone: np.ndarray
+    """[N] int8: the goal (`nclone.graph.paths.GOALS`) that the step reached, -1 for none."""
 
 
 class Game:
@@ -72,11 +78,14 @@ class Game:
         self.marks: list[Landmarks] = [find_landmarks(level) for level in self.level_table.level]
         self.level_number = self.distances.add_levels(self.marks)
         self.places = np.array([_places(marks) for marks in self.marks])
-        self.tables = Tables({LEVEL_TABLE: level_table()})
-        for level in self.level_table.level:
-            self.tables[LEVEL_TABLE].intern(level.key, lambda level=level: {"tiles": level.tiles})
+        self.tables = Tables({LEVEL_TABLE: level_table(config.obs)})
+        for level, marks in zip(self.level_table.level, self.marks, strict=True):
+            self.tables[LEVEL_TABLE].intern(
+                level.key, lambda level=level, marks=marks: _level_row(config.obs, level, marks)
+            )
         self.graph_id = np.zeros(num_worlds, np.int64)
-        self.has_graph = config.obs is Observation.graph
+        self.has_graph = config.obs.has_graph
+        self.has_ways = self.has_graph or config.obs is Observation.ways
         if self.has_graph:
             self.tables[GRAPH_TABLE] = graph_table()
         self.doors = door_places(self.distances.levels)
@@ -84,6 +93,7 @@ class Game:
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
         self.book = RewardBook(config.reward_table(), config.gamma, num_worlds)
         self.entry = np.full(num_worlds, -1, np.int64)
+        self.door_bits = np.zeros(num_worlds, np.int64)
         self.limit = np.ones(num_worlds, np.int64)
         self.switch_hit = np.zeros(num_worlds, np.bool_)
         self.steps = np.zeros(num_worlds, np.int64)
@@ -92,7 +102,8 @@ class Game:
         if config.curriculum and order == "random":
             self.curriculum = CurriculumDeal(config.levels, config.curriculum_rules)
         self._place_of_level = {int(k): place for place, k in reversed(list(enumerate(self.deal)))}
-        self.raw = raw_arrays(config.obs, num_worlds)
+        self.spec = config.spec()
+        self.raw = raw_arrays(self.spec, num_worlds)
         self._nearest = np.zeros((num_worlds, HAZARDS))
         self._rngs: list[np.random.Generator] = []
         self._every = np.arange(num_worlds)
@@ -138,9 +149,13 @@ class Game:
         events = w.events
         switch_now = ((events & st.SWITCH_HIT) != 0) & ~self.switch_hit
         self.switch_hit |= switch_now
+        milestone = np.where(switch_now, EXIT_SWITCH, -1).astype(np.int8)
         opened = np.flatnonzero(events & st.DOOR_OPENED)
         if len(opened):
+            before = self.door_bits[opened]
             self._find_entries(opened)
+            fresh = self.door_bits[opened] & ~before
+            milestone[opened] = 2 + 2 * np.log2(np.maximum(fresh & -fresh, 1)).astype(np.int8)
         changed = np.flatnonzero(switch_now | ((events & st.DOOR_OPENED) != 0))
         if len(changed):
             self._find_graphs(changed)
@@ -156,10 +171,11 @@ class Game:
                 (events & st.BUFFERED_JUMP) != 0,
             ),
         )  # fmt: skip
+        milestone[won] = EXIT_DOOR
         done = won | died | self._truncated
         if self.curriculum is not None:
             self._tell_curriculum(won, done)
-        return Outcome(reward, won, died, self._truncated, done)
+        return Outcome(reward, won, died, self._truncated, done, milestone)
 
     def _tell_curriculum(self, won: np.ndarray, done: np.ndarray) -> None:
         assert self.curriculum is not None
@@ -172,8 +188,26 @@ class Game:
         """Raw fields of all worlds, or of those listed; views that the next call overwrites."""
         chosen = self._every if which is None else which
         w = self.world
+        rows = self.raw if which is None else raw_arrays(self.spec, len(chosen))
+        ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
+        self._observe_state(chosen, rows)
+        if self.has_ways:
+            self._write_ways(chosen, rows)
+        if self.has_graph:
+            ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
+        if "ninja" in rows:
+            write_moment(w, chosen, rows["ninja"], rows["codes"], rows["moving"])
+        if PLAYER_PLACE in rows:
+            write_player_places(w.worlds["x"][chosen], w.worlds["y"][chosen], rows[PLAYER_PLACE])
+        return rows | ids
+
+    def _observe_state(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
+        """Physics, ways to the exit, dangers and the action mask; of pixels alone, the mask."""
+        w = self.world
+        if "game_state" not in rows:
+            write_action_masks(w.worlds, chosen, rows["action_mask"])
+            return
         t = self.level_table.tables
-        rows = self.raw if which is None else raw_arrays(self.config.obs, len(chosen))
         observe(
             Worlds(w.worlds, w.entities, w.movers, t.levels, t.things),
             Ways(
@@ -185,17 +219,21 @@ class Game:
             self._nearest,
             Rows(*(rows[name] for name in Rows._fields)),
         )  # fmt: skip
-        ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
-        if self.has_graph:
-            level = self.level_number[w.level]
-            write_ways(
-                reach_of(self.distances), self.doors, level, self.entry,
-                w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
-                chosen, rows["reachability_features"], rows["locked_door_features"],
-                rows["num_locked_doors"],
-            )  # fmt: skip
-            ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
-        return rows | ids
+
+    def _write_ways(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
+        """Reachability, locked doors and the path ahead of the worlds in `chosen`."""
+        w = self.world
+        level, reach = self.level_number[w.level], reach_of(self.distances)
+        x, y, active = w.worlds["x"], w.worlds["y"], w.entity_active
+        write_ways(
+            reach, self.doors, level, self.entry, x, y, self.switch_hit, active, w.entity_state,
+            chosen, rows["reachability_features"], rows["locked_door_features"],
+            rows["num_locked_doors"],
+        )  # fmt: skip
+        write_path_ahead(
+            reach, self.doors, level, self.entry, x, y, self.switch_hit, active, chosen,
+            rows[PATH_FIELD.name],
+        )  # fmt: skip
 
     def stats(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics of the episodes that ended in the worlds listed, [M] float64 each."""
@@ -280,6 +318,7 @@ class Game:
         bits = np.array([self._door_bits(n) for n in which], np.int64)
         self.distances.reacquire(entry, self.level_number[level], bits, range(len(which)))
         self.entry[which] = entry
+        self.door_bits[which] = bits
 
     def _find_graphs(self, which: np.ndarray) -> None:
         """The graphs of the worlds' present levels, open doors and objectives."""
@@ -328,6 +367,14 @@ class Game:
         return self.book.paths(
             self.distances, self.entry, level, self.switch_hit, self.world.entity_state
         )
+
+
+def _level_row(obs: Observation, level: Level, marks: Landmarks) -> dict[str, np.ndarray]:
+    """One level's row of `nclone.spec.level_table`."""
+    row = {"tiles": level.tiles}
+    if obs.draws:
+        row["items"] = scene_items(level).items
+    return row | place_row(marks) if obs is Observation.full else row
 
 
 def _places(marks: Landmarks) -> tuple[float, float, float, float]:

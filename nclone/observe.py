@@ -238,3 +238,10 @@ def observe(worlds, ways, places, chosen, nearest, rows):
         write_place(w, rows.cell[m], rows.cell_offset[m])
         write_hazards(w, worlds, n, nearest[m], rows.hazards[m])
         write_action_mask(w, rows.action_mask[m])
+
+
+@njit(cache=True, parallel=True)
+def write_action_masks(worlds, chosen, out):
+    """Action masks [M, 6] int8 of the worlds listed in `chosen` [M] int64, and nothing else."""
+    for m in prange(chosen.size):
+        write_action_mask(worlds[chosen[m]], out[m])

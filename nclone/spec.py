@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 from numba import njit
 
 from frugal_rl.observation.codecs import BitCodec
-from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
+from frugal_rl.observation.spec import Derived, ObservationSpec, Padding, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
+from nclone.graph.ahead import PATH_FIELD
 from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
 from nclone.graph.ways import WAY_FIELDS
+from nclone.places import LEVEL_TABLE, PLACE_FIELDS, PLACE_TABLE_FIELDS
 
 WINDOW = 15
 """Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
@@ -21,14 +24,43 @@ SOLID_MAX = HALF_PX * HALF_PX
 HAZARDS, HAZARD_VALUES = 8, 8
 HAZARD_REACH_PX = 240.0
 ACTIONS = 6
-LEVEL_TABLE = "level"
+ITEM_COLUMNS = 6
+"""Values of one drawn item; see `nclone.render.scene`."""
 
 
 class Observation(Enum):
     """Which keys an environment shows."""
 
     state = "state"
+    ways = "ways"
     graph = "graph"
+    pixels = "pixels"
+    full = "full"
+
+    @property
+    def draws(self) -> bool:
+        """Whether frames are among the keys."""
+        return self in (Observation.pixels, Observation.full)
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the navigation graph is among the keys."""
+        return self in (Observation.graph, Observation.full)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Which frames an observation has, and how many entities they are drawn from.
+
+    Args:
+        widths: most items, state codes and moving entities of any level that may be played.
+        player_frame: height and width in px; None leaves the frame out.
+        global_view: likewise.
+    """
+
+    widths: tuple[int, int, int] = (1, 4, 1)
+    player_frame: tuple[int, int] | None = (84, 84)
+    global_view: tuple[int, int] | None = (100, 176)
 
 
 def _solid_table() -> np.ndarray:
@@ -115,44 +147,73 @@ _STATE = (
     ),
 )
 
-_GRAPH = (
-    *WAY_FIELDS,
-    *STATIC_FIELDS,
-    *DERIVED_FIELDS,
-)
+_WAYS = (*WAY_FIELDS, PATH_FIELD)
+_GRAPH = (*STATIC_FIELDS, *DERIVED_FIELDS)
 
+_STATE_KEYS = tuple(f.name for f in _STATE)
+_WAYS_KEYS = (*_STATE_KEYS, *(f.name for f in _WAYS))
 KEYS = {
-    Observation.state: (
-        "game_state",
-        "exit_features",
-        "time_remaining",
-        "cell_offset",
-        "hazards",
-        "action_mask",
-        "cell",
-        "tiles",
-        "tile_window",
+    Observation.state: _STATE_KEYS,
+    Observation.ways: _WAYS_KEYS,
+    Observation.graph: (*_WAYS_KEYS, *(f.name for f in _GRAPH)),
+    Observation.pixels: ("action_mask",),
+    Observation.full: (
+        *_WAYS_KEYS,
+        *(f.name for f in _GRAPH),
+        *(f.name for f in PLACE_FIELDS),
     ),
 }
-KEYS[Observation.graph] = (*KEYS[Observation.state], *(f.name for f in _GRAPH))
-"""Fields of each observation profile; what is not observed serves a derived field."""
+"""Fields of each profile beside the frames; what is not observed serves a derived field."""
+STACKED = ("game_state",)
+"""Stored fields that a stack shows with their past; frames are stacked by what they show."""
 
 
-def observation_spec(observation: Observation) -> ObservationSpec:
-    """The declaration of an observation profile."""
-    fields = tuple(f for f in (*_STATE, *_GRAPH) if f.name in KEYS[observation])
-    return ObservationSpec(fields, action_mask="action_mask")
+def observation_spec(
+    observation: Observation,
+    drawing: Drawing | None = None,
+    stack: int = 1,
+    padding: Padding = Padding.repeat,
+) -> ObservationSpec:
+    """The declaration of an observation profile.
+
+    Args:
+        observation: the profile.
+        drawing: the frames of a profile that has them; None leaves them out.
+        stack: rows of `game_state` and of `player_frame` that are shown, oldest first.
+        padding: what a stack shows before an episode's first row.
+    """
+    keys = KEYS[observation]
+    fields = [f for f in (*_STATE, *_WAYS, *_GRAPH, *PLACE_FIELDS) if f.name in keys]
+    if stack > 1:
+        fields = [
+            replace(f, window=stack, padding=padding)
+            if isinstance(f, Stored) and f.name in STACKED
+            else f
+            for f in fields
+        ]
+    if observation.draws and drawing is not None:
+        from nclone.render.fields import frame_fields  # it imports this module's constants
+
+        fields += frame_fields(
+            drawing.widths, drawing.player_frame, drawing.global_view, stack, padding
+        )
+    return ObservationSpec(tuple(fields), action_mask="action_mask")
 
 
-def level_table() -> StaticTable:
+def level_table(observation: Observation = Observation.state) -> StaticTable:
     """The table of static level data, empty."""
-    return StaticTable(LEVEL_TABLE, (TableField("tiles", (ROWS, COLUMNS), np.uint8),))
+    fields = [TableField("tiles", (ROWS, COLUMNS), np.uint8)]
+    if observation.draws:
+        fields.append(TableField("items", (1, ITEM_COLUMNS), np.int16, ragged=True))
+    if observation is Observation.full:
+        fields += PLACE_TABLE_FIELDS
+    return StaticTable(LEVEL_TABLE, tuple(fields))
 
 
-def raw_arrays(observation: Observation, num_worlds: int) -> dict[str, np.ndarray]:
-    """Arrays [N, *shape] for the stored fields of a profile."""
+def raw_arrays(spec: ObservationSpec, num_worlds: int) -> dict[str, np.ndarray]:
+    """Arrays [N, *shape] for the stored fields of a declaration."""
     return {
         f.name: np.zeros((num_worlds, *f.shape), f.dtype)
-        for f in observation_spec(observation).fields
+        for f in spec.fields
         if isinstance(f, Stored)
     }

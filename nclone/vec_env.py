@@ -57,7 +57,8 @@ class NppVecEnv(VectorEnv):
                 final_rows = self._final_edge.encode(self.game.observe(final_index))
             self.game.begin(index)
         rows = self.edge.encode(self.game.observe())
-        return Step(rows, reward, done, truncated, final_index, final_rows, ended)
+        events = {"died": outcome.died, "milestone": outcome.milestone}
+        return Step(rows, reward, done, truncated, final_index, final_rows, ended, events)
 
     def parts(self) -> dict[str, int]:
         """Bytes held, by name."""

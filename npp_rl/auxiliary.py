@@ -90,10 +90,18 @@ class AuxiliaryHeads(nn.Module):
     def __init__(self, tasks: AuxiliaryTasks, latent: int) -> None:
         super().__init__()
         self.weights = {DEATH: tasks.death, STEPS: tasks.milestone, NEXT: tasks.objective}
+        self.death_steps = tasks.death_steps
         sizes = {DEATH: 1, STEPS: 1, NEXT: OBJECTIVES}
         self.heads = nn.ModuleDict(
             {name: nn.Linear(latent, sizes[name]) for name, w in self.weights.items() if w > 0}
         )
+
+    def labels(
+        self, died: np.ndarray, done: np.ndarray, milestone: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Labels [T, N] of the tasks that have a head; see `label_rollout`."""
+        made = label_rollout(died, done, milestone, self.death_steps).columns()
+        return {name: made[name] for name in self.heads}
 
     @classmethod
     def build(cls, tasks: AuxiliaryTasks, latent: int) -> AuxiliaryHeads | None:

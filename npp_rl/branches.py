@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 import torch
 from torch import Tensor, nn
 
@@ -10,6 +12,13 @@ from frugal_rl.train.networks import channels_first, scale_pixels
 STATE_GROUPS = (3, 5, 2, 3, 6, 10)
 """Sizes of the groups of `game_state`: velocity, movement, input, buffers, contact, forces."""
 GROUP_WIDTHS = (32, 32, 16, 16, 32, 64)
+
+
+class WindowBranch(Enum):
+    """How the tiles around the ninja are read."""
+
+    cnn = "cnn"
+    flat = "flat"
 
 
 class Picture(nn.Module):
@@ -129,14 +138,18 @@ def _groups(state_size: int) -> list[int]:
 
 
 class Surroundings(nn.Module):
-    """The tiles around the ninja, centred: two small convolutions keep what is where."""
+    """The tiles around the ninja, centred: what is where matters, so nothing is averaged.
 
-    def __init__(self, shape: tuple[int, ...], features: int, high: float) -> None:
+    Two small convolutions come first, or, with `flat`, nothing: four times as fast on a CPU.
+    """
+
+    def __init__(self, shape: tuple[int, ...], features: int, high: float, flat: bool) -> None:
         super().__init__()
         self.scale = 1.0 / high
-        self.body = nn.Sequential(
-            nn.Conv2d(1, 8, 3, 1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2), nn.ReLU(), nn.Flatten()
-        )
+        layers: list[nn.Module] = [] if flat else [
+            nn.Conv2d(1, 8, 3, 1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2), nn.ReLU()
+        ]  # fmt: skip
+        self.body = nn.Sequential(*layers, nn.Flatten())
         with torch.no_grad():
             width = self.body(torch.zeros(1, 1, *shape)).shape[1]
         self.output = nn.Sequential(nn.Linear(width, features), nn.ReLU())

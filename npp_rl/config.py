@@ -9,6 +9,7 @@ from typing import Any
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
+from npp_rl.branches import WindowBranch
 from npp_rl.encoders.interface import GraphEncoding, Kind, Readout
 from npp_rl.fusion import FusionKind
 from npp_rl.network import AttentionNetwork
@@ -58,10 +59,13 @@ class AttentionAgent:
     exit_features: int = 64
     """Width of the branch over ways to exit switch and door; the objective head reads them too."""
     reachability_features: int = 64
+    window: WindowBranch = WindowBranch.cnn
     window_features: int = 0
     """Width of the branch over the tiles around the ninja."""
     hazard_features: int = 0
     """Width of the branch over the nearest dangers."""
+    path_features: int = 0
+    """Width of the branch over the path ahead."""
     player_cnn: int = 0
     """Width of the CNN over the crop around the player."""
     global_cnn: int = 0
@@ -93,6 +97,12 @@ class AttentionAgent:
         if not 0 <= self.dropout < 1:
             raise ValueError(f"agent.dropout is {self.dropout}; use a share in [0, 1).")
 
+    @property
+    def label_bytes(self) -> int:
+        """Bytes per transition of the labels of the auxiliary tasks."""
+        tasks = self.auxiliary
+        return (tasks.death > 0) + 2 * (tasks.milestone > 0) + (tasks.objective > 0)
+
     def reads(self) -> dict[str, str]:
         """The fields that the agent needs, and the option that asks for each."""
         wanted = {"game_state": "agent.state_features"}
@@ -101,6 +111,7 @@ class AttentionAgent:
             "reachability_features": ("reachability_features", self.reachability_features),
             "tile_window": ("window_features", self.window_features),
             "hazards": ("hazard_features", self.hazard_features),
+            "path_ahead": ("path_features", self.path_features),
             "player_frame": ("player_cnn", self.player_cnn),
             "global_view": ("global_cnn", self.global_cnn),
             "graph_node_feats": ("graph.kind", self.graph.kind is not Kind.none),

@@ -17,6 +17,7 @@ from npp_rl.branches import (
     Hazards,
     StateMlp,
     Surroundings,
+    WindowBranch,
     global_cnn,
     player_cnn,
     vector_mlp,
@@ -65,6 +66,7 @@ class Extractor(nn.Module):
             "reachability_features": agent.reachability_features,
             "tile_window": agent.window_features,
             "hazards": agent.hazard_features,
+            "path_ahead": agent.path_features,
             "player_frame": agent.player_cnn,
             "global_view": agent.global_cnn,
         }
@@ -135,9 +137,14 @@ def _other_branches(agent: AttentionAgent, spec: ObservationSpec) -> nn.ModuleDi
         branches["reachability_features"] = vector_mlp(size, agent.reachability_features)
     if agent.window_features:
         high = spec.by_name["tile_window"].high
-        branches["tile_window"] = Surroundings(shape("tile_window"), agent.window_features, high)
+        flat = agent.window is WindowBranch.flat
+        branches["tile_window"] = Surroundings(
+            shape("tile_window"), agent.window_features, high, flat
+        )
     if agent.hazard_features:
         branches["hazards"] = Hazards(shape("hazards")[-1], agent.hazard_features)
+    if agent.path_features:
+        branches["path_ahead"] = vector_mlp(shape("path_ahead")[0], agent.path_features)
     norm = (agent.batch_norm, agent.dropout)
     if agent.player_cnn:
         branches["player_frame"] = player_cnn(shape("player_frame"), agent.player_cnn, *norm)

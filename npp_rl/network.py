@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -46,6 +47,8 @@ class AttentionNetwork(Network):
         self.policy = _policy_head(agent, latent, actions, nodes, self.has_doors)
         self.value = build_value_head(agent.value, agent.critic[-1], actions)
         self.auxiliary = AuxiliaryHeads.build(agent.auxiliary, latent)
+        if self.auxiliary is not None:
+            self.events = ("died", "milestone")
         object.__setattr__(self, "_recompute", False)
 
     @property
@@ -89,6 +92,12 @@ class AttentionNetwork(Network):
         if self.auxiliary is not None and torch.is_grad_enabled():
             out.losses |= self.auxiliary.losses(latent, fields)
         return out
+
+    def labels(self, events: Mapping[str, np.ndarray], done: np.ndarray) -> dict[str, np.ndarray]:
+        """Labels of the auxiliary tasks, from a rollout in time order."""
+        if self.auxiliary is None:
+            return {}
+        return self.auxiliary.labels(events["died"], done, events["milestone"])
 
     def attention(self, fields: Fields) -> Tensor:
         """[B, tokens, heads]: the weight of each objective; 0 where there is none. For pictures."""

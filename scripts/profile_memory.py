@@ -1,20 +1,20 @@
-"""Watch an environment's memory: `python scripts/profile_memory.py env=nclone`."""
+"""Watch an environment's memory: `python scripts/profile_memory.py env=nclone frames=1000`."""
 
 from pathlib import Path
 
 from omegaconf import DictConfig
 
 from frugal_rl.config import build_run, main, options
-from frugal_rl.report.snapshots import SnapshotOptions, snapshot_document, take_snapshots
+from frugal_rl.report.snapshots import SnapshotOptions, profile_memory, report, write_profile
 
 
 @main("profile_memory")
 def profile(cfg: DictConfig) -> None:
-    """Write snapshots, parts, allocating lines and the leak verdict."""
+    """Write memory_profiling_report.txt and profiling_stats.txt; print the first."""
     run, wanted = build_run(cfg), options(cfg, SnapshotOptions)
-    document = snapshot_document(run, take_snapshots(run, wanted))
-    print(document.markdown(Path(wanted.out)))
-    for path in document.write(Path(wanted.out), "memory_profile"):
+    seen = profile_memory(run, wanted)
+    print(report(run, seen).markdown(Path(wanted.out)))
+    for path in write_profile(run, wanted, seen):
         print(path)
 
 

@@ -117,6 +117,7 @@ def _key(run: RunConfig) -> str:
     small = tiny(run)
     kinds = [repr(x) for x in (small.env, small.agent, small.algo, small.vec, small.memory)]
     hardware = [small.tracking.wandb, small.hardware.device, str(small.hardware.threads)]
+    hardware.append(f"visualization={small.visualization}")
     words = [sys.version, *versions, *kinds, *hardware, _sources(run)]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 

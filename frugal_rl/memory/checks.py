@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from frugal_rl.memory.facts import Facts, facts_of
-from frugal_rl.memory.plan import Plan
+from frugal_rl.memory.plan import Plan, own_parts
 from frugal_rl.run import RunConfig
 
 
@@ -36,6 +36,8 @@ class Finding:
     override: str = ""
 
 
+OF_ROLLOUTS = frozenset({"F09", "F10", "F11", "F12", "F13", "F35"})
+"""Checks that say nothing of a learner that keeps no rollout."""
 Rule = Callable[[Facts], Finding | None]
 """A check; None where it does not apply."""
 
@@ -50,6 +52,8 @@ def grade(value: float, warn: float, error: float | None = None) -> Severity:
 def check_run(run: RunConfig, plan: Plan) -> list[Finding]:
     """All findings of a run, by id; an environment may add rules of its own by `checks`."""
     findings = check(facts_of(run, plan))
+    if own_parts(run) is not None:
+        findings = [f for f in findings if f.id not in OF_ROLLOUTS]
     own = getattr(run.env, "checks", None)
     return sorted([*findings, *(own() if own is not None else [])], key=lambda f: f.id)
 

@@ -38,17 +38,14 @@ class Plan:
     limit: Limit
     profile: str = "custom"
     label: str = "lossless"
+    probed: bool = False
+    """Whether the learner's activations are in it, or arithmetic only."""
     transitions: int = 1
     """Steps times environments of one rollout."""
     base: Base | None = None
     """The bare process that was counted."""
     probe: Probe | None = None
-    """What was measured of the learner; None where the plan is arithmetic only."""
-
-    @property
-    def probed(self) -> bool:
-        """Whether the learner's activations are in it."""
-        return self.probe is not None
+    """What was measured of the learner."""
 
     def peak(self, phase: Phase) -> Peak:
         """The sum of the parts that are alive in a phase."""
@@ -149,11 +146,18 @@ def draw_up(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
     """The run's plan, whether it fits or not; without `probe`, by arithmetic alone."""
     if probe is None:
         return assemble(run, arithmetic_base(run), None)
-    found = probe(run)  # compiles kernels, so that the tiny run does not
+    # The probe compiles kernels, so that the tiny run does not.
+    found = probe(run) if own_parts(run) is None else None
     return assemble(run, measured_base(run, found), found)
 
 
-def measured_base(run: RunConfig, found: Probe) -> Base:
+def own_parts(run: RunConfig) -> list[Part] | None:
+    """What a learner that keeps no rollout says of itself; None where a probe has to look."""
+    says = getattr(run.algo, "learner_parts", None)
+    return None if says is None else list(says(run))
+
+
+def measured_base(run: RunConfig, found: Probe | None) -> Base:
     """What a tiny run of this kind held beyond what is planned for its sizes."""
     nothing = Base(0, Confidence.probed, has_accelerator(run.hardware.device))
     planned = assemble(tiny(run), nothing, found).ram_bytes
@@ -167,14 +171,15 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     limit = find_limit(
         memory.budget_gib, hardware.ram_gib, hardware.vram_gib, hardware.cores, hardware.device
     )
-    parts = [
-        base.part,
-        *environment_parts(run, encoding),
-        *rollout_parts(run, encoding),
-        *learner_parts(run, probe),
-    ]
+    learner = own_parts(run)
+    looked = probe is not None or (learner is not None and base.confidence is Confidence.probed)
+    if learner is None:
+        learner = [*rollout_parts(run, encoding), *learner_parts(run, probe)]
+    learner += getattr(run.agent, "parts", lambda run: [])(run)
+    parts = (base.part, *environment_parts(run, encoding), *learner)
     transitions = run.algo.n_steps * run.algo.num_envs
-    return Plan(tuple(parts), limit, memory.profile, memory.label.value, transitions, base, probe)
+    named = memory.profile, memory.label.value
+    return Plan(parts, limit, *named, looked, transitions, base, probe)
 
 
 def refusal(run: RunConfig, plan: Plan, probe: ProbeUpdate | None = None) -> MemoryBudgetError:

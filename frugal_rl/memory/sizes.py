@@ -98,6 +98,10 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
             scalars,
         )
     )
+    labels = getattr(run.agent, "label_bytes", 0)
+    if labels:
+        formula = f"{steps} x {envs} x {labels} B for auxiliary losses"
+        parts.append(Part("rollout: labels", formula, steps * envs * labels))
     if run.memory.shuffle is Shuffle.copy and location is not RolloutLocation.device:
         copied = flatten_bytes(encoding, steps, envs, run.env.episode_steps)
         parts.append(Part("flattened copy", "the largest column once more", copied, phases=UPDATE))

@@ -44,7 +44,11 @@ def of_process(process: psutil.Process) -> Usage | None:
     }
     if "Pss_Anon" not in values:
         return _portable(process)
-    files = values["Rss"] - _status(process.pid, "RssAnon") - _status(process.pid, "RssShmem")
+    # Read after the shares: what is allocated in between lowers `files` and is not counted twice.
+    anonymous = _status(process.pid, "RssAnon")
+    if not anonymous:  # it has ended in between; all its pages would look like files
+        return None
+    files = values["Rss"] - anonymous - _status(process.pid, "RssShmem")
     return Usage(
         program,
         anonymous=values["Pss_Anon"],

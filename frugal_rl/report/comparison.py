@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from frugal_rl.memory.part import human
 from frugal_rl.report import plots
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
+from frugal_rl.report.files import PICTURES
 from frugal_rl.report.results import EVALUATION, Row, RunResult, compare, find_runs
 
 CURVES = (EVALUATION, "eval/return", "episode/return", "episode/success", "memory/held_bytes")
@@ -38,7 +40,9 @@ def write_report(options: ReportOptions) -> list[Path]:
     if unfinished:
         document.add(f"Without a summary (still running, or killed): {', '.join(unfinished)}.")
     document.add(comparison_table(rows))
-    document.add(*_pictures(runs, rows, options.curves, folder / "pictures"))
+    document.add(*_pictures(runs, rows, options.curves, folder / PICTURES))
+    for run in runs:
+        document.add(*_drawn(run, folder / PICTURES))
     return document.write(folder)
 
 
@@ -64,6 +68,18 @@ def _cells(row: Row) -> tuple[str, ...]:
 def show(value: float | None, form: str) -> str:
     """A number in a form, or a dash."""
     return "-" if value is None else format(value, form)
+
+
+def _drawn(run: RunResult, folder: Path) -> list[PictureBlock]:
+    """What `visualization=true` left in a run folder, copied beside the report."""
+    blocks = []
+    for path in sorted((run.folder / PICTURES).glob("*")):
+        if path.suffix in (".png", ".gif"):
+            copy = folder / f"{run.folder.name}_{path.name}"
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+            blocks.append(PictureBlock(copy, f"{path.stem} ({run.folder.name}: {run.variant})"))
+    return blocks
 
 
 def _pictures(

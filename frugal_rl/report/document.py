@@ -73,9 +73,9 @@ class Document:
                 parts.append(_page_table(block))
             else:
                 data = base64.b64encode(block.path.read_bytes()).decode()
-                caption = html.escape(block.caption)
+                caption, kind = html.escape(block.caption), block.path.suffix[1:]
                 parts.append(
-                    f'<figure><img alt="{caption}" src="data:image/png;base64,{data}">'
+                    f'<figure><img alt="{caption}" src="data:image/{kind};base64,{data}">'
                     f"<figcaption>{caption}</figcaption></figure>"
                 )
         head = f'<meta charset="utf-8"><title>{html.escape(self.title)}</title>'

@@ -17,6 +17,8 @@ PLAN = "plan.json"
 RUN = "run.json"
 RESOLVED = "cfg.resolved.yaml"
 SUMMARY = "report.json"
+PICTURES = "pictures"
+"""Folder of a run's pictures (`visualization=true`), and of a report's."""
 
 
 def write_text(path: Path, text: str) -> None:

@@ -95,6 +95,7 @@ class RolloutBuffer:
         self.rewards, self.values, self.log_probs, self.advantages, self.returns = (
             np.zeros((buffer_size, n_envs), np.float32) for _ in SCALARS
         )
+        self.labels: dict[str, np.ndarray] = {}
         self.pos = 0
         self.full = False
 
@@ -176,6 +177,7 @@ class RolloutBuffer:
 
         n, t = np.divmod(indices, self.buffer_size)
         observations = self.observations_at(t, n, max(capacity, len(indices)))
+        observations |= {k: self._tensor(v[t, n]) for k, v in self.labels.items()}
         single = self._single
         kind: Any = (
             type_aliases.RolloutBufferSamples if single else type_aliases.DictRolloutBufferSamples
@@ -223,16 +225,23 @@ class RolloutBuffer:
     @property
     def nbytes(self) -> int:
         """Bytes allocated for the rollout, the reused minibatch not counted."""
-        scalars = [self.actions, self.episode_starts, *(getattr(self, s) for s in SCALARS)]
+        scalars = [
+            *self.labels.values(),
+            self.actions,
+            self.episode_starts,
+            *(getattr(self, s) for s in SCALARS),
+        ]
         stored = sum(c.nbytes for c in self.columns.values())
         return stored + sum(int(a.nbytes) for a in scalars)
 
     def parts(self) -> dict[str, int]:
         """Bytes by name: each column, the scalars beside them, the reused minibatch."""
         columns = {f"rollout/{name}": c.nbytes for name, c in self.columns.items()}
-        scalars = self.nbytes - sum(columns.values())
+        labels = sum(int(a.nbytes) for a in self.labels.values())
+        scalars = self.nbytes - sum(columns.values()) - labels
         batch = sum(int(b.nbytes) for b in self._batches.values())
-        return {**columns, "rollout/scalars": scalars, "rollout/minibatch": batch}
+        found = {**columns, "rollout/scalars": scalars, "rollout/minibatch": batch}
+        return found | ({"rollout/labels": labels} if labels else {})
 
 
 def _shaped(obs: np.ndarray, spec: ColumnSpec) -> np.ndarray:

@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.observation.history import History
 from frugal_rl.rollout.buffer import RolloutBuffer
+from frugal_rl.train.networks import Network
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.train.rewards import RewardScale
 from frugal_rl.vec_env.episodes import bounded
@@ -51,6 +53,41 @@ class EpisodeTally:
         return means
 
 
+class EventLog:
+    """What happened in each step of a rollout, where the network asks for it."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+        self._events: dict[str, list[np.ndarray]] = {}
+        self._done: list[np.ndarray] = []
+
+    def begin(self, names: tuple[str, ...]) -> None:
+        """Forget the last rollout; nothing is kept without `names`."""
+        self.names, self._events, self._done = names, {name: [] for name in names}, []
+
+    def add(self, step: Step) -> None:
+        """Keep the events of one step."""
+        if not self.names:
+            return
+        self._done.append(step.done.copy())
+        for name in self.names:
+            if name not in step.events:
+                raise ConfigError(
+                    f"agent.auxiliary needs the event '{name}', which these environments do not "
+                    "report; set its weights to 0, or use vec=batch with memory.level_data=shared."
+                )
+            self._events[name].append(step.events[name].copy())
+
+    def labels(self, network: Network) -> dict[str, np.ndarray]:
+        """The network's labels [T, N] of the steps that were added; then all else is forgotten."""
+        if not self.names:
+            return {}
+        events = {name: np.stack(kept) for name, kept in self._events.items()}
+        made = network.labels(events, np.stack(self._done))
+        self.begin(self.names)
+        return made
+
+
 class Collector:
     """Acts with a policy and writes what happens into a rollout."""
 
@@ -68,6 +105,7 @@ class Collector:
         self.scale = scale
         self.batched_bootstrap = batched_bootstrap
         self.tally = EpisodeTally()
+        self.events = EventLog()
         self.obs: Rows = {}
         self.starts = np.ones(vec_env.num_envs, np.bool_)
 
@@ -81,6 +119,7 @@ class Collector:
         """T steps of N environments, then advantages and returns."""
         policy.set_training_mode(False)
         rollout.reset()
+        self.events.begin(policy.network.events)
         device = policy.device
         for t in range(rollout.buffer_size):
             acted = policy(to_tensors(self.obs, device))
@@ -89,6 +128,8 @@ class Collector:
             step = self.vec_env.step(bounded(actions, self.vec_env.action_space))
             rollout.rewards[t] = self.rewarded(step, policy)
             self.tally.add(step.ended)
+            self.events.add(step)
+        rollout.labels = self.events.labels(policy.network)
         last = policy.predict_values(to_tensors(self.obs, device))
         rollout.compute_returns_and_advantage(last, self.starts)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -183,6 +184,12 @@ def evaluate(run: RunConfig, vec_env: VectorEnv, player: Player) -> Result:
         chosen = {name: values[levels == level] for name, values in stats.items()}
         parts[names[level] if names else str(level)] = Score.of(chosen)
     return Result(Score.of(stats), parts)
+
+
+def draw(run: RunConfig, vec_env: VectorEnv, player: Player, folder: Path) -> list[Path]:
+    """Pictures of what a player does; none where the environment offers none."""
+    painter = getattr(run.env, "draw", None)
+    return [] if painter is None else list(painter(vec_env, player, folder))
 
 
 def evaluation_env(run: RunConfig) -> VectorEnv:

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,15 @@ class Network(nn.Module, ABC):
 
     recompute: bool = False
     """True recomputes each block's activations in the backward pass instead of keeping them."""
+    events: tuple[str, ...] = ()
+    """The `Step.events` that `labels` is made from."""
+
+    def labels(self, events: Mapping[str, np.ndarray], done: np.ndarray) -> dict[str, np.ndarray]:
+        """Labels [T, N] of a rollout in time order, from its events and episode ends [T, N].
+
+        They come back as rows of the samples for which `forward` computes its losses.
+        """
+        return {}
 
     @abstractmethod
     def actor(self, fields: Fields) -> Tensor:
@@ -120,13 +130,27 @@ def perceptron(inputs: int, hidden: Sequence[int], activation: Activation) -> nn
     return nn.Sequential(*layers)
 
 
-def small_cnn(shape: tuple[int, int, int], features: int) -> nn.Module:
-    """[B, C, H, W] -> [B, features]: two convolutions where the picture is large enough."""
+Shape = tuple[int, int, int]
+Convolutions = Sequence[Sequence[int]]
+
+
+def small_cnn(
+    shape: Shape, features: int, convolutions: Convolutions = ((16, 8, 4), (32, 4, 2))
+) -> nn.Module:
+    """[B, C, H, W] -> [B, features]: layers of (channels, kernel, stride), then a linear one.
+
+    A picture that is too small for the convolutions is read by the linear layer alone.
+    """
     c, h, w = shape
-    if min(h, w) < 20:
-        return nn.Sequential(nn.Flatten(), nn.Linear(c * h * w, features), nn.ReLU())
-    body = [nn.Conv2d(c, 16, 8, 4), nn.ReLU(), nn.Conv2d(16, 32, 4, 2), nn.ReLU(), nn.Flatten()]
-    return _with_linear(body, shape, features)
+    side = min(h, w)
+    body: list[nn.Module] = []
+    for channels, kernel, stride in convolutions:
+        side = (side - kernel) // stride + 1
+        body += [nn.Conv2d(c, channels, kernel, stride), nn.ReLU()]
+        c = channels
+    if side < 1:
+        return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), features), nn.ReLU())
+    return _with_linear([*body, nn.Flatten()], shape, features)
 
 
 def nature_cnn(shape: tuple[int, int, int], features: int) -> nn.Module:
@@ -250,14 +274,25 @@ class MlpAgent:
     activation: Activation = Activation.tanh
     image_features: int = 128
     """Numbers that a picture becomes."""
+    convolutions: tuple[tuple[int, ...], ...] = ((16, 8, 4), (32, 4, 2))
+    """Layers over a picture: channels, kernel and stride of each, in px."""
     read: tuple[str, ...] = ()
     """Fields to read; empty reads all whose size is at most `largest_field`."""
     largest_field: int = 8192
     """Values above which an unnamed field that is no picture is left out."""
 
+    def __post_init__(self) -> None:
+        wrong = [c for c in self.convolutions if len(c) != 3 or min(c) < 1]
+        if wrong:
+            raise ConfigError(
+                f"agent.convolutions has {list(wrong[0])}; give [channels,kernel,stride] of each "
+                "layer, for instance [[16,8,4],[32,4,2]]."
+            )
+
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
         """The network for this observation and these actions."""
-        return self._network(encoding, action_space, small_cnn)
+        cnn = partial(small_cnn, convolutions=self.convolutions)
+        return self._network(encoding, action_space, cnn)
 
     def _network(
         self,

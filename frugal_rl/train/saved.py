@@ -28,15 +28,18 @@ class Saved:
 
 
 @contextmanager
-def open_saved(path: str, asked: RunConfig) -> Iterator[Saved]:
+def open_saved(path: str, asked: RunConfig, num_envs: int | None = None) -> Iterator[Saved]:
     """The policy in a checkpoint, ready to play; the environments are closed at the end.
 
     Args:
         path: a checkpoint, a run folder, or its `checkpoints/`.
         asked: the composed run of the command at hand; words typed there change the saved run.
+        num_envs: environments to make; None means those of the evaluation.
     """
     content = load_checkpoint(path)
     run = saved_run(content, asked)
+    if num_envs is not None:
+        run = replace(run, evaluation=replace(run.evaluation, num_envs=num_envs))
     vec_env = evaluation_env(run)
     try:
         yield Saved(run, load_policy(content, run, vec_env, path), vec_env, content["num_steps"])

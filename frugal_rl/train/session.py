@@ -12,11 +12,11 @@ from frugal_rl.memory.checks import Severity, check_run
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.watchdog import Watchdog
-from frugal_rl.report.files import write_json
+from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, show, verdict_line
 from frugal_rl.run import RunConfig
-from frugal_rl.train.evaluate import PolicyPlayer, RandomPlayer, Result, evaluate
+from frugal_rl.train.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
 from frugal_rl.train.saved import open_saved
 from frugal_rl.train.trainer import train
 
@@ -43,12 +43,15 @@ def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
             "policy": evaluate(run, env, policy),
             "random": evaluate(run, env, chance),
         }
+        drawn = draw(run, env, policy, Path(run.run_dir) / PICTURES) if run.visualization else []
     written = {name: result.metrics("eval") for name, result in results.items()}
     folder = Path(run.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "evaluation.json", {"checkpoint": path, **written})
     Console().print(score_table(results))
     Console().print(f"Results: {folder / 'evaluation.json'}")
+    if run.visualization:
+        Console().print(f"{len(drawn)} pictures: {folder / PICTURES}")
     return results
 
 

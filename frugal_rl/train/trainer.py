@@ -18,7 +18,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.part import Phase
-from frugal_rl.report.files import write_json, write_text
+from frugal_rl.report.files import PICTURES, write_json, write_text
 from frugal_rl.run import RunConfig
 from frugal_rl.train.checkpoints import (
     LAST,
@@ -27,7 +27,7 @@ from frugal_rl.train.checkpoints import (
     save_checkpoint,
     set_rng_state,
 )
-from frugal_rl.train.evaluate import PolicyPlayer, Result, evaluate, evaluation_env
+from frugal_rl.train.evaluate import PolicyPlayer, Result, draw, evaluate, evaluation_env
 from frugal_rl.train.identity import check_same_run, identity
 from frugal_rl.train.progress import ProgressBar
 from frugal_rl.vec_env.interface import VectorEnv
@@ -126,6 +126,18 @@ class Trainer:
             self.best = worth
             self.save("best.pt")
 
+    def draw(self) -> None:
+        """Pictures of what the policy does, into the run folder and the log."""
+        with self.phase(Phase.evaluation):
+            if self.eval_env is None:
+                self.eval_env = evaluation_env(self.run)
+            player = PolicyPlayer(self.learner.policy, True, self.eval_env.tables)
+            drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
+        for path in drawn:
+            self.log.file(path)
+        if not drawn:
+            self.console.print(f"visualization=true: env={self.run.env.name} has no pictures.")
+
     def save(self, name: str) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
         with self.phase(Phase.checkpoint):
@@ -160,6 +172,8 @@ class Trainer:
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:
         """Save, sum up, and say where the results are."""
         saved = self.save(LAST)
+        if self.run.visualization:
+            self.draw()
         summary: dict[str, Any] = {
             "num_steps": self.learner.num_steps,
             "steps_per_second": rate,

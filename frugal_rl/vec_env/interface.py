@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class Step:
     final_index   [M] int64   environments with truncated[i]
     final_rows    rows of the last observation of those M episodes, each [M, *row shape]
     ended         statistics of all episodes that ended, None if none did
+    events        name -> [N], what happened, for a network's auxiliary labels; mostly empty
     """
 
     rows: Rows
@@ -49,6 +50,7 @@ class Step:
     final_index: np.ndarray
     final_rows: Rows
     ended: EndedEpisodes | None
+    events: dict[str, np.ndarray] = field(default_factory=dict)
 
 
 class VectorEnv(ABC):

@@ -7,7 +7,7 @@ import numpy as np
 from mine_rl_npv.optimise.bound import Bound
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.optimise.problem import Problem
-from mine_rl_npv.precedence import cone_sums
+from mine_rl_npv.precedence import best_of_needing, cone_sums
 
 
 def random_order(problem: Problem, seed: int) -> np.ndarray:
@@ -38,18 +38,17 @@ def gershon_order(problem: Problem) -> np.ndarray:
     return cone_sums(back.pointer, back.index, value)[:, 0]
 
 
-def cone_order(problem: Problem) -> np.ndarray:
-    """(m,) floating cones: best ratio of value to weight among the cones that hold the block.
-
-    A block's own cone is itself with all it needs; it inherits the best ratio of what needs it.
-    """
+def ratio_order(problem: Problem) -> np.ndarray:
+    """(m,) value to weight of the cone of blocks that the block needs, itself included."""
     columns = np.column_stack((problem.value.max(axis=1), problem.use.max(axis=(1, 2)) + 1.0))
     sums = cone_sums(problem.graph.pointer, problem.graph.index, columns)
-    ratio = sums[:, 0] / sums[:, 1]
-    graph = problem.graph
-    for b in graph.order[::-1]:
-        needed = graph.index[graph.pointer[b] : graph.pointer[b + 1]]
-        ratio[needed] = np.maximum(ratio[needed], ratio[b])
+    return sums[:, 0] / sums[:, 1]
+
+
+def cone_order(problem: Problem) -> np.ndarray:
+    """(m,) floating cones: a block inherits the best `ratio_order` of what needs it."""
+    ratio, graph = ratio_order(problem), problem.graph
+    best_of_needing(graph.pointer, graph.index, graph.order, ratio)
     return ratio
 
 

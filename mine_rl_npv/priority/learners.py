@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.part import Phase
+from frugal_rl.memory.part import Part, Phase
 from frugal_rl.run import RunConfig
 from frugal_rl.train.networks import Fields, Network
 from frugal_rl.train.policy import FrugalPolicy
@@ -59,6 +59,11 @@ class PriorityNetwork(Network):
         return torch.zeros(len(columns), 1, device=columns.device)
 
 
+def network_size(hidden: int) -> int:
+    """Weights of a `PriorityNetwork`."""
+    return len(VIEW) * (1 + hidden) + 2 * hidden
+
+
 @dataclass(frozen=True)
 class PriorityAgent:
     """One score per block; for algo=evolution and algo=schedule_gradient."""
@@ -95,13 +100,48 @@ class ScheduleAlgo:
     mines_per_update: int = 4
     """Mines that one update looks at, drawn anew each time."""
 
-    def mines(self, run: RunConfig) -> list[Mine]:
-        """The training mines of a run."""
+    def layouts(self, run: RunConfig) -> list[MineLayout]:
+        """The pits that a run learns on."""
         env: Any = run.env
         if getattr(env, "kind", None) is not Kind.cpit or env.actions is not Actions.column:
             raise ConfigError("Whole schedules are learned with env=mine_cpit env.actions=column.")
         mines = env.mines()
-        return [mine_of(mines.layouts[k]) for k in mines.chosen("train")]
+        return [mines.layouts[k] for k in mines.chosen("train")]
+
+    def mines(self, run: RunConfig) -> list[Mine]:
+        """The training mines of a run."""
+        return [mine_of(layout) for layout in self.layouts(run)]
+
+    def build_policy(self, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
+        """The run's policy without a learner around it."""
+        policy = FrugalPolicy(
+            vec_env.encoding.policy_space(run.env.episode_steps), vec_env.action_space,
+            lambda _: 1e-3, agent=run.agent, encoding=vec_env.encoding, tables=vec_env.tables,
+        )  # fmt: skip
+        if not isinstance(policy.network, PriorityNetwork):
+            raise ConfigError(f"algo={type(self).__name__} needs agent=priority.")
+        return policy
+
+    def search_floats(self, weights: int) -> int:
+        """64-bit numbers that the search holds for so many weights."""
+        return 0
+
+    def learner_parts(self, run: RunConfig) -> list[Part]:
+        """The learner's bytes by arithmetic; `_ScheduleLearner.parts` are the same."""
+        layouts = self.layouts(run)
+        blocks = sum(len(layout.block) for layout in layouts)
+        arcs = sum(layout.graph.arcs for layout in layouts)
+        weights = network_size(getattr(run.agent, "hidden", 0))
+        search = 8 * self.search_floats(weights) or 12 * weights
+        decoding = self.threads * 24 * max(len(layout.block) for layout in layouts)
+        return [
+            Part("parameters", f"{weights} weights, float32", 4 * weights),
+            Part("search", f"state for {weights} weights", search),
+            Part("features", f"{blocks} blocks x {len(VIEW)} float32", 4 * blocks * len(VIEW)),
+            Part("schedule graphs", f"{arcs} arcs, int32, both ways", 8 * arcs),
+            Part("decoding", f"{self.threads} threads, a schedule each", decoding,
+                 phases=frozenset({Phase.rollout, Phase.update})),
+        ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -110,6 +150,10 @@ class EvolutionAlgo(ScheduleAlgo):
 
     population: int = 24
     sigma: float = 0.3
+
+    def search_floats(self, weights: int) -> int:
+        """Mean, two paths, and the covariance with its root and its inverse root."""
+        return 3 * weights + 3 * weights**2
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> EvolutionLearner:
         """The learner for these environments."""
@@ -137,12 +181,8 @@ class _ScheduleLearner:
         self.mines = algo.mines(run)
         self.task = PriorityTask(self.mines, Decoder.two_pass, algo.threads)
         self.rng = np.random.default_rng(run.seed)
-        self.policy = FrugalPolicy(
-            vec_env.encoding.policy_space(run.env.episode_steps), vec_env.action_space,
-            lambda _: 1e-3, agent=run.agent, encoding=vec_env.encoding, tables=vec_env.tables,
-        )  # fmt: skip
-        if not isinstance(self.policy.network, PriorityNetwork):
-            raise ConfigError(f"algo={type(algo).__name__} needs agent=priority.")
+        self.policy = algo.build_policy(run, vec_env)
+        vec_env.reset(run.seed)
 
     def chosen(self) -> list[int]:
         """Mines of this update."""
@@ -155,11 +195,24 @@ class _ScheduleLearner:
             return self.policy.network.scores(torch.from_numpy(mine.features)).double().numpy()
 
     def parts(self) -> dict[str, int]:
-        """Bytes of weights, features and graphs."""
+        """Bytes of weights, search, features and graphs."""
         weights = sum(p.nbytes for p in self.policy.parameters())
         features = sum(m.features.nbytes for m in self.mines)
-        graphs = sum(m.problem.graph.index.nbytes for m in self.mines)
-        return {"parameters": weights, "features": features, "schedule graphs": graphs}
+        graphs = [g for m in self.mines for g in (m.problem.graph, m.problem.graph.successors)]
+        return {
+            "parameters": weights, "search": self.search_bytes(), "features": features,
+            "schedule graphs": sum(g.index.nbytes for g in graphs),
+        }  # fmt: skip
+
+    def search_bytes(self) -> int:
+        """Bytes of what the search holds for each weight."""
+        raise NotImplementedError
+
+    def figures(self) -> dict[str, float]:
+        """Mean gap to the certified bound of the present weights' schedules, of eight mines."""
+        shown = self.mines[:8]
+        gaps = [100 * (1 - m.worth(m.decode(self.score(m), self.task.decoder))) for m in shown]
+        return {"schedule/gap_percent": float(np.mean(gaps))}
 
     def placed(self, candidates: int, chosen: list[int]) -> int:
         """Blocks that the decoder placed for some candidates."""
@@ -169,14 +222,14 @@ class _ScheduleLearner:
         """What both keep."""
         return {
             "num_steps": self.num_steps,
-            "network": dict(self.policy.network.state_dict()),
+            "policy": dict(self.policy.state_dict()),
             "rng": self.rng.bit_generator.state,
         }
 
     def load_base(self, state: dict[str, Any]) -> None:
         """Continue from `base_state`."""
         self.num_steps = int(state["num_steps"])
-        self.policy.network.load_state_dict(state["network"])
+        self.policy.load_state_dict(state["policy"])
         self.rng.bit_generator.state = state["rng"]
 
 
@@ -209,8 +262,14 @@ class EvolutionLearner(_ScheduleLearner):
         self.num_steps += self.placed(len(candidates), chosen)
         return {
             "schedule/best": float(values.max()), "schedule/mean": float(values.mean()),
-            "schedule/sigma": float(self.search.sigma),
+            "schedule/sigma": float(self.search.sigma), **self.figures(),
         }  # fmt: skip
+
+    def search_bytes(self) -> int:
+        """Mean, paths, covariance and roots."""
+        s = self.search
+        held = (s.mean, s.path, s.step_path, s.covariance, s.root, s.inverse_root)
+        return sum(a.nbytes for a in held)
 
     def _keys(self, weights: np.ndarray, chosen: list[int]) -> list[np.ndarray]:
         self._show(weights)
@@ -246,7 +305,11 @@ class GradientLearner(_ScheduleLearner):
             before = self.ascent.placed
             metrics = self.ascent.update()
         self.num_steps += self.ascent.placed - before
-        return {f"schedule/{name}": value for name, value in metrics.items()}
+        return {f"schedule/{name}": value for name, value in metrics.items()} | self.figures()
+
+    def search_bytes(self) -> int:
+        """Gradients and Adam's two moments."""
+        return 3 * sum(p.nbytes for p in self.policy.parameters())
 
     def state(self) -> dict[str, Any]:
         """All that an exact resume needs."""

@@ -88,8 +88,9 @@ def evolve(
     config: EvolutionConfig | None = None,
     minibatch: int = 0,
     watch: Callable[[float, dict[str, float]], None] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Learned:
-    """Learns priority weights for `seconds` of wall time.
+    """Learns priority weights for `seconds`.
 
     Args:
         mines: the deposits of `task`; with several, the mean relative value counts.
@@ -101,14 +102,15 @@ def evolve(
         minibatch: mines per generation; 0 means all. With minibatches the mean of the final
             distribution is returned, else the best candidate.
         watch: called after each generation with seconds and statistics.
+        clock: wall time, or `time.process_time` where the machine is busy with other work.
     """
     features = mines[0].features.shape[1]
     names = feature_names(relaxation=features == len(feature_names(True)))
     net = PriorityNet(features, hidden)
     run = Evolution(task, net, net.start(names), config or EvolutionConfig(), seed)
     rng = np.random.default_rng([seed, 2])
-    started = time.perf_counter()
-    while (spent := time.perf_counter() - started) < seconds:
+    started = clock()
+    while (spent := clock() - started) < seconds:
         chosen = None
         if minibatch:
             chosen = rng.choice(len(mines), minibatch, replace=False).tolist()
@@ -116,4 +118,4 @@ def evolve(
         if watch is not None:
             watch(spent, statistics)
     weights = run.search.mean if minibatch else run.best
-    return Learned(net, weights, run.best_value, run.decodes, time.perf_counter() - started)
+    return Learned(net, weights, run.best_value, run.decodes, clock() - started)

@@ -81,6 +81,7 @@ class Reach(NamedTuple):
     exit_reachable: np.ndarray
     mine_offset: np.ndarray
     mine_entity: np.ndarray
+    reach_px: np.ndarray
 
 
 def reach_of(tables: DistanceTables) -> Reach:

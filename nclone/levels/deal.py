@@ -11,7 +11,7 @@ import numpy as np
 from nclone.errors import LevelError
 from nclone.levels.curriculum import Curriculum, CurriculumConfig, Episode, Sink
 from nclone.levels.generators import CATEGORIES
-from nclone.levels.pool import Split, load_pool
+from nclone.levels.sources import pool_members
 
 
 def pool_places(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -20,13 +20,14 @@ def pool_places(names: Sequence[str]) -> list[tuple[str, str]]:
     Raises:
         LevelError: a name that is no category.
     """
-    unknown = [name for name in names if name not in CATEGORIES]
+    parts = {name: pool_members(name) for name in names}
+    unknown = [name for name, members in parts.items() if members is None]
     if unknown:
         raise LevelError(
             f"env.curriculum=true needs categories in env.levels, but {unknown} are none. "
             f"Use some of {', '.join(CATEGORIES)}, or set env.curriculum=false."
         )
-    members = [m for name in names for m in load_pool().of([name], Split.train).members]
+    members = [m for name in names for m in parts[name] or ()]
     return [(m.category, f"{m.recipe.generator}/{m.recipe.preset}") for m in members]
 
 
@@ -34,7 +35,7 @@ class CurriculumDeal:
     """Deals levels as a `Curriculum` decides, and tells it how they ended.
 
     Args:
-        names: categories in `env.levels`; the stages, in the order of the curriculum.
+        names: categories or pools in `env.levels`; the stages, in the order of the curriculum.
         rules: when a stage is left.
         log: receives every event; `replay_log` repeats the decisions from them.
     """
@@ -47,10 +48,9 @@ class CurriculumDeal:
         for place in dict.fromkeys(self._place):
             self._levels[place] = np.flatnonzero([p == place for p in self._place])
         stages = {}
-        for name in CATEGORIES:
-            if name in names:
-                category = CATEGORIES[name]
-                known = [s for s in category.sources if (name, "/".join(s)) in self._levels]
+        for name, category in CATEGORIES.items():
+            known = [s for s in category.sources if (name, "/".join(s)) in self._levels]
+            if known:
                 stages[name] = replace(category, sources=tuple(known))
         self._order = list(stages)
         self.curriculum = Curriculum(rules, stages, log)

@@ -6,34 +6,22 @@ and their keys must be those that were proved. At a reset nothing is generated o
 
 from __future__ import annotations
 
-import statistics
-import time
 import zlib
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from zipfile import BadZipFile
 
 import numpy as np
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from nclone.errors import LevelError
-from nclone.levels.generators import (
-    CATEGORIES,
-    TEST_SEEDS,
-    TRAIN_SEEDS,
-    Recipe,
-    draw_recipes,
-    generate,
-    level_content,
-)
+from nclone.files import finished_or_absent
+from nclone.levels.generators import CATEGORIES, Recipe, generate
 from nclone.levels.level import Level
-from nclone.levels.proof import Inputs, Prover
+from nclone.levels.proof import Inputs
 
 BUNDLED = Path(__file__).with_name("pool.npz")
-_BATCH = 64
 
 
 class Split(Enum):
@@ -53,28 +41,6 @@ class PoolLevel:
     inputs: Inputs
     key: str
     """`Level.key` of the level that was proved."""
-
-
-@dataclass
-class CategoryReport:
-    """How the search for one category's levels went."""
-
-    category: str
-    proved: int = 0
-    unsolved: int = 0
-    duplicates: int = 0
-    seconds: list[float] = field(default_factory=list)
-    unsolved_of: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def share(self) -> float:
-        """Proved levels among those that were searched."""
-        return self.proved / max(self.proved + self.unsolved, 1)
-
-    @property
-    def median_seconds(self) -> float:
-        """Median processor time of a search, over proved and unsolved levels."""
-        return statistics.median(self.seconds) if self.seconds else 0.0
 
 
 class LevelPool:
@@ -114,8 +80,11 @@ class LevelPool:
             levels.append(level)
         return levels
 
-    def save(self, path: Path) -> None:
-        """Write the pool as compressed arrays (no pickles), first under another name."""
+    def save(self, path: Path, more: Mapping[str, np.ndarray] | None = None) -> None:
+        """Write the pool as compressed arrays (no pickles), whole or not at all.
+
+        `more` are further arrays for whoever makes the pool; `load_pool` passes them over.
+        """
         names = sorted({_source(m.recipe) for m in self.members})
         runs = [m.inputs for m in self.members]
         arrays = {
@@ -137,10 +106,8 @@ class LevelPool:
             name: np.asarray(a, np.uint8) if isinstance(a, list) else a
             for name, a in arrays.items()
         }
-        unfinished = path.with_name(path.name + ".part")
-        with unfinished.open("wb") as file:
-            np.savez_compressed(file, **narrow)
-        unfinished.replace(path)
+        with finished_or_absent(path) as part, part.open("wb") as file:
+            np.savez_compressed(file, **narrow, **(more or {}))
 
 
 def _source(recipe: Recipe) -> str:
@@ -159,7 +126,8 @@ def load_pool(path: Path = BUNDLED) -> LevelPool:
         return LevelPool(_members(arrays))
     except FileNotFoundError as error:
         raise LevelError(
-            f"There is no level pool at {path}; make one with generate_pool."
+            f"There is no level pool at {path}; make one with "
+            "`python scripts/generate.py env=nclone`."
         ) from error
     except (OSError, ValueError, KeyError, IndexError, EOFError, BadZipFile, zlib.error) as error:
         raise LevelError(
@@ -185,77 +153,3 @@ def _members(arrays: dict[str, np.ndarray]) -> list[PoolLevel]:
         )
         begin = int(end)
     return members
-
-
-def generate_pool(
-    per_category: int,
-    categories: Sequence[str] = tuple(CATEGORIES),
-    split: Split = Split.train,
-    exclude: LevelPool | None = None,
-    mirrored: bool = False,
-    show: bool = True,
-) -> tuple[LevelPool, list[CategoryReport]]:
-    """Generate levels and prove them until every category has `per_category`.
-
-    Args:
-        per_category: proved levels wanted.
-        categories: which categories; each draws from its sources in turn.
-        split: which range of seeds to draw from.
-        exclude: levels whose contents must not appear again, whatever their split.
-        mirrored: make the levels' mirror images instead.
-        show: draw a progress bar.
-
-    Raises:
-        LevelError: a category yields fewer than one new proved level in twenty.
-    """
-    seen = {level_content(level) for level in exclude.make_levels()} if exclude else set()
-    members: list[PoolLevel] = []
-    reports = []
-    columns = (TextColumn("{task.description:20}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), disable=not show) as bar:
-        for category in categories:
-            task = bar.add_task(category, total=per_category)
-            report = CategoryReport(category)
-            for member in _prove_category(category, per_category, split, mirrored, seen, report):
-                members.append(member)
-                bar.advance(task)
-            reports.append(report)
-    return LevelPool(members), reports
-
-
-def _prove_category(
-    category: str,
-    wanted: int,
-    split: Split,
-    mirrored: bool,
-    seen: set[bytes],
-    report: CategoryReport,
-) -> Iterable[PoolLevel]:
-    prover = Prover()
-    base = TEST_SEEDS if split is Split.test else TRAIN_SEEDS
-    first = 0
-    while report.proved < wanted:
-        if first > 20 * (wanted + _BATCH):
-            raise LevelError(
-                f"Category '{category}' gave {report.proved} new proved levels in {first} recipes; "
-                "ask for fewer levels."
-            )
-        for recipe in draw_recipes(category, _BATCH, base, first, mirrored):
-            level = generate(recipe)
-            content = level_content(level)
-            if content in seen:
-                report.duplicates += 1
-                continue
-            seen.add(content)
-            started = time.process_time()
-            proof = prover.prove(level, seed=recipe.seed & 0xFFFFFFFF)
-            report.seconds.append(time.process_time() - started)
-            if proof.inputs is None:
-                report.unsolved += 1
-                report.unsolved_of[_source(recipe)] += 1
-                continue
-            report.proved += 1
-            yield PoolLevel(category, split, recipe, proof.inputs, level.key)
-            if report.proved == wanted:
-                return
-        first += _BATCH

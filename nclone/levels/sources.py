@@ -1,41 +1,141 @@
-"""Where levels come from, as a user names them: bundled names, categories, level files."""
+"""Where levels come from, as a user names them: bundled names, categories, pools, files.
+
+A name is one of
+    walk                     a bundled level
+    simplest                 the proved levels of a category in the bundled pool
+    pools/pool.npz           all levels of a pool file
+    pools/pool.npz:simple    one category of it
+    my_level.map, .txt       level bytes, or a drawing
+    run.replay, run.attract  the level inside a replay
+    my_levels                a folder: every file in it that is one of these, by name
+    mirrored:NAME            any of them with left and right exchanged
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 
+import numpy as np
+
 from nclone.errors import LevelError
-from nclone.levels.bundled import bundled_level, bundled_names
-from nclone.levels.generators import CATEGORIES
+from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
+from nclone.levels.files import DRAWING, read_level
+from nclone.levels.generators import CATEGORIES, mirror_level
 from nclone.levels.level import Level, load_level
-from nclone.levels.pool import Split, load_pool
+from nclone.levels.mirrored import mirrored_actions, mirrored_members
+from nclone.levels.pool import LevelPool, PoolLevel, Split, load_pool
+from nclone.replay.files import REPLAYS, read_replay
+
+MIRRORED = "mirrored:"
+POOL = ".npz"
+IN_FOLDERS = (DRAWING, ".map", *REPLAYS[:2])
+"""Suffixes of the files that a folder stands for."""
 
 
 def open_levels(wanted: Sequence[str], split: str = "train") -> list[Level]:
-    """Levels by name, category or path, in the order given.
+    """Levels by name, in the order given.
 
-    A category such as `simplest` stands for its proved levels in the bundled pool: those of the
-    training set, or with `split` "eval" those of the test set, which share no content.
+    Categories and pools stand for their training levels, or with `split` "eval" for their test
+    levels, which share no content.
 
     Raises:
-        LevelError: a name that is neither bundled nor a file; the nearest bundled name is given.
+        LevelError: a name that means nothing; the nearest name is given.
     """
     return [level for name in wanted for level in _open(name, split)]
 
 
+def pool_members(name: str, split: str = "train") -> list[PoolLevel] | None:
+    """The pool levels that a name stands for, in the order of `open_levels`; None for others."""
+    if name.startswith(MIRRORED):
+        plain = name.removeprefix(MIRRORED)
+        return _mirrored(plain, split) if _is_pool(plain) else None
+    if not _is_pool(name):
+        return None
+    part = Split.test if split == "eval" else Split.train
+    if name in CATEGORIES:
+        return load_pool().of([name], part).members
+    file, category = _pool_and_category(name)
+    found = load_pool(Path(file)).of([category] if category else None, part).members
+    if not found:
+        raise LevelError(
+            f"The pool {file} has no {part.value} level of category '{category or 'any'}'; add "
+            "some with `python scripts/generate.py env=nclone`."
+        )
+    return found
+
+
+def winning_actions(name: str) -> list[np.ndarray] | None:
+    """[T] actions 0..5 per frame that win each level of a name; None where none are known."""
+    members = pool_members(name)
+    if members is not None:
+        return [m.inputs.per_step(1) for m in members]
+    if name in bundled_names():
+        return [winning_inputs(name)]
+    path = Path(name)
+    if path.suffix in REPLAYS and path.is_file():
+        replay = read_replay(path)
+        return [replay.actions] if replay.success else None
+    if name.startswith(MIRRORED):
+        plain = winning_actions(name.removeprefix(MIRRORED))
+        return None if plain is None else [mirrored_actions(actions) for actions in plain]
+    return None
+
+
 def _open(name: str, split: str) -> list[Level]:
+    members = pool_members(name, split)
+    if members is not None:
+        return LevelPool(members).make_levels()
+    if name.startswith(MIRRORED):
+        plain = _open(name.removeprefix(MIRRORED), split)
+        return [load_level(mirror_level(level.map_data)) for level in plain]
     if name in bundled_names():
         return [bundled_level(name)]
-    if name in CATEGORIES:
-        part = Split.test if split == "eval" else Split.train
-        return load_pool().of([name], part).make_levels()
-    if Path(name).is_file():
-        return [load_level(Path(name))]
+    path = Path(name)
+    if path.is_file():
+        return [read_level(path)]
+    if path.is_dir():
+        return _folder(path)
+    raise _unknown(name)
+
+
+def _folder(path: Path) -> list[Level]:
+    files = sorted(p for p in path.iterdir() if p.suffix in IN_FOLDERS)
+    if not files:
+        raise LevelError(f"The folder {path} holds no level file ({', '.join(IN_FOLDERS)}).")
+    return [read_level(file) for file in files]
+
+
+@lru_cache(maxsize=32)
+def _mirrored(name: str, split: str) -> list[PoolLevel]:
+    return mirrored_members(pool_members(name, split) or [])
+
+
+def _is_pool(name: str) -> bool:
+    return name in CATEGORIES or _pool_and_category(name)[0].endswith(POOL)
+
+
+def _pool_and_category(name: str) -> tuple[str, str]:
+    """`a/pool.npz:simple` -> `a/pool.npz`, `simple`; the category is empty where none is named."""
+    file, colon, category = name.rpartition(":")
+    if not colon or not file.endswith(POOL):
+        return name, ""
+    if category not in CATEGORIES:
+        raise LevelError(
+            f"env.levels names '{name}', but '{category}' is no category; use one of "
+            f"{', '.join(CATEGORIES)}."
+        )
+    return file, category
+
+
+def _unknown(name: str) -> LevelError:
     near = get_close_matches(name, [*bundled_names(), *CATEGORIES], 1, 0.0)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    raise LevelError(
+    return LevelError(
         f"env.levels names '{name}', which is no bundled level, category or file.{hint} "
-        f"Bundled: {', '.join(bundled_names())}. Categories: {', '.join(CATEGORIES)}."
+        f"Bundled: {', '.join(bundled_names())}. Categories: {', '.join(CATEGORIES)}. "
+        "More levels: `python scripts/generate.py env=nclone`, then "
+        "env.levels=[generated/pool.npz:simple]."
     )

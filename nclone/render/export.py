@@ -4,34 +4,23 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 
-import imageio.v2 as imageio
 import imageio_ffmpeg
 import numpy as np
 from PIL import Image
 from rich.progress import track
 
+from frugal_rl.errors import DataError
+from nclone.files import WriteError, finished_or_absent
 from nclone.levels.level import Level
-from nclone.render.human import HumanView
+from nclone.render.human import COLOURS, HumanView
 from nclone.sim.world import World
 
 FRAME_RATE = 60
 SUFFIXES = (".mp4", ".gif")
-
-
-@contextmanager
-def finished_or_absent(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path` (same suffix), renamed on success, removed on failure."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.stem}.part{path.suffix}")
-    try:
-        yield part
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+GIF_COLOURS = 64
 
 
 def save_picture(path: Path, image: np.ndarray) -> None:
@@ -44,25 +33,61 @@ def save_film(path: Path, frames: Iterable[np.ndarray], frame_rate: float = FRAM
     """Write frames [H, W, 3] uint8 as MP4 or GIF, by the path's suffix; returns their number.
 
     Raises:
-        ValueError: another suffix, or no frame.
+        DataError: another suffix, or no frame.
+        WriteError: the film cannot be written; nothing is left behind.
     """
-    if path.suffix not in SUFFIXES:
-        raise ValueError(f"The film {path} ends in '{path.suffix}'; use one of {SUFFIXES}.")
+    check_film(path)
     with finished_or_absent(path) as part:
         write = _write_mp4 if path.suffix == ".mp4" else _write_gif
         count = write(part, iter(frames), frame_rate)
         if count == 0:
-            raise ValueError(f"There is no frame to write into {path}.")
+            raise DataError(f"There is no frame to write into {path}.")
     return count
+
+
+def save_thinned(path: Path, frames: Iterable[np.ndarray], every: int = 1) -> int:
+    """Film every so many of the frames of 60 per second; the film keeps its speed."""
+    return save_film(path, islice(frames, 0, None, every), FRAME_RATE / every)
+
+
+def check_film(path: Path) -> None:
+    """Refuse a target that is no film, before anything is played."""
+    if path.suffix not in SUFFIXES:
+        raise DataError(
+            f"The film {path} ends in '{path.suffix}'; use one of {', '.join(SUFFIXES)}."
+        )
+    if path.is_dir():
+        raise DataError(f"The film {path} is a folder; name a file in it.")
 
 
 def _write_gif(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> int:
-    count = 0
-    with imageio.get_writer(path, duration=1000 / min(frame_rate, 50), loop=0) as writer:
+    """One palette for all frames, no dithering: what stays the same costs nothing."""
+    first = next(frames, None)
+    if first is None:
+        return 0
+    palette = Image.fromarray(np.vstack([first, _swatch(first.shape[1])])).quantize(
+        GIF_COLOURS, dither=Image.Dither.NONE
+    )
+    count = 1
+
+    def following() -> Iterator[Image.Image]:
+        nonlocal count
         for frame in frames:
-            writer.append_data(frame)
             count += 1
+            yield Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
+
+    start = Image.fromarray(first).quantize(palette=palette, dither=Image.Dither.NONE)
+    start.save(
+        path, format="GIF", save_all=True, append_images=following(), loop=0, optimize=False,
+        duration=round(1000 / min(frame_rate, 50)),
+    )  # fmt: skip
     return count
+
+
+def _swatch(width: int) -> np.ndarray:
+    """[16, width, 3] uint8: every colour of a picture, so that a palette has room for it."""
+    row = np.resize(np.array(COLOURS, np.uint8), (width, 3))
+    return np.tile(row, (16, 1, 1))
 
 
 def _write_mp4(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> int:
@@ -93,7 +118,7 @@ def _write_mp4(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> i
             raise
         said = encoder.stderr.read().decode(errors="replace").strip()
     if encoder.returncode != 0:
-        raise OSError(f"The film {path} could not be encoded: {said or encoder.returncode}.")
+        raise WriteError(f"The film could not be encoded: {said or encoder.returncode}.")
     return count
 
 
@@ -127,7 +152,7 @@ def film_run(
         show: Draw a progress bar.
     """
     if every < 1:
-        raise ValueError(f"every={every}; draw every frame (1), every second (2), ...")
+        raise DataError(f"every={every}; draw every frame (1), every second (2), ...")
     view = HumanView(level, scale)
     worlds: Iterable[World] = play(level, actions)
     if show:
@@ -147,9 +172,23 @@ def picture_path(path: Path, level: Level, actions: np.ndarray, scale: float = 1
     save_picture(path, image)
 
 
-def contact_sheet(levels: Sequence[Level], columns: int = 4, scale: float = 0.25) -> np.ndarray:
-    """Small pictures of the beginnings of levels, [H, W, 3] uint8, row by row."""
-    pictures = [HumanView(level, scale).draw(World([level], threads=1)) for level in levels]
+def contact_sheet(
+    levels: Sequence[Level],
+    columns: int = 4,
+    scale: float = 0.25,
+    paths: Sequence[np.ndarray | None] | None = None,
+) -> np.ndarray:
+    """Small pictures of the beginnings of levels, [H, W, 3] uint8, row by row.
+
+    `paths` are ways [T, 2] px to paint over them.
+    """
+    pictures = []
+    for level, path in zip(levels, paths or [None] * len(levels), strict=True):
+        view = HumanView(level, scale)
+        picture = view.draw(World([level], threads=1))
+        if path is not None:
+            view.draw_path(picture, path[:: max(1, round(1 / scale))], width=1.2 / scale)
+        pictures.append(picture)
     gap = np.full((pictures[0].shape[0] + 4, pictures[0].shape[1] + 4, 3), 255, np.uint8)
     rows = -(-len(pictures) // columns)
     sheet = np.tile(gap, (rows, columns, 1))

@@ -31,6 +31,14 @@ SWITCH: Colour = (62, 148, 108)
 DOOR: Colour = (58, 104, 168)
 MACHINE: Colour = (150, 132, 116)
 PATH: Colour = (214, 96, 40)
+FRAME: Colour = (156, 164, 184)
+LIGHT: Colour = (250, 226, 140)
+GLOW: Colour = (255, 252, 236)
+COLOURS = (
+    AIR, ROCK, EDGE, NINJA, BAND, DEADLY, CALM, GOLD, SWITCH, DOOR, MACHINE, PATH, FRAME, LIGHT,
+    GLOW,
+)  # fmt: skip
+"""All that a picture can hold, blends at edges apart."""
 _TILE_SAMPLES = 8
 
 
@@ -106,21 +114,28 @@ class HumanView:
             active = bool(world.entities[index, e]["active"])
             for shape, colour, reach in _entity(int(kind), x, y, int(orientation), state, active):
                 self.paint(image, shape, colour, (x - reach, y - reach, x + reach, y + reach))
-        for d, (_, x, y, horizontal, _) in enumerate(level.doors):
+        for d, (e, x, y, horizontal, _) in enumerate(level.doors):
             if world.doors[index, d]["closed"]:
                 dx, dy = (10.5, 0.0) if horizontal else (0.0, 10.5)
-                bar = capsule(x - dx, y - dy, x + dx, y + dy, 4.0)
-                self.paint(image, bar, DOOR, (x - 14, y - 14, x + 14, y + 14))
+                colour = _DOORS[int(level.entities[int(e), 0])]
+                around = (x - 14, y - 14, x + 14, y + 14)
+                self.paint(image, capsule(x - dx, y - dy, x + dx, y + dy, 5.0), colour, around)
+                for k in (-0.6, 0.0, 0.6):
+                    rivet = circle(x + k * dx, y + k * dy, 1.1)
+                    self.paint(image, rivet, AIR, around)
         for shape, colour in _ninja(w):
             bounds = (w["x"] - 16, w["y"] - 16, w["x"] + 16, w["y"] + 16)
             self.paint(image, shape, colour, bounds)
         return image
 
-    def draw_path(self, image: np.ndarray, path: np.ndarray, colour: Colour = PATH) -> None:
-        """Paint a path over a picture, in place; path [T, 2] px."""
+    def draw_path(
+        self, image: np.ndarray, path: np.ndarray, colour: Colour = PATH, width: float = 2.0
+    ) -> None:
+        """Paint a path over a picture, in place; path [T, 2] px, width in px."""
         for (x1, y1), (x2, y2) in pairwise(path):
-            bounds = (min(x1, x2) - 2, min(y1, y2) - 2, max(x1, x2) + 2, max(y1, y2) + 2)
-            self.paint(image, capsule(x1, y1, x2, y2, 2.0), colour, bounds)
+            left, right, top, bottom = min(x1, x2), max(x1, x2), min(y1, y2), max(y1, y2)
+            bounds = (left - width, top - width, right + width, bottom + width)
+            self.paint(image, capsule(x1, y1, x2, y2, width), colour, bounds)
 
 
 def _draw_tiles(tiles: np.ndarray, scale: float, shape: tuple[int, ...]) -> np.ndarray:
@@ -166,16 +181,12 @@ def _entity(
     if kind == 2 and active:
         return [(box(x, y, 5, 1), GOLD, 8), (box(x, y, 2.5, 1), (250, 222, 130), 8)]
     if kind == 3:
-        inside = (250, 244, 214) if state else (70, 74, 84)
-        return [(box(x, y, 12, 2), EDGE, 14), (box(x, y, 9, 1), inside, 14)]
+        return _exit_door(x, y, bool(state))
     if kind in (4, 6, 8) and active:
         colour = {4: SWITCH, 6: DOOR, 8: DEADLY}[kind]
         return [(circle(x, y, 6), colour, 8), (circle(x, y, 3), AIR, 8)]
     if kind in (10, 11):
-        colour = BAND if kind == 10 else EDGE
-        half = 6 if kind == 10 else 11
-        line = capsule(x - dy * half, y + dx * half, x + dy * half, y - dx * half, 4.0)
-        return [(line, colour, 14)]
+        return _pad(kind, x, y, dx, dy)
     if kind in (14, 26):
         radius, dx, dy = (
             (7.5, *_HEADINGS[state % 4]) if kind == 14 else (4.0, *_HEADINGS[state % 4])
@@ -204,6 +215,28 @@ def _entity(
 
 
 _HEADINGS = ((1, 0), (0, 1), (-1, 0), (0, -1))
+_DOORS = {5: MACHINE, 6: DOOR, 8: DEADLY}
+
+
+def _exit_door(x: float, y: float, is_open: bool) -> list[_Piece]:
+    """A frame with two wings; open, light falls out of it."""
+    pieces: list[_Piece] = [(box(x, y, 12, 3), FRAME, 14)]
+    if is_open:
+        return [*pieces, (box(x, y, 9.5, 2), LIGHT, 14), (box(x, y, 6, 2), GLOW, 14)]
+    pieces += [(box(x, y, 9.5, 2), (58, 64, 80), 14)]
+    pieces += [(capsule(x, y - 8, x, y + 8, 1.2), FRAME, 14)]
+    return [*pieces, (circle(x - 3, y, 1.3), FRAME, 14), (circle(x + 3, y, 1.3), FRAME, 14)]
+
+
+def _pad(kind: int, x: float, y: float, dx: float, dy: float) -> list[_Piece]:
+    """A launch pad or a one-way platform, and the side to which it works."""
+    half, colour = (7.0, BAND) if kind == 10 else (11.0, EDGE)
+    line = capsule(x - dy * half, y + dx * half, x + dy * half, y - dx * half, 4.0)
+    tip_x, tip_y = x + 5 * dx, y + 5 * dy
+    wing = 3.5
+    left = capsule(x - dy * wing, y + dx * wing, tip_x, tip_y, 1.8)
+    right = capsule(x + dy * wing, y - dx * wing, tip_x, tip_y, 1.8)
+    return [(line, colour, 14), (left, colour, 14), (right, colour, 14)]
 
 
 def _mine(x: float, y: float, state: int) -> list[_Piece]:

@@ -20,7 +20,7 @@ def _write(worlds, entities, movers, doors, levels, things, chosen, ninja, codes
         w = worlds[n]
         level = levels[w.level]
         ninja[m, 0], ninja[m, 1] = np.floor(w.x + 0.5), np.floor(w.y + 0.5)
-        ninja[m, 2] = w.state
+        ninja[m, 2] = w.state + 1
         codes[m] = 0
         moving[m] = 0
         slot, mover = 0, 0
@@ -44,8 +44,9 @@ def write_moment(
 ) -> None:
     """Write the moments of the worlds listed in `chosen` [M] int64.
 
-    ninja [M, 3] int16, codes [M, C] uint8, moving [M, V, 2] int16: overwritten, zeros behind a
-    level's own entities; C and V must be at least those of every level (see `moment_widths`).
+    ninja [M, 3] int16 (its state counts from 1, so that a row of zeros is no moment), codes [M, C]
+    uint8, moving [M, V, 2] int16: overwritten, zeros behind a level's own entities; C and V must
+    be at least those of every level (see `moment_widths`).
     """
     t = world.table.tables
     _write(

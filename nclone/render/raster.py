@@ -7,6 +7,7 @@ blocks. Only the blocks that a sprite touches are added up; the rest are average
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -135,8 +136,9 @@ class Grain(NamedTuple):
     counts: np.ndarray
 
 
+@lru_cache(maxsize=len(REDUCTIONS))
 def make_grain(factor: int) -> Grain:
-    """Add up glyphs and sprites for one scale."""
+    """Add up glyphs and sprites for one scale; kept, as it takes milliseconds."""
     sums, area = _block_sums(GLYPHS, factor), factor * factor
     lowest, highest = GLYPHS.min(axis=(1, 2)), GLYPHS.max(axis=(1, 2))
     phases = [(y, x) for y in range(factor) for x in range(factor)]

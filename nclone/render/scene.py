@@ -9,12 +9,12 @@ import numpy as np
 
 from nclone.levels.level import Level
 from nclone.render.atlas import DOOR_HORIZONTAL, DOOR_VERTICAL, DRAWN_KINDS
+from nclone.spec import ITEM_COLUMNS
 
 CHANGING_TYPES = (1, 2, 3, 4, 5, 6, 8, 14, 21, 26)
 """Types whose picture depends on their state."""
 MOVING_TYPES = (14, 17, 20, 25, 26, 28)
 KIND, ORIENTATION, ITEM_X, ITEM_Y, CODE_SLOT, MOVING_SLOT = range(6)
-ITEM_COLUMNS = 6
 
 
 class Stage(NamedTuple):
@@ -36,8 +36,8 @@ class Moment(NamedTuple):
 
     level   [N] int64
     ninja   [N, 3] int16: x px, y px, state
-    codes   [N, C] uint8: states of the entities of `CHANGING_TYPES` (mines 0 deadly, 1 harmless,
-            2 toggling; gold and switches 1 present; exits 1 open; drones: direction 0 to 3;
+    codes   [N, C] uint8, 0 to 3: states of the entities of `CHANGING_TYPES` (mines 0 deadly,
+            1 harmless, 2 toggling; gold and switches 1 present; exits 1 open; drones: direction;
             doors: closed + 2 where their switch is unused)
     moving  [N, V, 2] int16: x px, y px of the moving entities
     """

@@ -43,6 +43,20 @@ def test_a_stack_that_sees_less_than_the_slowest_attack_is_reported():
     assert "12 frames are seen" in found["F29"].message
 
 
+def test_the_guides_configuration_gives_its_known_findings():
+    run = compose_run(["env=fighting", "memory=baseline", "hardware=laptop_32g_16g"])
+    found = {f.id: (f.severity.value, f.value) for f in run.env.checks()}
+    pyboy = ".".join(map(str, version_numbers()))
+    assert found == {
+        "F21": ("ok", "not packed"),
+        "F27": ("ok", "off"),
+        "F28": ("ok", "pixels"),
+        "F29": ("ok", "0.27 s"),
+        "F33": ("ok", "0.0% of the time"),
+        "F34": ("ok", pyboy),
+    }
+
+
 def test_the_present_configuration_passes():
     assert {f.severity for f in DuelConfig().checks()} == {Severity.ok}
     assert version_numbers("2.8.1") == (2, 8, 1)

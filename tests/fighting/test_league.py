@@ -10,7 +10,14 @@ from fighting.frames import pack_screen
 from fighting.league import Payoff, expected, exploits, updated
 from fighting.opponents import masher, still
 from fighting.replay import Replay, ReplayError
-from fighting.tournament import Contestant, anchors, fight_out, known_contestants, tournament
+from fighting.tournament import (
+    Contestant,
+    anchors,
+    fight_out,
+    known_contestants,
+    matches_won,
+    tournament,
+)
 
 
 def test_expectations_follow_elo():
@@ -70,21 +77,7 @@ def test_a_tournament_fills_the_matrix_and_repeats_itself():
 @pytest.mark.slow
 def test_each_level_beats_the_one_below_as_often_as_promised():
     """500 matches each, level 1 against 0 in over 95 %, the others in 60 to 90 %."""
-    emulator = duel.boot()
-    shares = {}
-    for level in range(1, 8):
-        wins = 0
-        for fight in range(500):
-            levels = (level - 1, level) if fight % 2 == 0 else (level, level - 1)
-            settings = duel.MatchSettings(
-                mode=duel.CPU_CPU, level1=levels[0], level=levels[1], seed=fight * 7919 % 65535 + 1
-            )
-            duel.start_match(emulator, settings)
-            while emulator.memory[duel.STATE + duel.PHASE] != duel.MATCH_OVER:
-                emulator.tick(30)
-            wins += emulator.memory[duel.STATE + duel.RESULT] == (2 if fight % 2 == 0 else 1)
-        shares[level] = wins / 500
-    emulator.close()
+    shares = {level: matches_won(level, level - 1, 500) / 500 for level in range(1, 8)}
     assert shares[1] > 0.95
     assert all(0.6 <= shares[level] <= 0.9 for level in range(2, 8)), shares
 

@@ -49,6 +49,25 @@ def different(one, two):
     return [name for name in one if not torch.equal(one[name], two[name])]
 
 
+@pytest.mark.parametrize("form", ["packed", "delta"])
+def test_training_from_stored_frames_equals_training_from_dense_ones_to_the_bit(form):
+    dense, plain = learned(["env.obs=gray", "env.fields.frame=dense"])
+    stored, learner = learned(["env.obs=gray", f"env.fields.frame={form}"])
+    assert different(dense, stored) == []
+    assert learner.rollout.nbytes * 3.9 < plain.rollout.nbytes
+
+
+def test_training_with_every_saving_off_equals_training_from_deltas_to_the_bit():
+    off = [
+        "memory.storage=dense", "memory.frame_stack=copies", "memory.shuffle=copy",
+        "memory.buffers=new",
+    ]  # fmt: skip
+    before, plain = learned(["env.obs=gray", *off])
+    after, learner = learned(["env.obs=gray", "env.fields.frame=delta"])
+    assert different(before, after) == []
+    assert learner.rollout.nbytes * 12 < plain.rollout.nbytes
+
+
 def test_features_train_from_stored_bytes():
     looked_up, learner = learned(["env.obs=ram"])
     stored, _ = learned(["env.obs=ram", "env.fields.ram=dense"])

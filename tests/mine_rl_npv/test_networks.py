@@ -17,8 +17,9 @@ from frugal_rl.train.decoder import Decoder
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.mines import Actions, Kind
-from mine_rl_npv.networks import Column2dAgent, Head, PointerAgent
+from mine_rl_npv.networks import Column2dAgent, PointerAgent
 from mine_rl_npv.spec import Observation
+from mine_rl_npv.voxels import Head
 
 DEPOSIT = Deposit(8, 7, 6, seed=3, richness=0.6)
 

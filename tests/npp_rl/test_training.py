@@ -8,6 +8,7 @@ import torch
 from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.memory.sizes import rollout_parts
 from frugal_rl.observation.choices import Storage
 from frugal_rl.run import Hardware, RunConfig
 from frugal_rl.train.ppo import PpoConfig
@@ -16,7 +17,7 @@ from nclone.config import NppConfig
 from nclone.spec import Observation
 from npp_rl.cloned_ppo import ClonedPpo
 from npp_rl.cloning import Cloning
-from npp_rl.config import AttentionAgent
+from npp_rl.config import AttentionAgent, AuxiliaryTasks
 from npp_rl.encoders.interface import GraphEncoding, Readout
 from npp_rl.objectives import ObjectiveValues
 
@@ -115,3 +116,38 @@ def test_cloning_gives_ppo_its_first_weights(agent):
     metrics = learner.iterate(no_meter)
     assert np.isfinite(metrics["train/loss"])
     assert "cloning/accuracy" in metrics
+
+
+def test_auxiliary_losses_are_learned_from_labels_that_travel_with_their_samples(agent):
+    tasks = AuxiliaryTasks(death=0.05, milestone=0.02, objective=0.03)
+    algo = PpoConfig(num_envs=16, n_steps=64, batch_size=256, n_epochs=2, total_steps=6000)
+    run = make_run(replace(agent, auxiliary=tasks), algo=algo)
+    learner = make_learner(run)
+    heads = learner.policy.network.auxiliary
+    before = [p.detach().clone() for p in heads.parameters()]
+    metrics = learner.iterate(no_meter)
+
+    assert {"train/aux_death_loss", "train/aux_milestone_steps_loss"} <= set(metrics)
+    assert metrics["train/aux_death_loss"] > 0
+    assert any(not torch.equal(a, b) for a, b in zip(before, heads.parameters(), strict=True))
+
+    rollout = learner.rollout
+    index = np.arange(rollout.buffer_size * rollout.n_envs)
+    n, t = np.divmod(index, rollout.buffer_size)
+    drawn = rollout.samples(index).observations["aux_death"].numpy()
+    np.testing.assert_array_equal(drawn, rollout.labels["aux_death"][t, n])
+    assert set(np.unique(drawn)) > {0}
+
+    planned = {p.name: p.ram_bytes for p in rollout_parts(run, run.encoding())}
+    assert planned["rollout: labels"] == rollout.parts()["rollout/labels"] == 4 * 16 * 64
+
+
+def test_a_death_label_looks_ten_steps_ahead(agent):
+    """Labels count from the very step: one before death is within ten steps, eleven is not."""
+    run = make_run(replace(agent, auxiliary=AuxiliaryTasks(death=1.0)))
+    network = make_learner(run).policy.network
+    died = np.zeros((30, 1), np.bool_)
+    died[20] = True
+    labels = network.labels({"died": died, "milestone": np.full((30, 1), -1, np.int8)}, died)
+
+    assert labels["aux_death"][:, 0].tolist() == [0] * 11 + [1] * 10 + [-1] * 9

@@ -21,8 +21,13 @@ __all__ = [
     "draw_recipes",
     "generate",
     "level_content",
+    "mirror_level",
 ]
 
+ONE_SIDED = (
+    "single_chamber", "jump_required", "jump_platforms", "mine_maze", "islands", "hills",
+)  # fmt: skip
+"""Generators that lead from left to right; every second of their recipes is mirrored."""
 TRAIN_SEEDS, TEST_SEEDS = 0, 1 << 40
 """Seed bases of the two sets; a set would need a million million levels to meet the other."""
 
@@ -68,15 +73,19 @@ def draw_recipes(
 ) -> list[Recipe]:
     """The recipes number `first` to `first + count` of a category: its sources in turn.
 
-    Nothing is made here; different levels are told apart by `level_content`.
+    Levels that would all lead to the right are mirrored every second time, so that a category asks
+    for both sides; `mirrored` exchanges the sides of all. Nothing is made here; different levels
+    are told apart by `level_content`.
     """
     if category not in CATEGORIES:
         raise ValueError(f"There is no category '{category}'; use one of {list(CATEGORIES)}.")
     sources = CATEGORIES[category].sources
-    return [
-        Recipe(*sources[k % len(sources)], base + k // len(sources), mirrored)
-        for k in range(first, first + count)
-    ]
+    recipes = []
+    for k in range(first, first + count):
+        (generator, preset), turn = sources[k % len(sources)], k // len(sources)
+        side = mirrored != (generator in ONE_SIDED and turn % 2 == 1)
+        recipes.append(Recipe(generator, preset, base + turn, side))
+    return recipes
 
 
 def level_content(level: Level) -> bytes:

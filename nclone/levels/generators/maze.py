@@ -28,7 +28,7 @@ class Maze:
         side = dice.between(*self.cell)
         pitch = side + 1
         columns = max(2, dice.between(*self.width) // pitch)
-        rows = max(1, dice.between(*self.height) // pitch)
+        rows = max(2, dice.between(*self.height) // pitch)
         columns, rows = min(columns, 41 // pitch), min(rows, 23 // pitch)
         left, top = canvas.place_box(columns * pitch - 1, rows * pitch - 1)
         links = self._tree(canvas, columns, rows)
@@ -89,7 +89,7 @@ class Maze:
 
 @dataclass(frozen=True)
 class MineMaze:
-    """A long room with columns of mines; each column leaves a gap above or below."""
+    """A long room with columns of mines; each column leaves a gap above, below or between."""
 
     width: Range = (6, 42)
     height: Range = (3, 6)
@@ -117,10 +117,14 @@ class MineMaze:
             column += dice.between(*self.skip)
 
     def _column(self, canvas: Canvas, column: int, top: int, bottom: int) -> None:
-        most = 2 * (bottom - top + 1 - self.gap)
-        count = min(canvas.dice.between(*self.mines), most)
-        from_floor = canvas.dice.chance(0.6)
-        for k in range(count):
-            place = (ON_FLOOR, AT_CEILING)[k % 2] if from_floor else (AT_CEILING, ON_FLOOR)[k % 2]
-            row = bottom - k // 2 if from_floor else top + k // 2
-            canvas.mine(column, row, CENTRE, place)
+        """Stack mines on the floor, under the ceiling, or on both."""
+        dice, free = canvas.dice, 2 * (bottom - top + 1 - self.gap)
+        count = min(dice.between(*self.mines), free)
+        if dice.chance(0.3):
+            below = dice.between(0, count)
+        else:
+            below = count if dice.chance(0.6) else 0
+        for k in range(below):
+            canvas.mine(column, bottom - k // 2, CENTRE, (ON_FLOOR, AT_CEILING)[k % 2])
+        for k in range(count - below):
+            canvas.mine(column, top + k // 2, CENTRE, (AT_CEILING, ON_FLOOR)[k % 2])

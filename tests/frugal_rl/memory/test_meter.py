@@ -4,6 +4,7 @@ import multiprocessing
 import time
 
 import numpy as np
+import psutil
 import pytest
 
 from frugal_rl.memory import usage
@@ -63,6 +64,13 @@ def test_worker_processes_are_counted_and_what_they_share_is_counted_once():
 
     assert shared[-1] == 1
     assert 55 * MIB < meter.peaks[Phase.rollout].ram - before < 90 * MIB
+
+
+def test_a_process_that_ends_while_it_is_looked_at_is_left_out(monkeypatch):
+    """Its shares were read, its status is gone: its pages must not be taken for files."""
+    monkeypatch.setattr(usage, "_status", lambda pid, key: 0)
+
+    assert usage.of_process(psutil.Process()) is None
 
 
 def test_an_artificial_leak_is_found():

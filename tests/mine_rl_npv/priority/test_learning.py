@@ -1,11 +1,17 @@
 """Priorities are learned: by evolution and by gradient, alone and under the trainer."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.checks import check_run
+from frugal_rl.memory.plan import draw_up, own_parts, plan_memory
+from frugal_rl.train.session import evaluate_saved, train_planned
 from frugal_rl.train.trainer import no_meter
 from mine_rl_npv.data.synthetic import varied_instance
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
@@ -87,6 +93,58 @@ def test_learners_run_under_the_trainer_and_resume_exactly(algo):
     other.load(one.state())
     assert one.iterate(no_meter) == other.iterate(no_meter)
     assert one.num_steps == other.num_steps
+
+
+@pytest.fixture(scope="module", params=["evolution", "schedule_gradient"])
+def schooled(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    words = (
+        "env=mine_cpit", "agent=priority", f"algo={request.param}", "env.data=porphyry_tiny",
+        "algo.threads=1", "tracking=disabled", "algo.total_steps=60000", "evaluation.episodes=2",
+        "evaluation.every_steps=30000", "checkpoint_every_steps=20000", "visualization=true",
+    )  # fmt: skip
+    run = replace(compose_run(words), run_dir=str(folder))
+    train_planned(run, draw_up(run))
+    return folder, words
+
+
+def test_a_schedule_learner_is_planned_by_arithmetic_without_a_probe(schooled):
+    folder, words = schooled
+    run = compose_run(words)
+    planned = {p.name: p.ram_bytes for p in run.algo.learner_parts(run)}
+    held = json.loads((folder / "summary.json").read_text())["parts"]
+    assert {name: size for name, size in held.items() if name in planned} == {
+        name: size for name, size in planned.items() if name != "decoding"
+    }
+
+    def never(run):
+        raise AssertionError("probed")
+
+    assert own_parts(run) is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("frugal_rl.memory.plan.measured_peak", lambda run: 300 << 20)
+        plan = plan_memory(run, never)
+    assert plan.probed
+    assert not any(part.name.startswith("rollout") for part in plan.parts)
+    assert not {f.id for f in check_run(run, plan)} & {"F11", "F13"}
+
+
+def test_a_schedule_learner_trains_evaluates_saves_resumes_and_draws(schooled, tmp_path):
+    folder, words = schooled
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    gaps = [line["schedule/gap_percent"] for line in lines if "schedule/gap_percent" in line]
+    assert len(gaps) >= 3
+    assert min(gaps) > 0
+    assert sum("eval/npv" in line for line in lines) == 2
+    assert {p.name for p in (folder / "checkpoints").iterdir()} == {"best.pt", "last.pt"}
+    assert (folder / "pictures" / "sections.png").is_file()
+    resumed = replace(
+        compose_run([*words, "algo.total_steps=90000", f"resume={folder}"]), run_dir=str(tmp_path)
+    )
+    assert train_planned(resumed, draw_up(resumed))["num_steps"] >= 90000
+    asked = compose_run(["env=mine_cpit", f"checkpoint={folder}"], "evaluate")
+    results = evaluate_saved(str(folder), replace(asked, run_dir=str(tmp_path / "evaluation")))
+    assert results["policy"].score.means["npv"] > results["random"].score.means["npv"]
 
 
 def test_schedule_learners_refuse_other_environments():

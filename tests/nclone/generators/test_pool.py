@@ -5,7 +5,8 @@ import pytest
 
 from nclone.errors import LevelError
 from nclone.levels.generators import EASY, level_content
-from nclone.levels.pool import BUNDLED, LevelPool, Split, generate_pool, load_pool
+from nclone.levels.growing import generate_pool
+from nclone.levels.pool import BUNDLED, LevelPool, Split, load_pool
 from nclone.levels.proof import win_all
 
 

@@ -1,0 +1,43 @@
+"""The computer's levels against each other, and fixed scripts against the levels.
+
+    python benchmarks/fighting_ladder.py [matches per pair of levels] [fights per script and level]
+
+Levels meet in whole matches (two rounds won), sides swapped; scripts in single rounds from random
+distances. Shares with Wilson's 95 % interval.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from fighting.opponents import SCRIPTS
+from fighting.tournament import Contestant, fight_out, matches_won
+from frugal_rl.train.evaluate import wilson
+
+
+def main() -> None:
+    matches = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    fights = int(sys.argv[2]) if len(sys.argv) > 2 else 100
+    begin = time.perf_counter()
+    print(f"level  against  won of {matches} matches")
+    for level in range(1, 8) if matches else ():
+        won = matches_won(level, level - 1, matches)
+        low, high = wilson(won, matches)
+        share = f"{won / matches:.1%} ({low:.1%} to {high:.1%})"
+        print(f"{level:>5}  {level - 1:>7}  {share}", flush=True)
+    if fights:
+        print(f"\npoints of a script in {fights} rounds (1 won, 0.5 drawn)")
+        print(f"{'script':<10}" + "".join(f"  level {level}" for level in range(8)))
+    for rival, script in SCRIPTS.items() if fights else ():
+        player = Contestant(rival.value, script=script)
+        shares = (
+            fight_out(player, Contestant(f"cpu_{level}", level=level), fights, seed=level) / fights
+            for level in range(8)
+        )
+        print(f"{rival.value:<10}" + "".join(f"{s:>9.0%}" for s in shares), flush=True)
+    print(f"\n{time.perf_counter() - begin:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Replays of any environment: the options of `scripts/record.py`.
+
+An environment that keeps replays offers `record(run, options)`, which returns the exit status.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class RecordOptions:
+    """The options of `scripts/record.py` beside those of a run; empty ones are not asked for."""
+
+    verify: str = ""
+    """Folder or file: do the replays reproduce their outcome?"""
+    replay: str = ""
+    """One replay, to film, picture or convert."""
+    level: str = ""
+    """The level of a replay that holds none: a bundled name or a file."""
+    video: str = ""
+    """Film of `replay`, .mp4 or .gif."""
+    picture: str = ""
+    """PNG of the path of `replay` over the level; of `level` alone without a replay."""
+    convert: str = ""
+    """A level or replay file to write in the format of `to`."""
+    to: str = ""
+    """The converted file; its suffix chooses the format."""
+    dataset: str = ""
+    """.npz of observations and actions from the replays in `source`."""
+    source: str = ""
+    """Replays of the dataset, a folder or a file; empty takes the solutions of env.levels."""
+    scale: float = 1.0
+    """Size of pictures."""
+    every: int = 1
+    """Film only every so many frames; the film keeps its speed."""
