@@ -232,7 +232,8 @@ def method_table(rows: Mapping[str, Mapping[str, float]], upper: float) -> Figur
     axes = figure.add_subplot()
     axes.set_axis_off()
     head = ["method", "NPV", "gap to bound %", "gap to best %", "seconds", "MiB"]
-    table = axes.table(cells, colLabels=head, loc="center", cellLoc="right")
+    widths = [0.26, 0.22, 0.15, 0.15, 0.12, 0.1]
+    table = axes.table(cells, colLabels=head, loc="center", cellLoc="right", colWidths=widths)
     table.auto_set_font_size(False)
     table.set_fontsize(9)
     table.scale(1, 1.3)
