@@ -19,6 +19,7 @@ import numpy as np
 from frugal_rl.config import compose_run
 from frugal_rl.memory import usage
 from nclone.guide_switches import Guide
+from nclone.levels.bundled import bundled_names
 
 GUIDE = {
     "half-precision state": "60 B",
@@ -28,7 +29,7 @@ GUIDE = {
     "buffer_reuse": "50 KB",
     "everything": "850 KB",
 }
-LEVELS = "env.levels=[simplest,simple,medium]"
+LEVELS = f"env.levels=[{','.join(bundled_names())}]"
 
 
 def measure(words: list[str], count: int, steps: int) -> tuple[float, float, float, float]:

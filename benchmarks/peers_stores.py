@@ -8,7 +8,8 @@ same transitions, and each drawn observation is compared with what went in (`exa
 
 `resident` is the growth of resident memory while filling, `counted` what the store says it holds,
 per transition; `add` microseconds per transition; `draw` the median of milliseconds per minibatch,
-`dense` with the observation rebuilt as the others deliver it; `peak` MiB above the start.
+`dense` with the observation rebuilt as the others deliver it; `peak` MiB above the start. `indexed`
+is no store but the machine's own pace: plain arrays of dense steps, copied by index.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ from frugal_rl.rollout.dense import DenseMinibatch
 ACTIONS = spaces.Discrete(6)
 STORES = {
     "gb": ("sb3", "sb3x gzip6", "sb3x gzip9", "sb3x lz4-frame/0", "torchrl memmap",
-           "torchrl compressed", "cpprb", "ours"),
-    "graph": ("sb3", "sb3x lz4-frame/0", "torchrl memmap", "torchrl compressed", "cpprb", "ours"),
-    "mine": ("sb3", "sb3x lz4-frame/0", "torchrl memmap", "torchrl compressed", "cpprb", "ours"),
-    "mine_small": ("sb3", "sb3x lz4-frame/0", "torchrl memmap", "torchrl compressed", "cpprb",
-                   "ours"),
+           "torchrl compressed", "cpprb", "indexed", "ours"),
+    **dict.fromkeys(
+        ("graph", "mine", "mine_small"),
+        ("sb3", "sb3x lz4-frame/0", "torchrl memmap", "torchrl compressed", "cpprb", "indexed",
+         "ours"),
+    ),
 }  # fmt: skip
 
 
@@ -102,6 +104,43 @@ class Sb3(Store):
     def counted(self) -> int:
         """Bytes that the store says it holds; 0 where it does not say."""
         return sum(v.nbytes for v in self.buffer.observations.values())
+
+
+class Indexed(Store):
+    """Plain arrays, indexed into kept ones: the fastest that a store of dense steps can draw."""
+
+    def __init__(self, load: Workload) -> None:
+        super().__init__(load)
+        total = load.steps * load.num_envs
+        spaces_ = load.space.spaces.items()
+        self.arrays = {n: np.empty((total, *b.shape), b.dtype) for n, b in spaces_}
+        self.out = {n: np.empty((load.batch, *b.shape), b.dtype) for n, b in spaces_}
+        self.at = 0
+
+    def add(self, obs: Any) -> None:
+        """Add one step of all environments."""
+        for name, rows in obs.items():
+            self.arrays[name][self.at : self.at + len(rows)] = rows
+        self.at += self.load.num_envs
+
+    def draws(self):
+        """Pairs of indices and a function that draws them, over one epoch."""
+        total = self.load.steps * self.load.num_envs
+        indices = np.random.default_rng(0).permutation(total)
+        for start in range(0, total, self.load.batch):
+            inds = indices[start : start + self.load.batch]
+            n, t = np.divmod(inds, self.load.steps)
+            yield inds, lambda where=t * self.load.num_envs + n: self._get(where)
+
+    def _get(self, where: np.ndarray) -> dict[str, np.ndarray]:
+        out = {n: a[: len(where)] for n, a in self.out.items()}
+        for name, array in self.arrays.items():
+            np.take(array, where, axis=0, out=out[name], mode="clip")
+        return out
+
+    def counted(self) -> int:
+        """Bytes that the store says it holds."""
+        return sum(a.nbytes for a in self.arrays.values())
 
 
 class TorchRl(Store):
@@ -257,7 +296,8 @@ def make_store(name: str, load: Workload) -> Any:
         return Sb3(load, name.split()[1])
     if name.startswith("torchrl"):
         return TorchRl(load, name.endswith("compressed"))
-    return {"sb3": Sb3, "cpprb": Cpprb, "ours": Ours}[name](load)
+    kinds: dict[str, Any] = {"sb3": Sb3, "cpprb": Cpprb, "indexed": Indexed, "ours": Ours}
+    return kinds[name](load)
 
 
 def status_mib(key: str) -> float:
@@ -354,16 +394,21 @@ def main() -> None:
     parser.add_argument("--workloads", nargs="+", default=list(STORES))
     parser.add_argument("--stores", nargs="+")
     parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--rows", action="store_true", help="without the table's head")
     parser.add_argument("--one", nargs=2)
     args = parser.parse_args()
     if args.one:
         one(*args.one)
         return
-    lines = [
-        "| workload | store | resident B | counted B | add us | draw ms | dense ms | peak MiB "
-        "| exact |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    lines = (
+        []
+        if args.rows
+        else [
+            "| workload | store | resident B | counted B | add us | draw ms | dense ms | peak MiB "
+            "| exact |",
+            "|---|---|---|---|---|---|---|---|---|",
+        ]
+    )
     for workload in args.workloads:
         for name in args.stores or STORES[workload]:
             lines.append(row(workload, name))

@@ -220,34 +220,32 @@ def draw_pit(value, value_stride, depth, top, out, stride):
     """
     columns = depth.shape[1]
     plane = top * columns
-    left = np.empty(columns, np.float32)
+    bench = np.empty(plane, np.float32)
+    for i in range(plane):
+        bench[i] = np.float32(i // columns)
     for b in range(depth.shape[0]):
-        row = depth[b]
-        for c in range(columns):
-            left[c] = np.float32(top) - row[c]
+        planes = out[b * stride : b * stride + 5 * plane]
+        deep = planes[3 * plane : 4 * plane]
         for z in range(top):
-            at = b * stride + z * columns
-            worth = b * value_stride + z * columns
-            dig(
-                np.float32(z),
-                row,
-                value[worth : worth + columns],
-                out[at : at + columns],
-                out[at + plane : at + plane + columns],
-                out[at + 2 * plane : at + 2 * plane + columns],
-            )
-            out[at + 3 * plane : at + 3 * plane + columns] = row
-            out[at + 4 * plane : at + 4 * plane + columns] = left
+            deep[z * columns : (z + 1) * columns] = depth[b]
+        worth = value[b * value_stride : b * value_stride + plane]
+        dig(bench, deep, worth, np.float32(top), planes[: 3 * plane], planes[4 * plane :])
 
 
 @njit(cache=True)
-def dig(z, depth, value, dug, surface, worth):
-    """One bench: depth, value [C] into dug, surface, worth [C]."""
+def dig(bench, depth, value, top, planes, left):
+    """Bench, depth, value [P] into planes [3 P] (dug, surface, value left) and left [P]."""
     zero, one = np.float32(0), np.float32(1)
-    for c in range(depth.shape[0]):
-        dug[c] = one if z < depth[c] else zero
-        surface[c] = one if z == depth[c] else zero
-        worth[c] = zero if z < depth[c] else value[c]
+    plane = len(bench)
+    dug, surface, worth = planes[:plane], planes[plane : 2 * plane], planes[2 * plane :]
+    for i in range(plane):
+        dug[i] = one if bench[i] < depth[i] else zero
+    for i in range(plane):
+        surface[i] = one if bench[i] == depth[i] else zero
+    for i in range(plane):
+        worth[i] = zero if bench[i] < depth[i] else value[i]
+    for i in range(plane):
+        left[i] = top - depth[i]
 
 
 def make(name: str) -> Workload:

@@ -74,7 +74,7 @@ class Game:
     ) -> None:
         self.config, self.order = config, order
         self.level_table = LevelTable(levels)
-        self.distances = DistanceTables()
+        self.distances = DistanceTables(config.distances_mib)
         self.marks: list[Landmarks] = [find_landmarks(level) for level in self.level_table.level]
         self.level_number = self.distances.add_levels(self.marks)
         self.places = np.array([_places(marks) for marks in self.marks])
@@ -87,7 +87,7 @@ class Game:
         self.has_graph = config.obs.has_graph
         self.has_ways = self.has_graph or config.obs is Observation.ways
         if self.has_graph:
-            self.tables[GRAPH_TABLE] = graph_table()
+            self.tables[GRAPH_TABLE] = graph_table(config.graphs_mib)
         self.doors = door_places(self.distances.levels)
         self.deal = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
@@ -330,7 +330,7 @@ class Game:
             self.graph_id[n] = self._graph(number, self._door_bits(n), objective)
 
     def _graph(self, number: int, door_bits: int, objective: int) -> int:
-        """The id of a graph, which is built when it is first asked for."""
+        """The id of a graph, which is built when it is first read."""
         return self.tables[GRAPH_TABLE].intern(
             (self.distances.levels[number].key, door_bits, objective),
             lambda: table_row(build_graph(self.distances, number, door_bits, objective)),

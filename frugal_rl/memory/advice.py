@@ -8,7 +8,7 @@ from typing import Any
 
 from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.memory.plan import Plan, assemble, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.observation.choices import Label
 from frugal_rl.rollout.layout import scalar_bytes
@@ -27,8 +27,10 @@ LOSSLESS = (
     ("memory.storage=lossless",),
     ("vec=batch",),
     ("memory.gradient_checkpointing=true",),
+    ("memory.micro_batch=",),
 )
-"""Savings after which training is bit for bit the same."""
+"""Savings after which training is bit for bit the same; pieces of a minibatch, up to the order in
+which gradients are added. Their size is filled in."""
 PRECISION = (
     ("memory.storage=smallest",),
     ("memory=sparse",),
@@ -36,6 +38,10 @@ PRECISION = (
     ("memory.precision=bf16",),
 )
 """Savings that round."""
+MEASURED = ("memory.gradient_checkpointing=", "memory.precision=")
+"""Ways that change what the learner holds per sample: what was probed does not hold for them."""
+PIECES, LEAST_PIECE = 8, 32
+"""A minibatch is cut into this many micro-batches, none below this size."""
 SAME_SIZE = ((Label.lossless, LOSSLESS), (Label.precision, PRECISION))
 """Ways that keep the problem as it is."""
 
@@ -56,17 +62,18 @@ def advise(
     """The cheapest ways to fit: lossless ones first, then rounding, then a smaller problem.
 
     Within a label the way with the lowest peak comes first. A way that names one switch is left
-    out where it changes nothing.
+    out where it changes nothing. A probed plan is compared with plans of the same measurements;
+    `probe` measures the few ways whose learner differs.
     """
     ways: list[Way] = []
     same_size = () if _too_many_steps(run, plan) else SAME_SIZE
     for label, options in same_size:
-        tried = [w for o in options if (w := _try(run, o, label, probe)) is not None]
+        tried = [w for o in options if (w := _try(run, plan, o, label, probe)) is not None]
         better = [
             w for w in tried if fits_with_margin(w.plan) and w.plan.ram_bytes < plan.ram_bytes
         ]
         ways += sorted(better, key=lambda w: w.plan.ram_bytes)
-    ways += _smaller(run, probe)
+    ways += _smaller(run, plan)
     return ways[:count]
 
 
@@ -95,16 +102,45 @@ def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train")
 
 
 def _try(
-    run: RunConfig, overrides: tuple[str, ...], label: Label, probe: ProbeUpdate | None
+    run: RunConfig,
+    plan: Plan,
+    overrides: tuple[str, ...],
+    label: Label,
+    probe: ProbeUpdate | None,
 ) -> Way | None:
-    """One way; None where it is impossible for this run."""
+    """One way; None where it is impossible for this run, or not known."""
+    words = tuple(w + str(_piece(run)) if w.endswith("=") else w for w in overrides)
+    other_learner = words[0].startswith(MEASURED)
+    if other_learner and plan.probed and (probe is None or not _worth_measuring(plan)):
+        return None
     try:
-        varied = variant(run, overrides)
-        plan = draw_up(varied, probe)
+        varied = variant(run, words)
+        tried = draw_up(varied, probe) if other_learner and plan.probed else alike(varied, plan)
     except ConfigError:
         return None
     costs = {Label.lossless: "nothing: the same numbers", Label.precision: "rounded values"}
-    return Way(overrides, label, costs.get(label, ""), plan)
+    return Way(words, label, costs.get(label, ""), tried)
+
+
+def alike(run: RunConfig, plan: Plan) -> Plan:
+    """A run's plan with the measurements of another one that has the same learner."""
+    if plan.base is None or not plan.probed:
+        return draw_up(run)
+    return assemble(run, plan.base, plan.probe)
+
+
+def _worth_measuring(plan: Plan) -> bool:
+    """Whether most of the activations would make up for what is missing."""
+    held = sum(p.ram_bytes + p.vram_bytes for p in plan.parts if p.name == "activations")
+    over_ram = plan.ram_bytes - MARGIN * plan.limit.ram_bytes
+    over_vram = plan.vram_bytes - MARGIN * plan.limit.vram_bytes if plan.vram_bytes else 0.0
+    return 0.75 * held > max(over_ram, over_vram)
+
+
+def _piece(run: RunConfig) -> int:
+    """Samples of a micro-batch that is worth a try."""
+    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
+    return max(min(LEAST_PIECE, batch), batch // PIECES)
 
 
 def fits_with_margin(plan: Plan) -> bool:
@@ -114,28 +150,28 @@ def fits_with_margin(plan: Plan) -> bool:
     return ram and (plan.vram_bytes == 0 or plan.vram_bytes <= MARGIN * limit.vram_bytes)
 
 
-def _smaller(run: RunConfig, probe: ProbeUpdate | None) -> list[Way]:
+def _smaller(run: RunConfig, plan: Plan) -> list[Way]:
     """Smaller problems that fit: fewer environments, else shorter rollouts, else both."""
     ways = []
-    for sizes in shrunk_sizes(run):
+    for sizes in shrunk_sizes(run, plan):
         try:
-            plan = draw_up(_resized(run, sizes), probe)
+            tried = alike(_resized(run, sizes), plan)
         except ConfigError:  # a size that the algorithm itself refuses is no advice
             continue
-        if fits_with_margin(plan):
+        if fits_with_margin(tried):
             overrides = tuple(f"algo.{k}={v}" for k, v in sizes.items())
             cost = "a smaller problem: " + ", ".join(f"{k} {v}" for k, v in sizes.items())
-            ways.append(Way(overrides, Label.capacity, cost, plan))
+            ways.append(Way(overrides, Label.capacity, cost, tried))
             if len(ways) == 2:
                 break
     return ways
 
 
-def shrunk_sizes(run: RunConfig) -> Iterator[dict[str, int]]:
+def shrunk_sizes(run: RunConfig, plan: Plan) -> Iterator[dict[str, int]]:
     """Sizes to try, the largest first; minibatches shrink only with the rollout below them."""
     algo = run.algo
     for key in ("num_envs", "n_steps"):
-        found = _largest_that_fits(run, key)
+        found = _largest_that_fits(run, plan, key)
         if found:
             yield _with_batch(algo, {key: found})
     for num_envs in _halves(algo.num_envs):
@@ -143,14 +179,14 @@ def shrunk_sizes(run: RunConfig) -> Iterator[dict[str, int]]:
             yield _with_batch(algo, {"num_envs": num_envs, "n_steps": n_steps})
 
 
-def _largest_that_fits(run: RunConfig, key: str) -> int:
+def _largest_that_fits(run: RunConfig, plan: Plan, key: str) -> int:
     """The largest power of two below the present size with which the run fits; 0 if none does."""
     for size in _halves(int(getattr(run.algo, key))):
         try:
-            plan = draw_up(_resized(run, _with_batch(run.algo, {key: size})))
+            tried = alike(_resized(run, _with_batch(run.algo, {key: size})), plan)
         except ConfigError:
             continue
-        if fits_with_margin(plan):
+        if fits_with_margin(tried):
             return size
     return 0
 

@@ -56,7 +56,8 @@ def choose(run: RunConfig, probe: ProbeUpdate | None = None) -> Choice:
     """
     allowed = {label.value for label in run.memory.allow}
     tried, last = [], None
-    for label, extra in _candidates(run, probe):
+    first = draw_up(run, probe) if Label.capacity.value in allowed else draw_up(run)
+    for label, extra in _candidates(run, first):
         if label.value not in allowed:
             continue
         try:
@@ -84,9 +85,7 @@ def _explicit(run: RunConfig, extra: tuple[str, ...]) -> tuple[str, ...]:
     return (*extra, *((f"memory.budget_gib={budget:g}",) if budget is not None else ()))
 
 
-def _candidates(
-    run: RunConfig, probe: ProbeUpdate | None
-) -> Iterator[tuple[Label, tuple[str, ...]]]:
+def _candidates(run: RunConfig, plan: Plan) -> Iterator[tuple[Label, tuple[str, ...]]]:
     """Savings from the cheapest to the dearest; each keeps those before it of its kind."""
     yield Label.lossless, ()
     recompute = ("memory.gradient_checkpointing=true",)
@@ -97,7 +96,7 @@ def _candidates(
     smallest = ("memory.storage=smallest", *pieces[-1:])
     yield Label.precision, smallest
     yield Label.precision, (*smallest, *recompute)
-    for sizes in shrunk_sizes(run):
+    for sizes in shrunk_sizes(run, plan):
         yield Label.capacity, tuple(f"algo.{k}={v}" for k, v in sizes.items())
 
 

@@ -42,6 +42,10 @@ class Plan:
     """Whether the learner's activations are in it, or arithmetic only."""
     transitions: int = 1
     """Steps times environments of one rollout."""
+    base: Base | None = None
+    """The bare process that was counted."""
+    probe: Probe | None = None
+    """What was measured of the learner."""
 
     def peak(self, phase: Phase) -> Peak:
         """The sum of the parts that are alive in a phase."""
@@ -134,7 +138,7 @@ def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
     if plan.fits and probe is not None:
         plan = draw_up(run, probe)
     if not plan.fits:
-        raise refusal(run, plan)
+        raise refusal(run, plan, probe)
     return plan
 
 
@@ -174,11 +178,16 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     learner += getattr(run.agent, "parts", lambda run: [])(run)
     parts = (base.part, *environment_parts(run, encoding), *learner)
     transitions = run.algo.n_steps * run.algo.num_envs
-    return Plan(parts, limit, memory.profile, memory.label.value, looked, transitions)
+    named = memory.profile, memory.label.value
+    return Plan(parts, limit, *named, looked, transitions, base, probe)
 
 
-def refusal(run: RunConfig, plan: Plan) -> MemoryBudgetError:
-    """The error that refuses a plan: what, why, what to do."""
+def refusal(run: RunConfig, plan: Plan, probe: ProbeUpdate | None = None) -> MemoryBudgetError:
+    """The error that refuses a plan: what, why, what to do.
+
+    Ways are tried with the numbers that the refused plan was made of; `probe` measures those whose
+    learner differs.
+    """
     from frugal_rl.memory.advice import advise  # it draws up plans itself
 
     on_device = plan.ram_bytes <= plan.limit.ram_bytes
@@ -187,7 +196,7 @@ def refusal(run: RunConfig, plan: Plan) -> MemoryBudgetError:
     source = plan.limit.vram_source if on_device else plan.limit.ram_source
     largest = plan.largest
     size = largest.vram_bytes if on_device else largest.ram_bytes
-    ways = advise(run, plan)
+    ways = advise(run, plan, probe=probe)
     todo = " or ".join(" ".join(way.overrides) for way in ways)
     error = MemoryBudgetError(
         f"This run needs {human(need)}, above the {human(have)} of {source}. Most of it is "

@@ -59,7 +59,7 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
     else:
         plan = draw_up(run)
         plan = draw_up(run, probe) if plan.fits and probe else plan
-    ways = [] if plan.fits else advise(run, plan)
+    ways = [] if plan.fits else advise(run, plan, probe=probe)
     findings = check_run(run, plan)
     command = command_of(run, chosen or (ways[0].overrides if ways else ()))
     if options.format is Format.json:

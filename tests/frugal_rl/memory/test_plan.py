@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -102,6 +103,27 @@ def test_the_advice_makes_the_run_fit_when_it_is_followed(profile, bare):
     assert advised
     for words in advised:
         assert plan_memory(variant(run, words.split())).fits
+
+
+def test_advice_after_a_probed_refusal_counts_what_was_probed(bare):
+    """100 MiB of process and 20 samples of 10 MB: arithmetic alone would see 100 MiB."""
+    probed = []
+
+    def probe(run):
+        probed.append(run)
+        heavy = 1e6 if run.memory.gradient_checkpointing else 1e7
+        return replace(PROBE, bytes_per_sample=heavy)
+
+    run = run_of("memory.budget_gib=0.22")
+    with pytest.raises(MemoryBudgetError) as error:
+        plan_memory(run, probe)
+    advised = str(error.value).split("It fits with ")[1].rstrip(".").split(" or ")
+
+    assert "memory.gradient_checkpointing=true" in advised
+    assert any(words.startswith("algo.") for words in advised)
+    assert len(probed) <= 3
+    for words in advised:
+        assert plan_memory(variant(run, words.split()), probe).fits
 
 
 def test_lossless_ways_come_before_rounding_and_rounding_before_a_smaller_problem(bare):

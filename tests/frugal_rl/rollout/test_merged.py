@@ -65,8 +65,9 @@ def test_advantages_are_those_of_the_rollout_buffer():
         )
         for i in range(start, start + length):
             late = np.float32(0.95) * behind if i == start + length - 1 else np.float32(0)
+            reward = items["reward"][i].numpy() + late
             buffer.add(
-                {"x": items["x"][i : i + 1].numpy()}, np.zeros(1), items["reward"][i].numpy() + late,
+                {"x": items["x"][i : i + 1].numpy()}, np.zeros(1), reward,
                 np.array([i == start]), items["value"][i : i + 1], np.zeros(1),
             )  # fmt: skip
         buffer.compute_returns_and_advantage(np.zeros(1, np.float32), np.ones(1, np.bool_))

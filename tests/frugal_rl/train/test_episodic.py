@@ -77,7 +77,7 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path):
 
 
 def test_scaled_rewards_are_refused_in_words(tmp_path):
-    with pytest.raises(ConfigError, match="algo.reward_normalisation"):
+    with pytest.raises(ConfigError, match=r"algo\.reward_normalisation"):
         trained(tmp_path, "algo.reward_normalisation=true")
 
 
