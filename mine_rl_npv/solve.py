@@ -14,7 +14,7 @@ from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.data.minelib_write import write_whole
-from mine_rl_npv.data.solutions import write_pit
+from mine_rl_npv.data.solutions import period_of, write_pit
 from mine_rl_npv.optimise import orders
 from mine_rl_npv.optimise.bound import Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
@@ -81,6 +81,8 @@ class SolveConfig:
     """Where to write the MineLib solution file; empty writes none."""
     pictures: str = ""
     """Folder for pictures of the schedule; empty draws none."""
+    solid: str = ""
+    """File for the mine in 3D by PyVista: .png, or .vtu for ParaView; empty writes none."""
 
     def __post_init__(self) -> None:
         if self.seconds <= 0 or self.threads < 1:
@@ -138,6 +140,10 @@ def run(config: SolveConfig) -> Solution:
         from mine_rl_npv.views import draw_schedule  # imports matplotlib
 
         draw_schedule(solution.instance, solution.shares, config.pictures)
+    if config.solid and solution.shares is not None:
+        from mine_rl_npv.solid import save_solid  # imports PyVista
+
+        save_solid(solution.instance, period_of(solution.shares), config.solid)
     if config.output:
         write_solution(solution, config.output)
     return solution

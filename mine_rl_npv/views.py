@@ -134,14 +134,16 @@ def sections(instance: Instance, period: np.ndarray) -> Figure:
     mined = np.where(grid >= 0, grid, np.nan)
     order = np.argmax(np.isfinite(mined), axis=2)[..., None]
     plan = np.take_along_axis(mined, order, axis=2)[..., 0]
-    richest = np.unravel_index(np.isfinite(mined).sum(axis=2).argmax(), mined.shape[:2])
+    late = np.nan_to_num(mined).sum(axis=2) / (instance.periods * mined.shape[2])
+    depth = np.isfinite(mined).sum(axis=2)
+    heart = np.unravel_index((depth - late).argmax(), depth.shape)  # deep, and dug early
     figure = _figure(3)
     axes = figure.subplots(1, 3)
     last = instance.periods - 1
     _paint(axes[0], plan, f"Plan, {np.isfinite(plan).sum()} columns", "x", "y", last)
     for one, axis, name in ((axes[1], 1, "x"), (axes[2], 0, "y")):
-        cut = mined[:, richest[1]] if axis == 1 else mined[richest[0]]
-        ground = grid[:, richest[1]] if axis == 1 else grid[richest[0]]
+        cut = mined[:, heart[1]] if axis == 1 else mined[heart[0]]
+        ground = grid[:, heart[1]] if axis == 1 else grid[heart[0]]
         one.imshow(
             np.isfinite(ground).T, origin="lower", cmap="Greys", vmin=0, vmax=4, aspect="auto"
         )
@@ -232,7 +234,8 @@ def method_table(rows: Mapping[str, Mapping[str, float]], upper: float) -> Figur
     axes = figure.add_subplot()
     axes.set_axis_off()
     head = ["method", "NPV", "gap to bound %", "gap to best %", "seconds", "MiB"]
-    table = axes.table(cells, colLabels=head, loc="center", cellLoc="right")
+    widths = [0.26, 0.22, 0.15, 0.15, 0.12, 0.1]
+    table = axes.table(cells, colLabels=head, loc="center", cellLoc="right", colWidths=widths)
     table.auto_set_font_size(False)
     table.set_fontsize(9)
     table.scale(1, 1.3)

@@ -207,8 +207,7 @@ class _ColumnHead(nn.Module):
         self.mix = nn.Conv2d(view + channels, 32, 1)
         self.context = nn.Linear(context, 32)
         self.out = nn.Conv2d(32, actions // (nx * ny), 1)
-        orthogonal(self, math.sqrt(2))
-        orthogonal(self.out, 0.01)
+        orthogonal(self, 0.01)  # small throughout: the head learns its features, it keeps no chance
 
     def forward(self, columns: Tensor, maps: Tensor, hidden: Tensor) -> Tensor:
         above = F.interpolate(maps.mean(dim=-1), columns.shape[2:], mode="nearest")

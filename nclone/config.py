@@ -115,6 +115,10 @@ class NppConfig:
     """Rows of `player_frame` and `game_state` that are shown, oldest first; 4 is usual."""
     padding: Padding = Padding.repeat
     """What a stack shows before an episode's first row."""
+    graphs_mib: float = 256.0
+    """Bound of the table of navigation graphs; the least recently read are dropped first."""
+    distances_mib: float = 64.0
+    """Bound of the table of path distances; what no environment uses is dropped first."""
     levels: tuple[str, ...] = ("walk", "jump", "fall", "switch_first")
     """Bundled levels by name, or paths of level files."""
     eval_levels: tuple[str, ...] = ()
@@ -145,6 +149,8 @@ class NppConfig:
         if not 1 <= self.stack <= MOST_STACK:
             raise ConfigError(f"env.stack is {self.stack}; use 1 to {MOST_STACK} (usual: 4).")
         _check_frames(self)
+        if self.graphs_mib <= 0:
+            raise ConfigError(f"env.graphs_mib is {self.graphs_mib}; use a positive size, say 64.")
         if self.frame_skip < 1:
             raise ConfigError(f"env.frame_skip is {self.frame_skip}; use 1 or more (usual: 4).")
         if self.start_frames < 0:

@@ -19,8 +19,9 @@ def player_node(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
     column, row = around.unbind(2)
     inside = (column >= 0) & (column < WIDTH) & (row >= 0) & (row < HEIGHT)
     place = torch.where(inside, row * WIDTH + column, 0)
+    graph_row = tables[GRAPH_TABLE].places(ids)
     index = tables[GRAPH_TABLE].values(NODE_INDEX, cell.device)
-    nodes = index[ids[:, None], place].masked_fill(~inside, -1)
+    nodes = index[graph_row[:, None], place].masked_fill(~inside, -1)
     first = (nodes >= 0).int().argmax(dim=1, keepdim=True)
     return nodes.gather(1, first)
 

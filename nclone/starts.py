@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from numba import njit
 
 from nclone.sim import state as st
-from nclone.sim.advance import reset_world
+from nclone.sim.advance import reset_world, source_stamp
 from nclone.sim.frame import advance_frame
 
 
-@njit(cache=True, error_model="numpy")
-def warm_up(tables, arrays, which, frames, hor, jump):
+@njit(error_model="numpy")
+def _warm_up(tables, arrays, which, frames, hor, jump):
     """Hold an input for some frames in the worlds listed in `which`, which were just reset.
 
     frames, hor, jump [M] int64. A world that ends on the way starts from its level's beginning
@@ -30,3 +32,19 @@ def warm_up(tables, arrays, which, frames, hor, jump):
                 break
         world.frame = 0
         world.events &= st.SWITCH_HIT | st.DOOR_OPENED
+
+
+def _build_kernel(stamp: int) -> Callable[..., None]:
+    """The kernel that Python calls; `stamp` becomes a part of its cache key."""
+
+    @njit(cache=True, error_model="numpy")
+    def warm_up(tables, arrays, which, frames, hor, jump):
+        """As `_warm_up`."""
+        if stamp >= 0:
+            _warm_up(tables, arrays, which, frames, hor, jump)
+
+    return warm_up
+
+
+warm_up = _build_kernel(source_stamp())
+"""`_warm_up`, compiled once per version of the simulator."""

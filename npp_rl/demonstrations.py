@@ -15,7 +15,7 @@ from frugal_rl.observation.tables import Tables
 from nclone.config import NppConfig
 from nclone.levels.bundled import bundled_names, winning_inputs
 from nclone.levels.generators import CATEGORIES
-from nclone.levels.pool import Split, load_pool
+from nclone.levels.sources import pool_members
 from nclone.vec_env import NppVecEnv
 
 
@@ -57,9 +57,9 @@ def solutions(config: NppConfig) -> list[np.ndarray]:
     """
     found: list[np.ndarray] = []
     for name in config.levels:
-        if name in CATEGORIES:
-            pool = load_pool().of([name], Split.train)
-            found += [m.inputs.per_step(config.frame_skip) for m in pool.members]
+        members = pool_members(name)
+        if members is not None:
+            found += [m.inputs.per_step(config.frame_skip) for m in members]
         elif name in bundled_names():
             found.append(bundled_actions(name, config.frame_skip))
         else:

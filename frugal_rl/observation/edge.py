@@ -163,10 +163,9 @@ def dense_static(table: StaticTable, f: Static, start: int = 0) -> np.ndarray:
     """Rows [start, len) of a static field as observed: ragged ones padded with zeros."""
     if not table.fields[f.name].ragged:
         return table[f.name][start:]
-    offsets = table.offsets(f.name)
     dense = np.zeros((len(table) - start, *f.shape), f.dtype)
     for i in range(start, len(table)):
-        items = table[f.name][offsets[i] : offsets[i + 1]]
+        items = table.row(i)[f.name]
         dense[i - start, : len(items)] = items
     return dense
 
@@ -184,8 +183,11 @@ def value_of(
         f = encoding.spec.by_name.get(name)
         if isinstance(f, Static):
             ids = _given(raw, f"{f.table}_id")
-            rows = tables[f.table][f.name][ids] if not f.ragged else _ragged_rows(f, tables, ids)
-            values[name] = rows
+            if f.ragged:
+                values[name] = _ragged_rows(f, tables, ids)
+            else:
+                places = tables[f.table].places(ids)
+                values[name] = tables[f.table][f.name][places]
         elif isinstance(f, Derived) and f.derive is not None:
             sources = {s: value_of(s, encoding, raw, tables, values) for s in f.sources}
             values[name] = f.derive(sources, tables)
@@ -196,9 +198,9 @@ def value_of(
 
 def _ragged_rows(f: Static, tables: Tables, ids: np.ndarray) -> np.ndarray:
     table = tables[f.table]
-    offsets = table.offsets(f.name)
+    places, offsets = table.places(ids), table.offsets(f.name)
     dense = np.zeros((len(ids), *f.shape), f.dtype)
-    for n, i in enumerate(ids):
+    for n, i in enumerate(places):
         items = table[f.name][offsets[i] : offsets[i + 1]]
         dense[n, : len(items)] = items
     return dense

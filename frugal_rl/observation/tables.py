@@ -6,6 +6,7 @@ cast to float32, and are never reused inside a run. Checkpoints keep the keys, n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,13 +24,15 @@ GROWTH = 1.5
 class Arena:
     """One array that grows by half; rows [0, used) are valid.
 
-    values  [capacity, *shape]
+    values   [capacity, *shape]
+    version  changes when rows that were valid are no longer what they were
     """
 
     shape: tuple[int, ...]
     dtype: Any
     values: np.ndarray = field(init=False)
     used: int = 0
+    version: int = 0
 
     def __post_init__(self) -> None:
         self.values = np.zeros((0, *self.shape), self.dtype)
@@ -43,6 +46,17 @@ class Arena:
             self.values = grown
         self.values[self.used : need] = rows
         self.used = need
+
+    def clear(self) -> None:
+        """Forget all rows and give the memory back."""
+        self.values = np.zeros((0, *self.shape), self.dtype)
+        self.used = 0
+        self.version += 1
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one row."""
+        return math.prod(self.shape) * int(np.dtype(self.dtype).itemsize)
 
     @property
     def nbytes(self) -> int:
@@ -96,11 +110,22 @@ class StaticTable:
             return known
         if len(self.ids) >= MAX_ID - 1:
             raise EncodingError(f"Table '{self.name}' holds {len(self.ids)} rows, the most it can.")
-        rows = build()
+        self._append(self._checked(build()))
+        self.ids[key] = len(self.ids)
+        return self.ids[key]
+
+    def places(self, ids: np.ndarray) -> np.ndarray:
+        """Ids [...] -> where their rows lie in the arrays: the ids themselves, as nothing moves."""
+        return ids
+
+    def _checked(self, rows: Mapping[str, np.ndarray]) -> Mapping[str, np.ndarray]:
         if set(rows) != set(self.fields):
             raise EncodingError(
                 f"Table '{self.name}' wants {sorted(self.fields)}, got {sorted(rows)}."
             )
+        return rows
+
+    def _append(self, rows: Mapping[str, np.ndarray]) -> None:
         for name, arena in self.arenas.items():
             value = np.asarray(rows[name])
             if self.fields[name].ragged:
@@ -108,8 +133,6 @@ class StaticTable:
                 self._offsets[name].append(np.array([arena.used], np.int64))
             else:
                 arena.append(value[None])
-        self.ids[key] = len(self.ids)
-        return self.ids[key]
 
     def row(self, index: int) -> dict[str, np.ndarray]:
         """The content of one row by field name; views."""

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from frugal_rl.observation.bounded import BoundedTable
 from frugal_rl.observation.tables import Arena, StaticTable
 
 _INDEXABLE = {np.dtype(np.uint16): np.int16, np.dtype(np.uint32): np.int32}
@@ -26,6 +27,7 @@ class ArenaMirror:
     source: np.ndarray | None = None
     tensor: Tensor | None = None
     copied: int = 0
+    version: int = 0
 
     def sync(self, device: torch.device) -> Tensor:
         """The arena's valid rows [used, *shape], refreshed where the arena has grown."""
@@ -41,6 +43,8 @@ class ArenaMirror:
 
     def _copy(self, device: torch.device) -> Tensor:
         used, values = self.arena.used, self.arena.values
+        if self.version != self.arena.version:
+            self.version, self.copied = self.arena.version, 0
         if self.tensor is None or self.tensor.device != device or len(self.tensor) < used:
             self.tensor = torch.empty(
                 (len(values), *values.shape[1:]), dtype=torch.from_numpy(values).dtype
@@ -115,13 +119,22 @@ class TableMirror:
         """A fixed field's rows, or all items of a ragged one, on `device`; a view."""
         return self._arenas[name].sync(device)
 
+    def places(self, ids: Tensor) -> Tensor:
+        """Ids [...] int64 -> where their rows lie in `values`; ask before reading `values`."""
+        if not isinstance(self.table, BoundedTable):
+            return ids
+        places = self.table.places(ids.numpy(force=True))
+        return torch.from_numpy(places).to(ids.device)
+
     def rows(self, name: str, ids: Tensor) -> Tensor:
         """Ids [...] int64 -> [..., *shape] of a fixed field."""
+        ids = self.places(ids)
         values = self.values(name, ids.device)
         return take(values, ids.reshape(-1)).reshape(*ids.shape, *values.shape[1:])
 
     def ragged(self, name: str, ids: Tensor) -> RaggedRows:
         """Ids [B] int64 -> the unpadded rows of a ragged field, in the order of `ids`."""
+        ids = self.places(ids)
         offsets = self._offsets[name].sync(ids.device)
         first = offsets[ids]
         lengths = offsets[ids + 1] - first

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
@@ -20,6 +21,17 @@ from frugal_rl.train.decoder import DecodedFields, Decoder
 from frugal_rl.train.networks import Network, Output
 
 Rows = Mapping[str, Tensor]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch on one thread: orthogonal weights differ in their last bits with the number."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class FrugalPolicy(ActorCriticPolicy):
@@ -52,7 +64,8 @@ class FrugalPolicy(ActorCriticPolicy):
         self.decoder = Decoder(encoding, tables, plugins)
         self.mask_name = encoding.spec.action_mask
         self.head = action_head(action_space)
-        self.network: Network = agent.build(encoding, tables, action_space)
+        with one_thread():
+            self.network: Network = agent.build(encoding, tables, action_space)
         self.network.recompute = recompute
         self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1), eps=adam_eps)
 

@@ -7,6 +7,7 @@ checkpoints are the trainer's own.
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -314,7 +315,7 @@ class GradientLearner(_ScheduleLearner):
     def state(self) -> dict[str, Any]:
         """All that an exact resume needs."""
         return self.base_state() | {
-            "optimizer": self.ascent.optimizer.state_dict(),
+            "optimizer": deepcopy(self.ascent.optimizer.state_dict()),
             "ascent_rng": self.ascent.rng.bit_generator.state,
         }
 

@@ -40,6 +40,17 @@ class Evolution:
         self.search = CovarianceAdaptation(self.start, self.config, self.seed)
         self.rng = np.random.default_rng([self.seed, 1])
 
+    def value_start(self) -> None:
+        """Counts the weights that the search starts from, so that it never ends below them."""
+        mines = list(range(len(self.task.mines)))
+        self.best_value = float(
+            self.task.values(
+                lambda weights, mine: self.net.scores(weights, mine.features),
+                self.best[None], mines,
+            )[0]
+        )  # fmt: skip
+        self.decodes += len(mines)
+
     def generation(self, chosen: list[int] | None = None) -> dict[str, float]:
         """One ask and tell; the statistics of its candidates."""
         mines = chosen if chosen is not None else list(range(len(self.task.mines)))
@@ -110,6 +121,8 @@ def evolve(
     run = Evolution(task, net, net.start(names), config or EvolutionConfig(), seed)
     rng = np.random.default_rng([seed, 2])
     started = clock()
+    if not minibatch:
+        run.value_start()
     while (spent := clock() - started) < seconds:
         chosen = None
         if minibatch:

@@ -93,7 +93,7 @@ class DistanceTables:
         rows = int(capacity_mib * 2**20 / (2 * NODES))
         if rows < GOALS:
             raise ValueError(
-                f"graph.capacity_mib is {capacity_mib}; one level may need {GOALS} rows of "
+                f"env.distances_mib is {capacity_mib}; one level may need {GOALS} rows of "
                 f"8.8 kB, so use at least 0.3."
             )
         self.levels: list[Landmarks] = []

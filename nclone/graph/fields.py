@@ -10,10 +10,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from frugal_rl.observation.bounded import BoundedTable
 from frugal_rl.observation.narrow import NarrowCodec
 from frugal_rl.observation.pooled import RaggedCodec
 from frugal_rl.observation.spec import Derived, Static
-from frugal_rl.observation.tables import StaticTable, TableField, Tables
+from frugal_rl.observation.tables import TableField, Tables
 from nclone.graph.features import EDGE_FEATURES, NODE_FEATURES
 from nclone.graph.lattice import HEIGHT, NODES, WIDTH
 from nclone.graph.navigation import MAX_EDGES, MAX_NODES, NavigationGraph
@@ -60,7 +61,8 @@ def player_node(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray
     around = sources["cell"].astype(np.int64)[:, None] + np.array(AROUND)
     inside = ((around >= 0) & (around < (WIDTH, HEIGHT))).all(axis=2)
     place = np.where(inside, around[..., 1] * WIDTH + around[..., 0], 0)
-    nodes = tables[GRAPH_TABLE][NODE_INDEX][sources[GRAPH_ID][:, None], place]
+    graph_row = tables[GRAPH_TABLE].places(sources[GRAPH_ID])
+    nodes = tables[GRAPH_TABLE][NODE_INDEX][graph_row[:, None], place]
     nodes = np.where(inside, nodes, -1).astype(np.int16)
     first = (nodes >= 0).argmax(axis=1)
     return np.take_along_axis(nodes, first[:, None], axis=1)
@@ -68,7 +70,8 @@ def player_node(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray
 
 def goal_nodes(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
     """`graph_id` [N] -> [N, 34] int16: the node of each goal, -1 where there is none."""
-    rows: np.ndarray = tables[GRAPH_TABLE][GOAL_NODES][sources[GRAPH_ID]]
+    graph_row = tables[GRAPH_TABLE].places(sources[GRAPH_ID])
+    rows: np.ndarray = tables[GRAPH_TABLE][GOAL_NODES][graph_row]
     return rows
 
 
@@ -98,8 +101,8 @@ DERIVED_FIELDS = (
 )
 
 
-def graph_table() -> StaticTable:
-    """The table of graphs, empty."""
+def graph_table(most_mib: float = 256.0) -> BoundedTable:
+    """The table of graphs, empty; what was read last stays, up to `most_mib`."""
     ragged = tuple(
         TableField(f.name, f.shape, TABLE_TYPES.get(f.name, np.uint8), ragged=True)
         for f in STATIC_FIELDS
@@ -108,7 +111,7 @@ def graph_table() -> StaticTable:
         TableField(NODE_INDEX, (NODES,), np.int16),
         TableField(GOAL_NODES, (GOALS,), np.int16),
     )
-    return StaticTable(GRAPH_TABLE, ragged + fixed)
+    return BoundedTable(GRAPH_TABLE, ragged + fixed, int(most_mib * 2**20))
 
 
 def table_row(graph: NavigationGraph) -> dict[str, np.ndarray]:

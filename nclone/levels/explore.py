@@ -7,15 +7,18 @@ archives every new or faster cell on the way. Everything random comes from the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from nclone.graph import lattice, paths
 from nclone.graph.lattice import HEIGHT, STEP_PX, UNREACHABLE, WIDTH
 from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH, path_distance
 from nclone.sim import state as st
-from nclone.sim.advance import advance_world
+from nclone.sim.advance import advance_world, source_stamp
 
 PHASES = 8
 MOTIONS = 6
@@ -81,7 +84,7 @@ def new_archive(entries: int, nodes: int) -> Archive:
     )
 
 
-@njit(cache=True)
+@njit
 def _random(dice, below):
     """A whole number in [0, below); `dice` [1] uint64 is SplitMix64's state."""
     dice[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -109,7 +112,7 @@ def word_rows(*arrays: np.ndarray) -> Rows:
     return Rows(*(array.reshape(len(array), -1).view(np.uint64) for array in arrays))
 
 
-@njit(cache=True)
+@njit
 def _copy_world(rows, source, goal):
     for k in range(rows.worlds.shape[1]):
         rows.worlds[goal, k] = rows.worlds[source, k]
@@ -121,7 +124,7 @@ def _copy_world(rows, source, goal):
         rows.doors[goal, k] = rows.doors[source, k]
 
 
-@njit(cache=True)
+@njit
 def _progress(guide, entities):
     """Open doors as bits, how many there are, and whether the exit's switch was hit, of world 0."""
     bits, count = 0, 0
@@ -136,7 +139,7 @@ def _progress(guide, entities):
     return bits, count, hit
 
 
-@njit(cache=True)
+@njit
 def _objective(guide, bits, hit, entities, x, y):
     """Row and distance of what to head for: exit, or else the nearest switch of a closed door."""
     row = guide.rows[bits, EXIT_DOOR if hit else EXIT_SWITCH]
@@ -153,7 +156,7 @@ def _objective(guide, bits, hit, entities, x, y):
     return best_row, best
 
 
-@njit(cache=True)
+@njit
 def _ahead(hops, row, x, y, steps):
     """The point `steps` nodes further on the shortest way from (x, y); (x, y) if there is none."""
     column, line = round((x - 6.0) / STEP_PX), round((y - 6.0) / STEP_PX)
@@ -176,7 +179,7 @@ def _ahead(hops, row, x, y, steps):
     return STEP_PX * (best % WIDTH) + 6.0, STEP_PX * (best // WIDTH) + 6.0
 
 
-@njit(cache=True)
+@njit
 def _choose(guide, row, world, dice):
     """A random action that tends towards the way, and for how many steps to hold it."""
     to_x, to_y = _ahead(guide.hops, row, world.x, world.y, 1 + _random(dice, 8))
@@ -193,7 +196,7 @@ def _choose(guide, row, world, dice):
     return side + (3 if jumps else 0), held
 
 
-@njit(cache=True)
+@njit
 def _cell(world, phase):
     column = min(max(int(world.x // STEP_PX), 0), WIDTH - 1)
     line = min(max(int(world.y // STEP_PX), 0), HEIGHT - 1)
@@ -202,7 +205,7 @@ def _cell(world, phase):
     return ((phase * HEIGHT + line) * WIDTH + column) * MOTIONS + 2 * sideways + upwards
 
 
-@njit(cache=True)
+@njit
 def _remember(guide, archive, worlds, entities, rows, node):
     """Archive world 0 if its cell is new or was reached later; returns its objective's row."""
     world = worlds[0]
@@ -228,7 +231,7 @@ def _remember(guide, archive, worlds, entities, rows, node):
     return row
 
 
-@njit(cache=True)
+@njit
 def _select(archive, dice):
     """An entry that is near its objective and seldom tried, mostly of the furthest phase."""
     phase = PHASES - 1
@@ -248,7 +251,7 @@ def _select(archive, dice):
     return best
 
 
-@njit(cache=True)
+@njit
 def _add_node(archive, parent, action, held):
     node = archive.used[1]
     archive.parent[node], archive.action[node], archive.held[node] = parent, action, held
@@ -256,8 +259,8 @@ def _add_node(archive, parent, action, held):
     return node
 
 
-@njit(cache=True, error_model="numpy")
-def explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budget_frames):
+@njit(error_model="numpy")
+def _explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budget_frames):
     """Search from world 0, which has just been reset; returns (winning node or -1, frames spent).
 
     `tables` and `arrays` are those of a `World`; its rows from 1 on hold the archive, and `rows`
@@ -294,3 +297,22 @@ def explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budge
                 return node, spent
             row = _remember(guide, archive, worlds, entities, rows, node)
     return -1, spent
+
+
+def _build_kernel(stamp: int) -> Callable[..., tuple[int, int]]:
+    """The kernel that Python calls; `stamp` becomes a part of its cache key."""
+
+    @njit(cache=True, error_model="numpy")
+    def explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budget_frames):
+        """As `_explore`."""
+        if stamp < 0:
+            return -1, 0
+        return _explore(
+            tables, arrays, rows, guide, archive, seed, hold, frame_limit, budget_frames
+        )
+
+    return explore
+
+
+explore = _build_kernel(source_stamp(Path(lattice.__file__), Path(paths.__file__)))
+"""`_explore`, compiled once per version of the simulator and of the path distances."""

@@ -131,6 +131,10 @@ class _Kept:
     def __init__(self, spec: ObservationSpec) -> None:
         self.spec = spec
         self.encoding = Encoding.choose(spec, Storage.lossless)
+        if self.encoding.windowed:
+            raise DataError(
+                "A dataset keeps single moments, which stacks can be made from; use env.stack=1."
+            )
         self.tables = Tables()
 
     def observed(self, game: Game, index: np.ndarray) -> dict[str, np.ndarray]:

@@ -84,13 +84,15 @@ def advance_world(tables, arrays, actions, frames, on_end, w):
     return executed
 
 
-def source_stamp() -> int:
-    """A number that changes with any source file of the simulator.
+def source_stamp(*more: Path) -> int:
+    """A number that changes with any source file of the simulator, and with the files given.
 
-    Numba's cache looks at the time stamp of one file only. The kernels below capture this number
-    and are the only cached ones, so that an edit or an update never runs an old kernel.
+    Numba's cache looks at the time stamp of one file only. Kernels that contain the simulator
+    capture this number and are the only cached ones, so that an edit or an update never runs an
+    old kernel.
     """
-    texts = (path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
+    paths = [*sorted(Path(__file__).parent.glob("*.py")), *more]
+    texts = (path.read_bytes() for path in paths)
     return int.from_bytes(hashlib.blake2b(b"".join(texts), digest_size=7).digest(), "little")
 
 

@@ -1,12 +1,17 @@
 """Pictures show the numbers of the schedule."""
 
+import sys
+
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
+from frugal_rl.errors import ConfigError
 from mine_rl_npv import views
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.synthetic import varied_instance
 from mine_rl_npv.optimise.pits import penalised_pits
+from mine_rl_npv.solid import save_solid
 from mine_rl_npv.solve import Method, SolveConfig, solve
 
 INSTANCE = varied_instance(4, 6, 8)
@@ -50,3 +55,26 @@ def test_pieces_are_counted_per_period():
     mined = np.bincount(PERIOD[PERIOD >= 0], minlength=INSTANCE.periods)
     assert ((pieces > 0) == (mined > 0)).all()
     assert (pieces <= mined).all()
+
+
+def test_without_pyvista_the_solid_view_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyvista", None)
+    with pytest.raises(ConfigError, match=r"pip install 'frugal-rl\[viz\]'"):
+        save_solid(INSTANCE, PERIOD, tmp_path / "mine.png")
+
+
+def test_pyvista_writes_the_mined_blocks(tmp_path):
+    pyvista = pytest.importorskip("pyvista")
+    path = save_solid(INSTANCE, PERIOD, tmp_path / "mine.vtu")
+    assert pyvista.read(path).n_cells == int((PERIOD >= 0).sum())
+
+
+def test_methods_are_compared_in_one_table(tmp_path):
+    config = SolveConfig(method=Method.compare, pictures=str(tmp_path))
+    found = solve(INSTANCE, config)
+    assert found.verdict.feasible
+    assert len(found.notes) == 1 + 9 * 3
+    assert (tmp_path / "methods.png").is_file()
+    gaps = [float(line.split()[-2]) for line in found.notes[1:]]
+    assert gaps == sorted(gaps)
+    assert found.gap_percent == pytest.approx(gaps[0], abs=1e-3)

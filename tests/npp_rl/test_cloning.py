@@ -1,5 +1,7 @@
 """Expert data from stored solutions, and a clone that learns from it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -98,3 +100,12 @@ def test_a_clone_predicts_held_out_experts_better_than_their_favourite_action(po
 def test_a_level_file_has_no_solution_and_says_so(tmp_path):
     with pytest.raises(DataError, match="without winning inputs"):
         solutions(NppConfig(levels=(str(tmp_path / "x.map"),)))
+
+
+def test_pool_files_and_mirror_images_come_with_solutions(tmp_path):
+    from nclone.levels.growing import grow_pool
+
+    grow_pool(tmp_path / "pool.npz", 3, 1, ["simplest"], show=False)
+    names = (f"{tmp_path / 'pool.npz'}:simplest", "mirrored:simplest")
+    config = replace(CONFIG, levels=names)
+    assert len(solutions(config)) == len(config.open_levels("train"))

@@ -72,3 +72,16 @@ def test_a_table_keeps_its_columns_where_a_cell_holds_a_bar(tmp_path):
     document = Document("x", [TableBlock(("a|b",), [("c|d",)])])
 
     assert "| a\\|b |\n| --- |\n| c\\|d |" in document.markdown(tmp_path)
+
+
+def test_what_a_run_drew_is_copied_into_the_report(tmp_path):
+    finished(tmp_path / "runs" / "a", ["visualization=true"], 0)
+    drawn = tmp_path / "runs" / "a" / "pictures"
+    drawn.mkdir()
+    (drawn / "life.gif").write_bytes(b"GIF89a")
+    (drawn / "notes.txt").write_text("no picture")
+    markdown, page = write_report(ReportOptions((str(tmp_path / "runs"),), str(tmp_path / "out")))
+
+    assert "pictures/a_life.gif" in markdown.read_text()
+    assert "data:image/gif;base64,R0lGODlh" in page.read_text()
+    assert (tmp_path / "out" / "pictures" / "a_life.gif").is_file()

@@ -161,3 +161,17 @@ def test_bf16_outputs_are_float32_and_near():
     assert rounded.logits.dtype == rounded.value.dtype == torch.float32
     assert not torch.equal(exact.value, rounded.value)
     torch.testing.assert_close(exact.value, rounded.value, atol=0.05, rtol=0.05)
+
+
+def test_the_first_weights_do_not_depend_on_the_number_of_threads():
+    spec = ObservationSpec((Stored("seen", (600,), np.float32, -1, 1),))
+    weights = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        torch.manual_seed(0)
+        policy = policy_on(spec, spaces.Discrete(3), MlpAgent(actor=(512, 512), critic=(512,)))
+        weights.append(policy.state_dict())
+        assert torch.get_num_threads() == threads
+    torch.set_num_threads(1)
+
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])

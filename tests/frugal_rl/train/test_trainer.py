@@ -5,7 +5,7 @@ import json
 import os
 import signal
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -14,6 +14,7 @@ from rich.console import Console
 from frugal_rl.errors import CheckpointError, MemoryBudgetError
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.memory.part import Phase
+from frugal_rl.observation.history import History
 from frugal_rl.run import Evaluation, Hardware, RunConfig
 from frugal_rl.testing.toy import Toy, ToyBatch
 from frugal_rl.train.checkpoints import load_checkpoint
@@ -163,3 +164,24 @@ def test_a_multiple_is_crossed_once():
 def test_warm_up_rises_and_then_falls():
     rate = WarmUp(peak=3.0, start=1.0, end=0.0, warm=0.25)
     assert [rate.at(d) for d in (0.0, 0.125, 0.25, 0.625, 1.0)] == [1.0, 2.0, 3.0, 1.5, 0.0]
+
+
+@dataclass(frozen=True)
+class PaintingToy(Toy):
+    """A toy that can be drawn."""
+
+    def draw(self, vec_env, player, folder):
+        folder.mkdir()
+        history = History(vec_env.encoding, vec_env.num_envs, self.episode_steps)
+        actions = player(history.reset(vec_env.reset(0)))
+        (folder / "actions.png").write_bytes(bytes(actions.tolist()))
+        return [folder / "actions.png"]
+
+
+def test_visualization_draws_the_policy_at_the_end(tmp_path):
+    log = Kept()
+    train(toy_run(tmp_path, env=PaintingToy(), visualization=True), log, console=quiet())
+    assert tmp_path / "pictures" / "actions.png" in log.files
+    plain = quiet()
+    train(toy_run(tmp_path / "b", visualization=True), Kept(), console=plain)
+    assert "env=toy has no pictures" in plain.file.getvalue()

@@ -18,7 +18,7 @@ from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.features import CLIP, feature_names
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
 from mine_rl_npv.priority.policy import PriorityNet
-from mine_rl_npv.priority.search import Evolution
+from mine_rl_npv.priority.search import Evolution, evolve
 from mine_rl_npv.priority.task import Decoder, PriorityTask, open_mine
 
 
@@ -64,6 +64,16 @@ def test_evolution_improves_a_schedule(mine):
     assert run.best_value > start
     again = mine.worth(mine.decode(net.scores(run.best, mine.features), Decoder.two_pass))
     assert again == run.best_value
+
+
+def test_a_search_without_time_keeps_what_it_started_from(mine):
+    task = PriorityTask([mine], Decoder.two_pass, 1)
+    learned = evolve([mine], task, 0.0, seed=0)
+    start = learned.net.start(feature_names(False))
+    assert_array_equal(learned.weights, start)
+    plan = mine.decode(learned.net.scores(start, mine.features), Decoder.two_pass)
+    assert learned.value == mine.worth(plan)
+    assert learned.decodes == 1
 
 
 def test_the_gradient_improves_a_schedule(mine):

@@ -69,3 +69,8 @@ def test_a_broken_dataset_is_refused_with_its_name(tmp_path):
         load_dataset(tmp_path / "e.npz")
     with pytest.raises(DataError, match="no replay"):
         collect(replace(NppConfig(), levels=("walk",)), [])
+
+
+def test_a_stack_is_refused_as_the_data_hold_single_moments():
+    with pytest.raises(DataError, match=r"env\.stack=1"):
+        collect(NppConfig(stack=4, levels=NAMES, frame_skip=1), demonstrations())
