@@ -8,7 +8,7 @@ checkpoint per seed under runs/learning/NAME. `cpu` is the processor time that o
 fight and learn, without evaluations; `wall` is the clock since the start, with everything, all
 seeds together. `minutes` ends the run by the clock; a seed that won the share `stop` at every level in two
 evaluations in a row is done. Random play and the scripts meet the same
-levels on the same evaluation seeds.
+levels on the same evaluation seeds; final=0 leaves that, and the last evaluation, out.
 """
 
 from __future__ import annotations
@@ -164,6 +164,8 @@ def main() -> None:
                     active.remove(seed)
             if seed.learner.num_steps >= first.algo.total_steps and seed in active:
                 active.remove(seed)
+    if own["final"] == "0":
+        return
     every = replace(first, env=replace(first.env, eval_levels=tuple(range(8))))
     final = 8 * int(own["final"])
     print(f"at the end, {own['final']} fights against each level", flush=True)

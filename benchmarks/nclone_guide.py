@@ -1,14 +1,12 @@
 """The memory guide's savings table, switch by switch: what each optimisation saves per environment.
 
-    python benchmarks/nclone_guide.py [environments] [steps] [observation]
+    python benchmarks/nclone_guide.py [environments] [steps] [observation] [row ...]
 
-Every row is the "before" side with one optimisation on, beside the same without it. Held bytes are
-resident memory of the process, by difference of one and of more environments; arrays are what
-the environments know of; "per step" is the most that one step allocates on top (tracemalloc),
-averaged over the environments that step; steps/s are of one environment after the other.
+Every row is the "before" side with one optimisation on; "saved" is the difference to none. Arrays
+are what an environment holds, by difference of one and of more environments; "per step" is the most
+that a step allocates on top (tracemalloc); steps/s are of one environment after the other.
 """
 
-import gc
 import sys
 import time
 import tracemalloc
@@ -17,7 +15,6 @@ from dataclasses import fields
 import numpy as np
 
 from frugal_rl.config import compose_run
-from frugal_rl.memory import usage
 from nclone.guide_switches import Guide
 from nclone.levels.bundled import bundled_names
 
@@ -32,26 +29,26 @@ GUIDE = {
 LEVELS = f"env.levels=[{','.join(bundled_names())}]"
 
 
-def measure(words: list[str], count: int, steps: int) -> tuple[float, float, float, float]:
-    """Held bytes and arrays per environment, transient bytes per step, steps per second."""
+def measure(words: list[str], count: int, steps: int) -> tuple[float, float, float]:
+    """Bytes of arrays per environment, transient bytes per step, steps per second."""
     run = compose_run(["env=nclone", LEVELS, *words])
     rng = np.random.default_rng(0)
-    held, arrays, envs = [], [], []
-    for size in (1, 1, 1 + count):  # the first is a rehearsal
-        gc.collect()
-        before = usage.anonymous_bytes()
+    arrays, envs = [], []
+    for size in (1, 1 + count):
         env = run.env.make_vec(size, run.encoding(), run.memory, run.vec, "train")
         env.reset(0)
         for _ in range(4):
             env.step(rng.integers(0, 6, size))
-        gc.collect()
         envs.append(env)
-        held.append(usage.anonymous_bytes() - before)
         singles = getattr(env, "singles", None)
         own = sum(env.parts().values())
-        if singles is not None:
-            own += sum(sum(e.game.parts().values()) for e in singles.envs)
-            own += sum(sum(e.parts().values()) for e in singles.envs if hasattr(e, "parts"))
+        seen: set[int] = set()
+        for single in singles.envs if singles is not None else ():
+            game = single.game
+            own += sum(game.parts().values()) + sum(single.parts().values())
+            if id(game.level_table) in seen:  # one copy, counted with the first
+                own -= game.level_table.nbytes + game.distances.nbytes
+            seen.add(id(game.level_table))
         arrays.append(own)
     env, size = envs[-1], 1 + count
     began = time.perf_counter()
@@ -67,10 +64,10 @@ def measure(words: list[str], count: int, steps: int) -> tuple[float, float, flo
     tracemalloc.stop()
     for made in envs:
         made.close()
-    return (held[2] - held[1]) / count, (arrays[2] - arrays[1]) / count, float(peak), speed
+    return (arrays[1] - arrays[0]) / count, float(peak), speed
 
 
-def main(count: int, steps: int, obs: str) -> None:
+def main(count: int, steps: int, obs: str, rows: list[str]) -> None:
     shown = [f"env.obs={obs}"]
     before = [*shown, "memory=baseline"]
     cells = [("the guide's before", before)]
@@ -78,15 +75,16 @@ def main(count: int, steps: int, obs: str) -> None:
     if obs in ("state", "graph", "full"):
         cells.append(("half-precision state", [*before, "env.fields.game_state=half"]))
     cells.append(("everything", [*shown, "memory=lossless"]))
-    print("| optimisation | held per env | saved | arrays | saved | per step | steps/s | guide |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| optimisation | arrays per env | saved | per step | steps/s | guide's figure |")
+    print("|---|---|---|---|---|---|")
     first = None
     for name, words in cells:
-        held, arrays, peak, speed = measure(words, count, steps)
-        first = first or (held, arrays)
+        if rows and name not in rows and first is not None:
+            continue
+        arrays, peak, speed = measure(words, count, steps)
+        first = arrays if first is None else first
         print(
-            f"| {name} | {held / 1e3:,.0f} kB | {(first[0] - held) / 1e3:,.0f} kB | "
-            f"{arrays / 1e3:,.1f} kB | {(first[1] - arrays) / 1e3:,.2f} kB | "
+            f"| {name} | {arrays / 1e3:,.1f} kB | {(first - arrays) / 1e3:,.2f} kB | "
             f"{peak / 1e3:,.0f} kB | {speed:,.0f} | {GUIDE.get(name, '')} |",
             flush=True,
         )
@@ -98,4 +96,5 @@ if __name__ == "__main__":
         int(words[0]) if words else 10,
         int(words[1]) if len(words) > 1 else 20,
         words[2] if len(words) > 2 else "full",
+        words[3:],
     )

@@ -130,9 +130,10 @@ def plot(curves: dict[str, list[dict[str, Any]]], chance: float, path: Path) -> 
     axes.axhline(100 * chance, color="grey", linestyle=":", label="random play")
     axes.set_xlabel("environment steps, millions")
     axes.set_ylabel("evaluation episodes won, %")
-    axes.set_ylim(0, 102)
+    axes.set_ylim(0, 118)  # room for the legend
+    axes.set_yticks(range(0, 101, 20))
     axes.set_xlim(left=0)
-    axes.legend(loc="lower right")
+    axes.legend(loc="upper left")
     unfinished = path.with_suffix(".part.png")
     figure.savefig(unfinished, dpi=110)
     unfinished.replace(path)

@@ -53,7 +53,7 @@ def allocated(config: NppConfig, encoding: Encoding, steps: int) -> int:
 
 def table_bytes(levels: int) -> tuple[int, int]:
     """Bytes and rows of the graph table with both objectives of each level."""
-    config = NppConfig(obs=Observation.graph, levels=tuple(CATEGORIES))
+    config = NppConfig(obs=Observation.graph, levels=tuple(CATEGORIES), graphs_mib=1e6)
     chosen = config.open_levels("train")
     chosen = [chosen[int(i)] for i in np.linspace(0, len(chosen) - 1, levels)]
     game = Game(config, chosen, len(chosen), order="in turn")
@@ -63,6 +63,7 @@ def table_bytes(levels: int) -> tuple[int, int]:
     game.switch_hit[:] = True
     game._find_graphs(every)
     table = game.tables[GRAPH_TABLE]
+    table.places(np.arange(len(table)))
     return sum(int(table[name].nbytes) for name in table.fields), len(table)
 
 

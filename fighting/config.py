@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gymnasium import spaces
@@ -24,6 +25,8 @@ from frugal_rl.vec_env.interface import VectorEnv
 if TYPE_CHECKING:
     from fighting.env import DuelEnv
     from frugal_rl.memory.checks import Finding
+    from frugal_rl.play import PlayOptions
+    from frugal_rl.run import RunConfig
 
 EMULATOR_BYTES = 1_100_000
 """One more running cartridge in a process (benchmarks/fighting_memory.py prints it)."""
@@ -232,6 +235,24 @@ class DuelConfig:
             raise ConfigError("Self-play needs both seats of a cartridge: choose vec=batch.")
         built: VectorEnv = vec.build(self, num_envs, encoding, memory)
         return built
+
+    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
+        """A window with the keyboard, a film, a search for addresses; a line per written file."""
+        from fighting.play import play
+
+        return play(self, run, options)
+
+    def film(self, run: RunConfig, policy: Any, path: Path) -> Path:
+        """A fight of the policy as a GIF or MP4; the trainer asks for it."""
+        from fighting.watch import film
+
+        return film(run, policy, path)
+
+    def tournament(self, run: RunConfig, checkpoints: Sequence[str]) -> str:
+        """Everybody against everybody, checkpoints among them; the table, which is also written."""
+        from fighting.contest import contest
+
+        return contest(run, checkpoints)
 
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any

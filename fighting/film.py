@@ -1,4 +1,4 @@
-"""Fights as GIFs of four shades, with what both fighters did beside them."""
+"""Fights as GIFs of four shades or MP4s, with what the policy did and expects below."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from fighting.emulator import FRAMES_PER_SECOND, SCREEN
-from fighting.frames import UNPACKED
+from fighting.emulator import FRAMES_PER_SECOND, SCREEN, Emulator
+from fighting.frames import UNPACKED, pack_screen
+from frugal_rl.errors import DataError
 
 BAND = 22
 """Pixels under the screen for what is written there."""
 GREYS = (255, 170, 85, 0)
+SUFFIXES = (".gif", ".mp4")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,54 @@ def picture(shot: Shot, scale: int) -> Image.Image:
         pen.rectangle((min(middle, end), top + 6, max(middle, end), top + 14), fill=85)
         pen.line((middle, top + 2, middle, top + 18), fill=0)
     return image
+
+
+def packed_screen(emulator: Emulator) -> np.ndarray:
+    """The last rendered picture, (144, 40) uint8."""
+    packed = np.zeros((SCREEN[0], SCREEN[1] // 4), np.uint8)
+    pack_screen(emulator.screen, False, packed)
+    return packed
+
+
+def check_film(path: Path) -> None:
+    """Refuses a target that is no film, before anything is played."""
+    if path.suffix not in SUFFIXES or path.is_dir():
+        raise DataError(f"The film {path} must be a file ending in {' or '.join(SUFFIXES)}.")
+
+
+def save_film(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> Path:
+    """Writes a GIF or an MP4, by the path's suffix; complete or not at all."""
+    check_film(path)
+    if not shots:
+        raise DataError(f"There is no picture to write into {path}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save = save_gif if path.suffix == ".gif" else save_mp4
+    return save(path, shots, frame_skip, scale)
+
+
+def save_mp4(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> Path:
+    """Writes H.264 by the encoder that imageio-ffmpeg brings; a temporary file first."""
+    try:
+        from imageio_ffmpeg import write_frames
+    except ImportError as error:
+        raise DataError("An MP4 needs imageio-ffmpeg; video=out.gif needs nothing.") from error
+    first = picture(shots[0], scale)
+    part = path.with_suffix(".part.mp4")
+    size = (first.width, first.height + first.height % 2)
+    writer = write_frames(
+        str(part), size, fps=FRAMES_PER_SECOND / frame_skip, quality=7, macro_block_size=2
+    )
+    try:
+        writer.send(None)
+        for shot in shots:
+            page = Image.new("RGB", size, "white")
+            page.paste(picture(shot, scale))
+            writer.send(np.asarray(page))
+        writer.close()
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
 
 
 def save_gif(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,8 @@ from frugal_rl.vec_env.threads import Threads
 
 if TYPE_CHECKING:
     from frugal_rl.memory.checks import Finding
+    from frugal_rl.play import PlayOptions
+    from frugal_rl.run import RunConfig
 
 EMULATOR_BYTES = 1_600_000
 """A running cartridge with its compressed start states, rounded up."""
@@ -125,6 +127,12 @@ class GameBoyConfig:
         built: VectorEnv = backend.build(self, num_envs, encoding, memory)
         return built
 
+    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
+        """A window with the keyboard, or with probe=true a search for addresses."""
+        from fighting.play import play_game_boy
+
+        return play_game_boy(self, options)
+
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
@@ -137,9 +145,11 @@ class GameBoyConfig:
 class StartStates:
     """The states from which episodes begin, made by a profile's recipe, kept compressed."""
 
-    def __init__(self, config: GameBoyConfig, emulator: Emulator, rom: bytes) -> None:
-        self.config, self.emulator = config, emulator
-        recipe = json.dumps([dict(s) for s in config.game.start], sort_keys=True).encode()
+    def __init__(
+        self, config: GameBoyConfig, emulator: Emulator, rom: bytes, game: Profile
+    ) -> None:
+        self.emulator, self.game = emulator, game
+        recipe = json.dumps([dict(s) for s in game.start], sort_keys=True).encode()
         key = hashlib.sha1(recipe, usedforsecurity=False).hexdigest()[:12]
         name = f"{sha1(rom)[:16]}-{key}-pyboy{PYBOY_VERSION}.states"
         self.path = Path(config.cache) / name if config.cache else None
@@ -165,7 +175,7 @@ class StartStates:
 
     def _made(self) -> list[bytes]:
         found: list[bytes] = []
-        for number, step in enumerate(self.config.game.start):
+        for number, step in enumerate(self.game.start):
             self._run(number, step, found)
         states = [zlib.compress(state) for state in found or [self.emulator.save()]]
         if self.path is not None:
@@ -176,7 +186,7 @@ class StartStates:
         return states
 
     def _run(self, number: int, step: Mapping[str, Any], found: list[bytes]) -> None:
-        where = f"profile '{self.config.game.id}': start[{number}]"
+        where = f"profile '{self.game.id}': start[{number}]"
         if "wait" in step:
             self.emulator.tick(int(step["wait"]))
         elif "press" in step:
@@ -195,7 +205,7 @@ class StartStates:
 
     def _wait_until(self, step: Mapping[str, Any], where: str) -> None:
         condition = dict(step["until"])
-        address = self.config.game.address(str(condition.pop("memory")))
+        address = self.game.address(str(condition.pop("memory")))
         if len(condition) != 1 or (word := next(iter(condition))) not in COMPARISONS:
             raise ConfigError(f"{where}: until takes one of {', '.join(COMPARISONS)}.")
         for _ in range(int(step.get("timeout", 3000))):
@@ -222,7 +232,7 @@ class GameBoyEnv(SpecEnv):
         self.config, self.game = config, config.game
         rom = self.game.open_rom(config.rom, config.allow_unknown_rom)
         self.emulator = Emulator(rom)
-        self.states = StartStates(config, self.emulator, rom)
+        self.states = StartStates(config, self.emulator, rom, self.game)
         self.combos = [(b, facing_left(b)) for b in self.game.combos]
         self.action_space = config.action_space()
         self.steps = 0

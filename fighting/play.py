@@ -1,14 +1,12 @@
-"""Playing by hand: a window, two keyboards halves, the computer or a policy as the opponent.
+"""Playing by hand: two halves of the keyboard, the computer or a policy as the opponent.
 
-`python -m fighting.play [checkpoint]`: arrows and A, S for player 1; I J K L and G, H for player 2.
-R restarts, 0 to 7 set the level, F freezes, Esc leaves. What is played is kept as a replay.
+`scripts/play.py env=fighting`: arrows and A, S for player 1; I J K L and G, H for player 2.
+R restarts, 0 to 7 set the level, F freezes, Esc leaves.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -16,18 +14,25 @@ from typing import Any
 import numpy as np
 
 from fighting import duel
+from fighting.config import DuelConfig
 from fighting.duel import DOWN, LEFT, RIGHT, SELECT, START, UP, A, B
-from fighting.emulator import Emulator
+from fighting.emulator import FRAMES_PER_SECOND, Emulator
+from fighting.film import Shot, check_film, packed_screen, save_film
+from fighting.game_boy import GameBoyConfig, StartStates
 from fighting.opponents import Script
 from fighting.profile import facing_left, load_profile
 from fighting.replay import Replay
 from fighting.signals import FIRST, RAM_BYTES, SECOND, SIGNALS, look
+from frugal_rl.errors import ConfigError
+from frugal_rl.play import Keys, PlayOptions, Window
+from frugal_rl.run import RunConfig
 
 FIRST_KEYS: Mapping[str, int] = {
     "right": RIGHT, "left": LEFT, "up": UP, "down": DOWN, "a": A, "s": B, "return": START,
     "backspace": SELECT,
 }  # fmt: skip
 SECOND_KEYS: Mapping[str, int] = {"l": RIGHT, "j": LEFT, "i": UP, "k": DOWN, "g": A, "h": B}
+WINDOW_SCALE = 4
 POLICY_SKIP = 4
 """Frames for which a policy holds its action, as in training."""
 
@@ -109,62 +114,92 @@ class Session:
         return byte if phase < 2 else byte & ~(A | B)
 
 
-def window(session: Session, scale: int = 4, frames: int | None = None) -> None:
-    """Shows a session in real time until Esc; `frames` ends it earlier."""
+def play(config: DuelConfig, run: RunConfig, options: PlayOptions) -> Iterator[str]:
+    """A window with the keyboard, a film, or a search for addresses; a line per written file.
+
+    With a checkpoint, its policy sits in the other seat; with `env.opponent=...` typed as well, or
+    a film asked for, the policy plays and you watch.
+    """
+    if options.probe:
+        from fighting.hunt import hunt
+
+        yield from hunt(duel.boot(), config.profile, options.frames)
+        return
+    if options.video:
+        check_film(Path(options.video))
+    watching = any(word.startswith("env.opponent=") for word in run.overrides)
+    if options.checkpoint and (options.video or watching):
+        from fighting.watch import watch  # imports torch
+
+        yield from watch(run, options)
+        return
+    session = Session(duel.boot(), duel.MatchSettings(level=config.levels[0]))
+    if options.checkpoint:
+        from fighting.self_play import saved_player  # imports torch
+
+        session.rival = saved_player(options.checkpoint)
+        session.restart()
     try:
-        import pygame
-    except ImportError as error:
-        raise SystemExit("Playing needs pygame-ce: pip install 'frugal-rl[play]'.") from error
-    pygame.init()
-    height, width = session.emulator.screen.shape[:2]
-    surface = pygame.display.set_mode((width * scale, height * scale))
-    pygame.display.set_caption("Duel")
-    clock, held, shown = pygame.time.Clock(), set[str](), 0
-    while frames is None or shown < frames:
-        for event in pygame.event.get():
-            if event.type == pygame.QUIT or (
-                event.type == pygame.KEYDOWN and event.key == pygame.K_ESCAPE
-            ):
-                pygame.quit()
-                return
-            if event.type == pygame.KEYDOWN:
-                held.add(pygame.key.name(event.key))
-                session.press(pygame.key.name(event.key))
-            elif event.type == pygame.KEYUP:
-                held.discard(pygame.key.name(event.key))
-        session.frame(held)
-        picture = np.ascontiguousarray(session.emulator.screen[..., :3].swapaxes(0, 1))
-        image = pygame.surfarray.make_surface(picture)
-        surface.blit(pygame.transform.scale_by(image, scale), (0, 0))
-        pygame.display.flip()
-        clock.tick(60)
-        shown += 1
-    pygame.quit()
+        yield from _by_hand(session, options)
+    finally:
+        session.emulator.close()
 
 
-def rival_from(checkpoint: str) -> Callable[..., np.ndarray]:
-    """The policy in a checkpoint as a player; torch is imported here only."""
-    from fighting.self_play import saved_player
-
-    return saved_player(checkpoint)
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Plays until Esc, then says where the replay lies."""
-    parser = argparse.ArgumentParser(prog="python -m fighting.play", description=__doc__)
-    parser.add_argument("checkpoint", nargs="?", help="run folder of a policy to fight")
-    parser.add_argument("--level", type=int, default=3, choices=range(8))
-    parser.add_argument("--replay", type=Path, default=Path("duel.replay"))
-    parser.add_argument("--frames", type=int, default=None, help="leave after so many frames")
-    chosen = parser.parse_args(arguments)
-    rival = rival_from(chosen.checkpoint) if chosen.checkpoint else None
-    session = Session(duel.boot(), duel.MatchSettings(level=chosen.level), rival)
-    window(session, frames=chosen.frames)
-    session.replay.save(chosen.replay)
-    session.emulator.close()
-    print(f"The last match is kept in {chosen.replay}.")
-    return 0
+def _by_hand(session: Session, options: PlayOptions) -> Iterator[str]:
+    screen = session.emulator.screen[..., :3]
+    window = Window("Duel", screen.shape, WINDOW_SCALE * options.scale)
+    shots = []
+    try:
+        for count in shown(session, window, options.frames):
+            if options.video and count % options.every == 0:
+                shots.append(Shot(packed_screen(session.emulator)))
+    finally:
+        window.close()
+    if options.record:
+        folder = Path(options.record)
+        folder.mkdir(parents=True, exist_ok=True)
+        number = 1 + len(list(folder.glob("*.replay")))
+        path = folder / f"duel_{number}.replay"
+        session.replay.save(path)
+        yield f"Replay: {path}"
+    if options.video:
+        save_film(Path(options.video), shots, frame_skip=options.every)
+        yield f"Film: {options.video} ({len(shots)} pictures)"
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def shown(session: Session, window: Window, frames: int = 0) -> Iterator[int]:
+    """Play until the window is closed, or for so many frames; yields their number."""
+    keys, count = Keys(), 0
+    while not keys.closed and (count < frames or not frames):
+        session.frame(keys.held)
+        yield count
+        keys = window.show(session.emulator.screen[..., :3], FRAMES_PER_SECOND)
+        for key in keys.pressed:
+            session.press(key)
+        count += 1
+
+
+def play_game_boy(config: GameBoyConfig, options: PlayOptions) -> Iterator[str]:
+    """The user's cartridge from its start state: the keyboard is its joypad, or it is probed."""
+    if options.checkpoint or options.video or options.record:
+        raise ConfigError("env=fighting_game_boy plays by keyboard, or searches with probe=true.")
+    game = load_profile(config.profile)
+    rom = game.open_rom(config.rom, config.allow_unknown_rom)
+    emulator = Emulator(rom)
+    StartStates(config, emulator, rom, game).load(0)
+    if options.probe:
+        from fighting.hunt import hunt
+
+        yield from hunt(emulator, game, options.frames)
+        return
+    window = Window(game.title, emulator.screen[..., :3].shape, WINDOW_SCALE * options.scale)
+    keys, count = Keys(), 0
+    try:
+        while not keys.closed and (count < options.frames or not options.frames):
+            emulator.hold(sum(bit for key, bit in FIRST_KEYS.items() if key in keys.held))
+            emulator.tick(1, True)
+            keys = window.show(emulator.screen[..., :3], FRAMES_PER_SECOND)
+            count += 1
+    finally:
+        window.close()
+        emulator.close()

@@ -47,6 +47,26 @@ def health(before_hit: np.ndarray, after_hit: np.ndarray, calm: np.ndarray) -> l
     return [Candidate("hp", WORK_RAM + int(a), int(calm[0, a]), reason) for a in found]
 
 
+def fallers(frames: np.ndarray, calm: int) -> list[Candidate]:
+    """Bytes that keep their value for `calm` frames and then only fall, or start anew at the top.
+
+    frames  (F, 8192) uint8, one per frame; at least two falls, one of them by more than one
+    """
+    values = frames.astype(np.int16)
+    first = values[0]
+    change = np.diff(values, axis=0)
+    steady = (change[: calm - 1] == 0).all(axis=0) & (first >= 16)
+    anew = (change > 0) & (values[1:] == first)
+    falls = (change < 0).sum(axis=0)
+    only = ((change <= 0) | anew).all(axis=0)
+    large = change.min(axis=0) < -1  # a bar that follows health, and a clock, fall by one
+    found = np.flatnonzero(steady & only & large & (falls >= 2))
+    return [
+        Candidate("hp", WORK_RAM + int(a), int(first[a]), f"fell {falls[a]} times, never rose")
+        for a in found
+    ]
+
+
 def clocks(frames: np.ndarray) -> list[Candidate]:
     """Bytes that fall by one every 50 to 70 frames; frames (F, 8192) uint8, one per frame."""
     found = []

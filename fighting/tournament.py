@@ -41,12 +41,22 @@ def anchors(contestants: Sequence[Contestant]) -> dict[str, float]:
     return {c.name: level_rating(c.level) for c in contestants if c.level is not None}
 
 
-def tournament(contestants: Sequence[Contestant], fights: int = FIGHTS, seed: int = 0) -> Payoff:
-    """Every pair fights `fights` rounds, sides swapped half way."""
+def tournament(
+    contestants: Sequence[Contestant],
+    fights: int = FIGHTS,
+    seed: int = 0,
+    levels_meet: bool = True,
+) -> Payoff:
+    """Every pair fights `fights` rounds, sides swapped half way.
+
+    Two levels of the computer, whose ratings are fixed, need not meet.
+    """
     names = tuple(c.name for c in contestants)
     score = np.zeros((len(names), len(names)))
     count = np.zeros((len(names), len(names)), np.int64)
     for i, j in combinations(range(len(names)), 2):
+        if not levels_meet and None not in (contestants[i].level, contestants[j].level):
+            continue
         points = fight_out(contestants[i], contestants[j], fights, seed + 1000 * i + j)
         score[i, j], score[j, i] = points, fights - points
         count[i, j] = count[j, i] = fights

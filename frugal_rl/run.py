@@ -102,6 +102,8 @@ class Evaluation:
     """True takes the most likely action."""
     seed: int = 1_000_003
     """Seed of the evaluation episodes, the same in every evaluation."""
+    film: bool = False
+    """Film an episode of each evaluation, where the environment offers `film`."""
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from frugal_rl.memory.part import Part
+from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.observation.edge import Edge
 from frugal_rl.observation.encoding import Encoding
 from nclone.config import NppConfig
 from nclone.game import Game
+from nclone.graph.fields import GRAPH_TABLE
+from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
 
 SHARED = ("levels", "path distances")
+SAMPLED_LEVELS = 12
+"""Levels whose graphs are built to tell the size of all."""
 MEANINGS = {
     "worlds": "ninja, entity grid and entities of each world",
     "levels": "segments, edges and templates of each level",
@@ -28,9 +32,12 @@ MEANINGS = {
 def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encoding) -> list[Part]:
     """The plan's lines for `num_envs` environments whose level data exists `level_copies` times."""
     levels = config.open_levels("train")
-    one, two = (_measured(Game(config, levels, n, threads=1), encoding) for n in (1, 2))
-    lines = []
+    games = [Game(config, levels, n, threads=1) for n in (1, 2)]
+    one, two = (_measured(game, encoding) for game in games)
+    lines = [_graphs(games[0], config, level_copies)] if games[0].has_graph else []
     for name, first in one.items():
+        if name == "graphs":
+            continue
         if name in SHARED:
             total, formula = first * level_copies, f"{first:,} B x {level_copies} copies"
         else:
@@ -40,6 +47,26 @@ def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encodin
         shared = name in SHARED and level_copies == 1
         lines.append(Part(f"env {name}", f"{formula}: {MEANINGS[name]}", total, shared=shared))
     return lines
+
+
+def _graphs(game: Game, config: NppConfig, copies: int) -> Part:
+    """All graphs of the levels, from some of them, and at most the table's bound.
+
+    Each level has two objectives, and one more set of open doors for each door that opens.
+    """
+    table, marks = game.tables[GRAPH_TABLE], game.distances.levels
+    chosen = np.unique(np.linspace(0, len(marks) - 1, SAMPLED_LEVELS).astype(int))
+    objectives = (EXIT_SWITCH, EXIT_DOOR)
+    ids = [game.graph(int(k), 0, goal) for k in chosen for goal in objectives]
+    sizes = [sum(value.nbytes for value in table.row(graph).values()) for graph in ids]
+    count = sum(2 * (1 + len(m.door_entities)) for m in marks)
+    total = min(int(np.mean(sizes) * count), int(config.graphs_mib * 2**20))
+    formula = f"{count:,} graphs x {np.mean(sizes):,.0f} B, at most {config.graphs_mib:g} MiB"
+    if copies > 1:
+        formula += f", x {copies} copies"
+    return Part(
+        "env graphs", formula, total * copies, shared=copies == 1, confidence=Confidence.probed
+    )
 
 
 def _measured(game: Game, encoding: Encoding) -> dict[str, int]:

@@ -293,13 +293,14 @@ class Game:
 
     def parts(self) -> dict[str, int]:
         """Bytes held, by name."""
-        return {
+        parts = {
             "worlds": self.world.nbytes,
-            "levels": self.level_table.nbytes + self.tables.nbytes,
+            "levels": self.level_table.nbytes + self.tables[LEVEL_TABLE].nbytes,
             "path distances": self.distances.nbytes,
             "raw rows": sum(a.nbytes for a in self.raw.values()) + self._nearest.nbytes,
             "rewards": self.book.nbytes,
         }
+        return parts | ({"graphs": self.tables[GRAPH_TABLE].nbytes} if self.has_graph else {})
 
     def _next(self, which: np.ndarray, draw: np.ndarray) -> np.ndarray:
         """Places in `deal` of the next levels."""
@@ -327,9 +328,9 @@ class Game:
         for n in which:
             objective = EXIT_DOOR if self.switch_hit[n] else EXIT_SWITCH
             number = int(self.level_number[self.world.level[n]])
-            self.graph_id[n] = self._graph(number, self._door_bits(n), objective)
+            self.graph_id[n] = self.graph(number, self._door_bits(n), objective)
 
-    def _graph(self, number: int, door_bits: int, objective: int) -> int:
+    def graph(self, number: int, door_bits: int, objective: int) -> int:
         """The id of a graph, which is built when it is first read."""
         return self.tables[GRAPH_TABLE].intern(
             (self.distances.levels[number].key, door_bits, objective),
@@ -344,7 +345,7 @@ class Game:
         """Give graphs the ids that they had, so that stored rows keep their meaning."""
         number = {marks.key: n for n, marks in enumerate(self.distances.levels)}
         for wanted, (key, door_bits, objective) in enumerate(keys):
-            if self._graph(number[key], int(door_bits), int(objective)) != wanted:
+            if self.graph(number[key], int(door_bits), int(objective)) != wanted:
                 raise CheckpointError(
                     "The checkpoint's graphs were numbered in another order. Continue with the "
                     "same env and seed that it was saved with."

@@ -2,14 +2,17 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main
-from frugal_rl.train.session import evaluate_saved
+from frugal_rl.config import build_run, main, plain
+from frugal_rl.train.session import contest, evaluate_saved
 
 
 @main("evaluate")
 def evaluate(cfg: DictConfig) -> None:
-    """Play the fixed evaluation seeds, random play beside them; writes evaluation.json."""
-    evaluate_saved(str(cfg.checkpoint), build_run(cfg))
+    """Play the fixed evaluation seeds, random play beside them; or a tournament."""
+    if cfg.tournament:
+        contest(plain(cfg)["checkpoint"], build_run(cfg))
+    else:
+        evaluate_saved(str(cfg.checkpoint), build_run(cfg))
 
 
 if __name__ == "__main__":

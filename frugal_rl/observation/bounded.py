@@ -72,12 +72,16 @@ class BoundedTable(StaticTable):
 
     def _load(self, index: int) -> None:
         rows = self._checked(self._builders[index]())
-        if self._held and self._allocated_with(rows) > self.most_bytes:
+        if self._has_stale() and self._allocated_with(rows) > self.most_bytes:
             self._drop()
         self._append(rows)
         self._place[index] = len(self._held)
         self._held.append(index)
         self.builds += 1
+
+    def _has_stale(self) -> bool:
+        """Whether there is a row that this call does not read."""
+        return bool((self._read_at[self._held] < self._clock).any())
 
     def _allocated_with(self, rows: Mapping[str, np.ndarray]) -> int:
         """Bytes of all arrays once `rows` are in."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -20,6 +21,8 @@ from frugal_rl.report.files import plain
 from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view, show
 from frugal_rl.run import RunConfig
 
+RESERVE = 1.1
+"""A cluster kills a job at its reservation: it is asked for this much of the planned peak."""
 DOES_NOT_FIT = 3
 """Exit code of a run that does not fit."""
 
@@ -29,6 +32,7 @@ class Format(Enum):
 
     table = "table"
     json = "json"
+    launcher = "launcher"
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class PlanOptions:
     compare: bool = False
     """All profiles side by side."""
     format: Format = Format.table
-    """Tables for people, JSON for programs."""
+    """Tables for people, JSON for programs, or the words that ask a cluster for what is planned."""
     probe: bool = True
     """False leaves out the measurement of the network's activations."""
 
@@ -62,13 +66,26 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
     ways = [] if plan.fits else advise(run, plan, probe=probe)
     findings = check_run(run, plan)
     command = command_of(run, chosen or (ways[0].overrides if ways else ()))
-    if options.format is Format.json:
+    if options.format is Format.launcher:
+        print(" ".join(launcher_words(run, plan)))
+    elif options.format is Format.json:
         print(json.dumps(as_json(plan, ways, findings, command), indent=2))
     else:
         shown = [f for f in findings if f.severity is not Severity.ok]
         passed = f"{len(findings) - len(shown)} more checks pass."
         show(Group(plan_view(plan, ways, command), checks_table(shown), passed))
     return 0 if plan.fits else DOES_NOT_FIT
+
+
+def launcher_words(run: RunConfig, plan: Plan) -> list[str]:
+    """Overrides of Hydra's Slurm launcher that reserve what the plan needs, and a tenth more."""
+    gib = math.ceil(RESERVE * plan.ram_bytes / 2**30)
+    return [
+        "hydra/launcher=submitit_slurm",
+        f"hydra.launcher.mem_gb={gib}",
+        f"hydra.launcher.cpus_per_task={plan.limit.cores}",
+        f"hydra.launcher.gpus_per_node={int(plan.vram_bytes > 0)}",
+    ]
 
 
 def as_json(plan: Plan, ways: list[Way], findings: list[Finding], command: str) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory.checks import Severity, check_run
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
@@ -53,6 +55,22 @@ def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
     if run.visualization:
         Console().print(f"{len(drawn)} pictures: {folder / PICTURES}")
     return results
+
+
+def contest(paths: str | Sequence[str], asked: RunConfig) -> str:
+    """A tournament of the environment's own players and the checkpoints (or `none`).
+
+    Raises:
+        ConfigError: the environment has no opponents.
+    """
+    play = getattr(asked.env, "tournament", None)
+    if play is None:
+        raise ConfigError(f"env={asked.env.name} has no tournament; env=fighting has one.")
+    given = [paths] if isinstance(paths, str) else paths
+    checkpoints = [path for path in given if path not in ("", "none")]
+    table: str = play(asked, checkpoints)
+    print(table)
+    return table
 
 
 def score_table(results: dict[str, Result]) -> Table:

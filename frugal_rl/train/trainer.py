@@ -120,6 +120,10 @@ class Trainer:
             )
             self.result = evaluate(self.run, self.eval_env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
+        film = getattr(self.run.env, "film", None)
+        if self.run.evaluation.film and film is not None:
+            path = self.folder / "films" / f"{self.learner.num_steps}.gif"
+            self.log.file(film(self.run, self.learner.policy, path))
         means = self.result.score.means
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
         if worth > self.best and self.run.evaluation.every_steps:

@@ -155,11 +155,12 @@ class _Kept:
         table, ids = theirs[name], raw[f"{name}_id"]
         ours = self.tables.setdefault(name, table.empty())
         keys, found = table.keys, {}
-        for number in np.unique(ids):
-            row = table.row(int(number))
-            found[int(number)] = ours.intern(
-                keys[number], {n: v.copy() for n, v in row.items()}.copy
-            )
+        for number in map(int, np.unique(ids)):
+
+            def content(number: int = number) -> dict[str, np.ndarray]:
+                return {name: value.copy() for name, value in table.row(number).items()}
+
+            found[number] = ours.intern(keys[number], content)
         return np.array([found[int(number)] for number in ids], np.int32)
 
     def table_arrays(self) -> dict[str, np.ndarray]:

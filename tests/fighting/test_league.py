@@ -8,7 +8,7 @@ from fighting import duel, league
 from fighting.film import Shot, save_gif
 from fighting.frames import pack_screen
 from fighting.league import Payoff, expected, exploits, updated
-from fighting.opponents import masher, still
+from fighting.opponents import at_random, masher, still
 from fighting.replay import Replay, ReplayError
 from fighting.tournament import (
     Contestant,
@@ -140,3 +140,15 @@ def test_a_gif_holds_every_shot_in_four_greys(match, tmp_path):
         assert gif.n_frames == 5
         assert gif.size[0] == 320
         assert set(np.unique(np.asarray(gif.convert("L")))) <= {0, 85, 170, 255}
+
+
+def test_random_play_loses_to_the_highest_level():
+    """It won 62 % before the computer learned to guard and to strike back."""
+    player = Contestant("random", script=at_random)
+    assert fight_out(player, Contestant("cpu_7", level=7), 12) <= 4
+
+
+def test_levels_need_not_meet_each_other():
+    players = [Contestant(f"cpu_{n}", level=n) for n in (1, 2)]
+    payoff = tournament([*players, Contestant("still", script=still)], 2, levels_meet=False)
+    assert payoff.fights.tolist() == [[0, 0, 2], [0, 0, 2], [2, 2, 0]]

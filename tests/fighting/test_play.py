@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from fighting import duel, play
 from fighting.opponents import masher
 from fighting.replay import Replay
+from frugal_rl.config import compose_run
+from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.play import PlayOptions, Window
 
 
 @pytest.fixture
@@ -62,18 +66,61 @@ def test_a_player_in_the_second_seat_walks_up_and_hits(booted):
     assert session.emulator.memory[duel.FIGHTERS[0] + duel.HP] < 112
 
 
-def test_the_window_shows_frames_and_leaves(session, monkeypatch):
+@pytest.fixture
+def no_screen(monkeypatch):
     pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    yield pygame
+    pygame.display.quit()
+
+
+def played(overrides=(), **options):
+    run = compose_run(["env=fighting", "tracking=disabled", *overrides])
+    return list(run.env.play(run, PlayOptions(**options)))
+
+
+def test_the_window_shows_frames_and_leaves(session, monkeypatch, no_screen):
     shown = []
-    flip = pygame.display.flip
+    flip = no_screen.display.flip
 
     def remember():
-        shown.append(pygame.surfarray.array3d(pygame.display.get_surface()).copy())
+        shown.append(no_screen.surfarray.array3d(no_screen.display.get_surface()).copy())
         flip()
 
-    monkeypatch.setattr(pygame.display, "flip", remember)
-    play.window(session, scale=2, frames=3)
+    monkeypatch.setattr(no_screen.display, "flip", remember)
+    window = Window("Duel", (144, 160, 3), 2)
+    assert list(play.shown(session, window, 3)) == [0, 1, 2]
+    window.close()
     assert [picture.shape for picture in shown] == [(320, 288, 3)] * 3
     small = shown[-1][::2, ::2].swapaxes(0, 1)
     np.testing.assert_array_equal(small, session.emulator.screen[..., :3])
+
+
+def test_what_is_played_by_hand_is_kept_and_filmed(tmp_path, no_screen):
+    film, folder = tmp_path / "mine.gif", tmp_path / "mine"
+    lines = played(frames=24, every=4, video=str(film), record=str(folder))
+    assert lines == [f"Replay: {folder / 'duel_1.replay'}", f"Film: {film} (6 pictures)"]
+    assert len(Replay.load(folder / "duel_1.replay").frames) == 2 * 24
+    with Image.open(film) as gif:
+        assert 2 <= gif.n_frames <= 6  # equal pictures are joined
+
+
+@pytest.mark.parametrize("name", ["fight.txt", "."])
+def test_a_film_that_is_no_film_is_refused_before_anything_is_played(tmp_path, name):
+    with pytest.raises(DataError, match=r"\.gif or \.mp4"):
+        played(video=str(tmp_path / name))
+
+
+def test_probing_finds_the_health_of_both_fighters_and_the_clock():
+    text = "\n".join(played(probe=True, frames=1400))
+    assert "p1_hp: {addr: 0xC100, max: 112" in text
+    assert "p2_hp: {addr: 0xC200, max: 112" in text
+    assert "timer: {addr: 0xC025, max: 6" in text
+    assert "status: guess" in text
+
+
+def test_a_cartridge_of_ones_own_is_played_on_its_joypad(no_screen):
+    run = compose_run(["env=fighting_game_boy", "tracking=disabled"])
+    assert list(run.env.play(run, PlayOptions(frames=5))) == []
+    with pytest.raises(ConfigError, match="probe=true"):
+        list(run.env.play(run, PlayOptions(video="x.gif")))

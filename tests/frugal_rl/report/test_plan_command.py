@@ -1,15 +1,18 @@
 """What `scripts/plan.py` prints, as tables and as JSON, and its exit code."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from frugal_rl.config import compose_run
+from frugal_rl.memory.part import Part
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.report.plan_command import (
     Format,
     PlanOptions,
     compared,
+    launcher_words,
     print_plan,
     profiles,
     recommended,
@@ -68,3 +71,17 @@ def test_a_comparison_exits_with_three_where_nothing_fits(form, capsys):
 
     assert print_plan(run, PlanOptions(compare=True, format=form), None) == 3
     assert "No profile fits" in capsys.readouterr().out or form is Format.json
+
+
+def test_a_cluster_is_asked_for_what_is_planned_and_a_tenth_more():
+    run = compose_run(["env=toy", "hardware=laptop_32g_16g", "hardware.device=cpu"])
+    plan = replace(draw_up(run), parts=(Part("all", "", 10 << 30),))
+
+    words = launcher_words(run, plan)
+
+    assert words[0] == "hydra/launcher=submitit_slurm"
+    assert words[1:] == [
+        "hydra.launcher.mem_gb=11",
+        "hydra.launcher.cpus_per_task=8",
+        "hydra.launcher.gpus_per_node=0",
+    ]
