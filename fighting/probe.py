@@ -105,7 +105,7 @@ def fighter_blocks(one: Iterable[Candidate], two: Iterable[Candidate]) -> list[t
 
 def from_cheats(text: str) -> list[Candidate]:
     """Candidates from GameShark codes `01vvllhh` ("write vv to $hhll each frame")."""
-    found = []
+    found: list[Candidate] = []
     for line in text.splitlines():
         for value, low, high in CHEAT.findall(line):
             address = int(high + low, 16)
