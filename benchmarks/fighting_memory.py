@@ -1,6 +1,6 @@
 """What one more running cartridge costs in a process, in bytes of its own (USS).
 
-    python benchmarks/fighting_memory.py [cartridges]
+python benchmarks/fighting_memory.py [cartridges]
 """
 
 from __future__ import annotations
