@@ -7,8 +7,8 @@ Writes benchmarks/results/fighting_learning_NAME.csv (one row per seed, evaluati
 checkpoint per seed under runs/learning/NAME. `cpu` is the processor time that one seed took to
 fight and learn, without evaluations; `wall` is the clock since the start, with everything, all
 seeds together. `minutes` ends the run by the clock; a seed that won the share `stop` at every
-level in two evaluations in a row is done. Random play and the scripts meet the same levels on the
-same evaluation seeds; final=0 leaves that, and the last evaluation, out.
+level in two evaluations in a row is done. Random play and the scripts meet the same levels
+on the same evaluation seeds; final=0 leaves that, and the last evaluation, out.
 """
 
 from __future__ import annotations

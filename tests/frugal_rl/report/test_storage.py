@@ -1,4 +1,4 @@
-"""Representations are checked on play, growth is watched, and each saving runs alone."""
+"""Representations are checked on play, and each saving runs alone."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from frugal_rl.report import ablation
 from frugal_rl.report.ablation import OPTIMISATIONS, AblationOptions, ablate, filled
 from frugal_rl.report.files import write_json
 from frugal_rl.report.results import RunResult
-from frugal_rl.report.snapshots import SnapshotOptions, snapshot_document, take_snapshots
 from frugal_rl.report.storage import StorageOptions, verify_storage
 from frugal_rl.train.digest import parameter_digest
 
@@ -38,17 +37,6 @@ def test_a_representation_that_loses_a_bit_is_found(monkeypatch):
     checks = verify_storage(compose_run(RUN), StorageOptions(steps=40))
 
     assert [c.field for c in checks if not c.passed] == ["action_mask"]
-
-
-def test_snapshots_name_parts_and_the_lines_that_allocate():
-    run = compose_run([*RUN, "algo.num_envs=8"])
-    seen = take_snapshots(run, SnapshotOptions(steps=40, every=10))
-    document = snapshot_document(run, seen)
-
-    assert seen.steps == [10, 20, 30, 40]
-    assert set(seen.parts) == {"simulators", "static tables", "rows"}
-    assert any("toy.py" in place for place, _, _ in seen.lines)
-    assert "Memory of 8 x toy" in document.title
 
 
 def test_the_size_of_a_micro_batch_follows_the_minibatch():
