@@ -138,8 +138,19 @@ def test_an_environment_with_frames_keeps_the_contract():
     check_env(config(player_frame=(16, 16), global_view=(25, 44)), steps=20)
 
 
-@pytest.mark.parametrize("options", [{}, {"stack": 2}, {"obs": Observation.full, "stack": 2}])
-def test_environments_with_frames_pass_the_checkers(options):
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"stack": 2},
+        {"player_frame": (128, 128), "global_view": (128, 256)},
+        {"obs": Observation.full, "stack": 2},
+        {"obs": Observation.graph},
+        {"obs": Observation.ways},
+        {"obs": Observation.state},
+    ],
+)
+def test_every_observation_passes_the_checkers(options):
     chosen = config(**options)
     check_with_gymnasium(chosen.make(0), skip_render_check=True)
     check_with_sb3(chosen.make(0), warn=True)
