@@ -27,7 +27,7 @@ def made(run, count=2):
     return run.env.make_vec(count, run.encoding(), run.memory, run.vec, "train")
 
 
-def trace(env, steps=60, seed=5):
+def trace(env, steps=20, seed=5):
     rng = np.random.default_rng(seed)
     rows = [{n: v.copy() for n, v in env.reset(seed).items()}]
     for _ in range(steps):
@@ -54,7 +54,7 @@ def test_what_is_seen_is_what_the_native_batch_shows(obs):
 def test_one_optimisation_alone_changes_nothing_that_is_seen(name, obs):
     run = composed(obs)
     alone = made(composed(obs, f"env.guide.{name}=true"))
-    for ours, theirs in zip(trace(alone, 25), trace(made(run), 25), strict=True):
+    for ours, theirs in zip(trace(alone, 8), trace(made(run), 8), strict=True):
         for key in ours:
             np.testing.assert_array_equal(ours[key], theirs[key], err_msg=key)
 

@@ -67,7 +67,8 @@ def test_words_that_hydra_understands_pass_the_check():
 
 def test_the_choices_that_a_group_offers_are_all_listed_where_none_is_near():
     with pytest.raises(
-        ConfigError, match=r"vec=qqqq is no choice; choose from batch, serial, shared"
+        ConfigError,
+        match=r"vec=qqqq is no choice; choose from batch, episodes, sb3, serial, shared",
     ):
         check_words("train", ["vec=qqqq"])
 
