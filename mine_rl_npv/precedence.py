@@ -208,33 +208,12 @@ def cone_counts(pointer, index):
     return count
 
 
-@njit(cache=True)
 def cone_sums(pointer, index, columns):
     """Sums of each column over a block and all it needs (transposed graph: all that need it).
 
     columns (n, k) float64 -> (n, k) float64
     """
-    n = pointer.shape[0] - 1
-    width = columns.shape[1]
-    mark = np.full(n, -1, np.int64)
-    stack = np.empty(n, np.int32)
-    total = columns.copy()
-    for b in range(n):
-        top = 1
-        stack[0] = b
-        mark[b] = b
-        while top > 0:
-            top -= 1
-            v = stack[top]
-            for k in range(pointer[v], pointer[v + 1]):
-                p = index[k]
-                if mark[p] != b:
-                    mark[p] = b
-                    stack[top] = p
-                    top += 1
-                    for c in range(width):
-                        total[b, c] += columns[p, c]
-    return total
+    return near_cone_sums(pointer, index, columns, np.zeros(len(columns), np.int32), 0)
 
 
 @njit(cache=True, nogil=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
-from frugal_rl.observation.tables import GROWTH, StaticTable, TableField, Tables
+from frugal_rl.observation.tables import StaticTable, TableField, Tables, capacity_for
 from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec
 from mine_rl_npv.layout import MineLayout
 from mine_rl_npv.precedence import best_of_needing, near_cone_sums
@@ -215,7 +215,7 @@ def mine_table(shapes: Shapes, most: int, arcs: int) -> StaticTable:
 
 
 def table_bytes(shapes: Shapes, blocks: Sequence[int], arcs: Sequence[int]) -> int:
-    """Bytes that the table allocates for mines with these pits; arenas grow by `GROWTH`."""
+    """Bytes that the table allocates for mines with these pits; arenas grow ahead of need."""
     ones = [1] * len(blocks)
     cells = len(shapes.channels) * int(np.prod(shapes.grid))
     fixed = _grown(ones) * 4 * (cells + shapes.columns + 2)
@@ -228,8 +228,7 @@ def _grown(sizes: Sequence[int]) -> int:
     used = capacity = 0
     for size in sizes:
         used += size
-        if used > capacity:
-            capacity = max(used, int(GROWTH * capacity))
+        capacity = capacity_for(used, capacity)
     return capacity
 
 

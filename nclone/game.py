@@ -21,7 +21,7 @@ from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.navigation import build_graph
 from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
-from nclone.graph.ways import door_places, reach_of, write_ways
+from nclone.graph.ways import Reach, door_places, reach_of, write_ways
 from nclone.levels.deal import CurriculumDeal
 from nclone.levels.level import Level
 from nclone.observe import Rows, Ways, Worlds, observe, write_action_masks
@@ -154,8 +154,9 @@ class Game:
         if len(opened):
             before = self.door_bits[opened]
             self._find_entries(opened)
-            fresh = self.door_bits[opened] & ~before
-            milestone[opened] = 2 + 2 * np.log2(np.maximum(fresh & -fresh, 1)).astype(np.int8)
+            fresh = self.door_bits[opened] & ~before  # 0 for doors without a switch to collect
+            first = 2 + 2 * np.log2(np.maximum(fresh & -fresh, 1)).astype(np.int8)
+            milestone[opened] = np.where(fresh != 0, first, milestone[opened])
         changed = np.flatnonzero(switch_now | ((events & st.DOOR_OPENED) != 0))
         if len(changed):
             self._find_graphs(changed)
@@ -192,7 +193,9 @@ class Game:
         ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
         self._observe_state(chosen, rows)
         if self.has_ways:
-            self._write_ways(chosen, rows)
+            self._write_ways(chosen, rows, reach_of(self.distances))
+        if PATH_FIELD.name in rows:
+            self._write_path(chosen, rows, reach_of(self.distances))
         if self.has_graph:
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:
@@ -220,18 +223,22 @@ class Game:
             Rows(*(rows[name] for name in Rows._fields)),
         )  # fmt: skip
 
-    def _write_ways(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
-        """Reachability, locked doors and the path ahead of the worlds in `chosen`."""
+    def _write_ways(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
+        """Reachability and locked doors of the worlds in `chosen`."""
         w = self.world
-        level, reach = self.level_number[w.level], reach_of(self.distances)
-        x, y, active = w.worlds["x"], w.worlds["y"], w.entity_active
         write_ways(
-            reach, self.doors, level, self.entry, x, y, self.switch_hit, active, w.entity_state,
+            reach, self.doors, self.level_number[w.level], self.entry,
+            w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
             chosen, rows["reachability_features"], rows["locked_door_features"],
             rows["num_locked_doors"],
         )  # fmt: skip
+
+    def _write_path(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
+        """The path ahead of the worlds in `chosen`."""
+        w = self.world
         write_path_ahead(
-            reach, self.doors, level, self.entry, x, y, self.switch_hit, active, chosen,
+            reach, self.doors, self.level_number[w.level], self.entry,
+            w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, chosen,
             rows[PATH_FIELD.name],
         )  # fmt: skip
 

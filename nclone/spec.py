@@ -147,18 +147,18 @@ _STATE = (
     ),
 )
 
-_WAYS = (*WAY_FIELDS, PATH_FIELD)
+_WAYS = (*WAY_FIELDS, PATH_FIELD)  # a graph network sees the path in its nodes
 _GRAPH = (*STATIC_FIELDS, *DERIVED_FIELDS)
 
 _STATE_KEYS = tuple(f.name for f in _STATE)
-_WAYS_KEYS = (*_STATE_KEYS, *(f.name for f in _WAYS))
+_DOOR_KEYS = (*_STATE_KEYS, *(f.name for f in WAY_FIELDS))
 KEYS = {
     Observation.state: _STATE_KEYS,
-    Observation.ways: _WAYS_KEYS,
-    Observation.graph: (*_WAYS_KEYS, *(f.name for f in _GRAPH)),
+    Observation.ways: (*_DOOR_KEYS, PATH_FIELD.name),
+    Observation.graph: (*_DOOR_KEYS, *(f.name for f in _GRAPH)),
     Observation.pixels: ("action_mask",),
     Observation.full: (
-        *_WAYS_KEYS,
+        *_DOOR_KEYS,
         *(f.name for f in _GRAPH),
         *(f.name for f in PLACE_FIELDS),
     ),

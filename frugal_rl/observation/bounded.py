@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 import numpy as np
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.tables import MAX_ID, StaticTable, TableField
+from frugal_rl.observation.tables import MAX_ID, StaticTable, TableField, capacity_for
 
 Build = Callable[[], Mapping[str, np.ndarray]]
 NOWHERE = -1
@@ -89,9 +89,7 @@ class BoundedTable(StaticTable):
         for name, arena in self.arenas.items():
             value = np.asarray(rows[name])
             need = arena.used + (len(value) if self.fields[name].ragged else 1)
-            room = len(arena.values)
-            grown = room if need <= room else max(need, 2 * room)
-            total += grown * arena.row_bytes
+            total += capacity_for(need, len(arena.values)) * arena.row_bytes
         return total
 
     def _drop(self) -> None:

@@ -20,6 +20,11 @@ GROWTH = 1.5
 """By how much an array grows when it is full; twice would leave up to half of it unused."""
 
 
+def capacity_for(need: int, capacity: int) -> int:
+    """Rows that an arena of `capacity` rows has room for once it holds `need` of them."""
+    return capacity if need <= capacity else max(need, int(GROWTH * capacity))
+
+
 @dataclass
 class Arena:
     """One array that grows by half; rows [0, used) are valid.
@@ -41,7 +46,7 @@ class Arena:
         """Add rows [n, *shape] at the end; the array may move."""
         need = self.used + len(rows)
         if need > len(self.values):
-            grown = np.zeros((max(need, int(GROWTH * len(self.values))), *self.shape), self.dtype)
+            grown = np.zeros((capacity_for(need, len(self.values)), *self.shape), self.dtype)
             grown[: self.used] = self.values[: self.used]
             self.values = grown
         self.values[self.used : need] = rows

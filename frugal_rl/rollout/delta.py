@@ -165,18 +165,24 @@ lowest_bit: Any = intrinsic(_count_trailing_zeros)
 
 
 @njit(cache=True)
-def add_differences(units: Any, pool_words: Any, start: int, bitmaps: int, out: Any) -> None:
-    """Exclusive-or the differences of one row into out [4 W] uint16, which holds its reference."""
-    one = np.uint64(1)
-    tops = (bitmaps + 63) // 64
+def first_places(pool_words: Any, start: int, tops: int) -> tuple[int, int]:
+    """Where a row's bitmaps begin, in words, and its units, in units of two bytes."""
     count = 0
     for top in range(tops):
         bits = pool_words[start // 4 + top]
         while bits != 0:
             count += 1
-            bits &= bits - one
+            bits &= bits - np.uint64(1)
     bitmap_at = start // 4 + tops
-    at = 4 * (bitmap_at + count)
+    return bitmap_at, 4 * (bitmap_at + count)
+
+
+@njit(cache=True)
+def add_differences(units: Any, pool_words: Any, start: int, bitmaps: int, out: Any) -> None:
+    """Exclusive-or the differences of one row into out [4 W] uint16, which holds its reference."""
+    one = np.uint64(1)
+    tops = (bitmaps + 63) // 64
+    bitmap_at, at = first_places(pool_words, start, tops)
     for top in range(tops):
         which = pool_words[start // 4 + top]
         while which != 0:

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from frugal_rl.observation.packed import PackedCodec
-from frugal_rl.rollout.delta import DeltaColumn, lowest_bit
+from frugal_rl.rollout.delta import DeltaColumn, first_places, lowest_bit
 
 BITS = 2
 
@@ -107,14 +107,7 @@ def add_pixels(
     """Exclusive-or the differences of one row into out [P / 8] uint64, its reference's pixels."""
     one, low, eight, high = np.uint64(1), np.uint64(0xFF), np.uint64(8), np.uint64(32)
     tops = (bitmaps + 63) // 64
-    count = 0
-    for top in range(tops):
-        bits = pool_words[start // 4 + top]
-        while bits != 0:
-            count += 1
-            bits &= bits - one
-    bitmap_at = start // 4 + tops
-    at = 4 * (bitmap_at + count)
+    bitmap_at, at = first_places(pool_words, start, tops)
     for top in range(tops):
         which = pool_words[start // 4 + top]
         while which != 0:

@@ -7,6 +7,7 @@ checkpoints are the trainer's own.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -174,7 +175,7 @@ class ScheduleGradientAlgo(ScheduleAlgo):
         return GradientLearner(self, run, vec_env)
 
 
-class _ScheduleLearner:
+class _ScheduleLearner(ABC):
     """Policy, task and book-keeping of both learners."""
 
     def __init__(self, algo: ScheduleAlgo, run: RunConfig, vec_env: VectorEnv) -> None:
@@ -205,9 +206,9 @@ class _ScheduleLearner:
             "schedule graphs": sum(g.index.nbytes for g in graphs),
         }  # fmt: skip
 
+    @abstractmethod
     def search_bytes(self) -> int:
         """Bytes of what the search holds for each weight."""
-        raise NotImplementedError
 
     def figures(self) -> dict[str, float]:
         """Mean gap to the certified bound of the present weights' schedules, of eight mines."""

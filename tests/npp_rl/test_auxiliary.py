@@ -5,6 +5,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nclone.config import NppConfig
+from nclone.game import Game
+from nclone.levels.format import pack_level
+from nclone.levels.level import load_level
 from npp_rl.auxiliary import MISSING, AuxiliaryHeads, label_rollout
 from npp_rl.config import AuxiliaryTasks
 
@@ -56,3 +60,23 @@ def test_unknown_futures_have_no_loss_and_known_ones_teach_the_head():
 
 def test_without_weights_there_are_no_heads():
     assert AuxiliaryHeads.build(AuxiliaryTasks(), 8) is None
+
+
+def walked(records, steps=40):
+    """Milestones of a ninja that walks right through a corridor with these entities."""
+    tiles = np.ones((25, 44), int)
+    tiles[10:12, 3:30] = 0
+    level = load_level(pack_level(tiles, [[0, 14, 46, 0, 0], *records]))
+    game = Game(NppConfig(start_frames=0), [level], 1, threads=1)
+    game.seed([np.random.default_rng(0)])
+    game.begin(np.arange(1))
+    return [int(game.advance(np.array([2])).milestone[0]) for _ in range(steps)]
+
+
+def test_a_milestone_is_a_switch_or_the_exit_and_not_a_door_that_opens_by_itself():
+    exit_far = [[3, 110, 42, 0, 0], [4, 112, 42, 0, 0]]
+    by_itself = walked([*exit_far, [5, 36, 46, 0, 0]])
+    with_switch = walked([*exit_far, [5, 36, 46, 0, 0], [6, 84, 42, 0, 0], [7, 24, 46, 0, 0]])
+
+    assert set(by_itself) == {-1}
+    assert [m for m in with_switch if m >= 0] == [2]
