@@ -8,9 +8,10 @@ from enum import Enum
 
 import numpy as np
 
+from frugal_rl.observation.arena import capacity_for
 from frugal_rl.observation.codecs import BitCodec
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
-from frugal_rl.observation.tables import StaticTable, TableField, Tables, capacity_for
+from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec
 from mine_rl_npv.layout import MineLayout
 from mine_rl_npv.precedence import best_of_needing, near_cone_sums

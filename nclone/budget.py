@@ -58,10 +58,11 @@ def _graphs(game: Game, config: NppConfig, copies: int) -> Part:
     chosen = np.unique(np.linspace(0, len(marks) - 1, SAMPLED_LEVELS).astype(int))
     objectives = (EXIT_SWITCH, EXIT_DOOR)
     ids = [game.graph(int(k), 0, goal) for k in chosen for goal in objectives]
-    sizes = [sum(value.nbytes for value in table.row(graph).values()) for graph in ids]
+    table.places(np.unique(ids))
+    each = table.used_bytes / len(np.unique(ids))
     count = sum(2 * (1 + len(m.door_entities)) for m in marks)
-    total = min(int(np.mean(sizes) * count), int(config.graphs_mib * 2**20))
-    formula = f"{count:,} graphs x {np.mean(sizes):,.0f} B, at most {config.graphs_mib:g} MiB"
+    total = min(int(each * count), int(config.graphs_mib * 2**20))
+    formula = f"{count:,} graphs x {each:,.0f} B, at most {config.graphs_mib:g} MiB"
     if copies > 1:
         formula += f", x {copies} copies"
     return Part(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -11,6 +11,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.run import RunConfig
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.train.ppo import PpoConfig, PpoLearner
+from frugal_rl.train.update import Terms
 from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from npp_rl.cloning import Cloning, Epoch, clone
@@ -30,6 +31,16 @@ class ClonedPpo(PpoConfig):
         if not isinstance(run.env, NppConfig):
             raise ConfigError("algo=cloned_ppo needs stored solutions; choose env=nclone.")
         return ClonedPpoLearner(self, run, vec_env)
+
+    def rests(self, done: float) -> bool:
+        """Whether only the value learns when a share `done` of the run is over."""
+        collected = self.critic_iterations * self.num_envs * self.n_steps
+        return self.cloning.epochs > 0 and done * self.total_steps < collected + 0.5
+
+    def terms(self, done: float) -> Terms:
+        """PPO's numbers; no entropy bonus while the policy rests, it would forget the clone."""
+        terms = super().terms(done)
+        return replace(terms, ent_coef=0.0) if self.rests(done) else terms
 
 
 class ClonedPpoLearner(PpoLearner):
@@ -56,8 +67,7 @@ class ClonedPpoLearner(PpoLearner):
 
     def learn(self) -> dict[str, float]:
         """All epochs over the last rollout; the policy stands still while the value catches up."""
-        collected = self.vec_env.num_envs * self.config.n_steps
-        if self.history and self.num_steps <= self.config.critic_iterations * collected:
+        if self.config.rests(self.num_steps / self.config.total_steps):
             self._rest_actor()
         metrics = super().learn()
         if self.history:
@@ -69,7 +79,7 @@ class ClonedPpoLearner(PpoLearner):
         return metrics
 
     def _rest_actor(self) -> None:
-        """Advantages of 0 leave only the value's and the bonuses' gradients."""
+        """Advantages of 0 leave the value's gradients and those of the agent's own losses."""
         self.rollout.advantages[:] = 0.0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping
 import numpy as np
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.tables import MAX_ID, StaticTable, TableField, capacity_for
+from frugal_rl.observation.tables import MAX_ID, StaticTable, TableField
 
 Build = Callable[[], Mapping[str, np.ndarray]]
 NOWHERE = -1
@@ -58,7 +58,7 @@ class BoundedTable(StaticTable):
         return found
 
     def row(self, index: int) -> dict[str, np.ndarray]:
-        """The content of one row by field name; views."""
+        """The content of one row by field name; views, but copies of repeated items."""
         return super().row(int(self.places(np.array([index]))[0]))
 
     def empty(self) -> StaticTable:
@@ -88,8 +88,7 @@ class BoundedTable(StaticTable):
         total = sum(a.nbytes for a in self._offsets.values())
         for name, arena in self.arenas.items():
             value = np.asarray(rows[name])
-            need = arena.used + (len(value) if self.fields[name].ragged else 1)
-            total += capacity_for(need, len(arena.values)) * arena.row_bytes
+            total += arena.allocated_with(len(value) if self.fields[name].ragged else 1)
         return total
 
     def _drop(self) -> None:
@@ -103,20 +102,27 @@ class BoundedTable(StaticTable):
                 break
             kept.append(int(index))
         self.drops += len(held) - len(kept)
-        contents = [
-            {name: value.copy() for name, value in StaticTable.row(self, p).items()}
-            for p in self._place[kept]
-        ]
-        for arena in (*self.arenas.values(), *self._offsets.values()):
-            arena.clear()
-        for offsets in self._offsets.values():
-            offsets.append(np.zeros(1, np.int64))
+        self._keep(self._place[kept])
         self._place[held] = NOWHERE
-        self._held = []
-        for index, content in zip(kept, contents, strict=True):
-            self._append(content)
-            self._place[index] = len(self._held)
-            self._held.append(index)
+        self._place[kept] = np.arange(len(kept))
+        self._held = kept
+
+    def _keep(self, places: np.ndarray) -> None:
+        """Only the rows at these places, in this order."""
+        for name, arena in self.arenas.items():
+            if not self.fields[name].ragged:
+                arena.select(places)
+                continue
+            offsets = self.offsets(name)
+            first, lengths = offsets[places], offsets[places + 1] - offsets[places]
+            ends = np.cumsum(lengths)
+            arena.select(np.repeat(first - ends + lengths, lengths) + np.arange(lengths.sum()))
+            self._offsets[name].clear()
+            self._offsets[name].append(np.concatenate([[0], ends]))
 
     def _content_bytes(self, place: int) -> int:
-        return sum(value.nbytes for value in StaticTable.row(self, place).values())
+        total = 0
+        for name, arena in self.arenas.items():
+            ends = self.offsets(name)[place : place + 2] if self.fields[name].ragged else (0, 1)
+            total += arena.content_bytes(int(ends[1] - ends[0]))
+        return total

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import EncodingError
+from frugal_rl.observation.arena import Arena
 from frugal_rl.observation.codecs import Codec, DenseCodec
 from frugal_rl.observation.encoding import Encoding, Row
 from frugal_rl.observation.spec import AnyField, Derived, Private, Static, Stored
-from frugal_rl.observation.tables import Arena, StaticTable, Tables
+from frugal_rl.observation.tables import StaticTable, Tables
 
 Raw = Mapping[str, np.ndarray]
 """Raw fields by name, each [N, *shape]; ids of static tables as `<table>_id` [N]."""
@@ -198,10 +199,9 @@ def value_of(
 
 def _ragged_rows(f: Static, tables: Tables, ids: np.ndarray) -> np.ndarray:
     table = tables[f.table]
-    places, offsets = table.places(ids), table.offsets(f.name)
     dense = np.zeros((len(ids), *f.shape), f.dtype)
-    for n, i in enumerate(places):
-        items = table[f.name][offsets[i] : offsets[i + 1]]
+    for n, place in enumerate(table.places(ids)):
+        items = table.items(f.name, int(place))
         dense[n, : len(items)] = items
     return dense
 

@@ -6,77 +6,36 @@ cast to float32, and are never reused inside a run. Checkpoints keep the keys, n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from frugal_rl.errors import EncodingError
+from frugal_rl.observation.arena import Arena
+from frugal_rl.observation.repeated import RepeatedArena
 
 MAX_ID = 1 << 24
-GROWTH = 1.5
-"""By how much an array grows when it is full; twice would leave up to half of it unused."""
-
-
-def capacity_for(need: int, capacity: int) -> int:
-    """Rows that an arena of `capacity` rows has room for once it holds `need` of them."""
-    return capacity if need <= capacity else max(need, int(GROWTH * capacity))
-
-
-@dataclass
-class Arena:
-    """One array that grows by half; rows [0, used) are valid.
-
-    values   [capacity, *shape]
-    version  changes when rows that were valid are no longer what they were
-    """
-
-    shape: tuple[int, ...]
-    dtype: Any
-    values: np.ndarray = field(init=False)
-    used: int = 0
-    version: int = 0
-
-    def __post_init__(self) -> None:
-        self.values = np.zeros((0, *self.shape), self.dtype)
-
-    def append(self, rows: np.ndarray) -> None:
-        """Add rows [n, *shape] at the end; the array may move."""
-        need = self.used + len(rows)
-        if need > len(self.values):
-            grown = np.zeros((capacity_for(need, len(self.values)), *self.shape), self.dtype)
-            grown[: self.used] = self.values[: self.used]
-            self.values = grown
-        self.values[self.used : need] = rows
-        self.used = need
-
-    def clear(self) -> None:
-        """Forget all rows and give the memory back."""
-        self.values = np.zeros((0, *self.shape), self.dtype)
-        self.used = 0
-        self.version += 1
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of one row."""
-        return math.prod(self.shape) * int(np.dtype(self.dtype).itemsize)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes allocated, unused capacity included."""
-        return int(self.values.nbytes)
 
 
 @dataclass(frozen=True)
 class TableField:
-    """One array per table row; `ragged` rows differ in the length of their first axis."""
+    """One array per table row; `ragged` rows differ in the length of their first axis.
+
+    Items of a ragged field that are `repeated` lie in the table once, however often they occur.
+    """
 
     name: str
     shape: tuple[int, ...]
     dtype: Any
     ragged: bool = False
+    repeated: bool = False
+
+    def arena(self) -> Arena:
+        """Where this field's rows, or a ragged field's items, are kept."""
+        shape = self.shape[1:] if self.ragged else self.shape
+        return RepeatedArena(shape, self.dtype) if self.repeated else Arena(shape, self.dtype)
 
 
 class StaticTable:
@@ -89,7 +48,7 @@ class StaticTable:
     def __init__(self, name: str, fields: tuple[TableField, ...]) -> None:
         self.name = name
         self.fields = {f.name: f for f in fields}
-        self.arenas = {f.name: Arena(f.shape[1:] if f.ragged else f.shape, f.dtype) for f in fields}
+        self.arenas = {f.name: f.arena() for f in fields}
         self._offsets = {f.name: Arena((), np.int64) for f in fields if f.ragged}
         for arena in self._offsets.values():
             arena.append(np.zeros(1, np.int64))
@@ -99,9 +58,17 @@ class StaticTable:
         return len(self.ids)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """The rows [len, *shape] of a fixed field, or all items of a ragged one; a view."""
+        """The rows [len, *shape] of a fixed field, or all items of a ragged one.
+
+        A view, but of repeated items a copy: read those by `items`.
+        """
         arena = self.arenas[name]
-        return arena.values[: arena.used]
+        return arena.read(0, arena.used)
+
+    def items(self, name: str, place: int) -> np.ndarray:
+        """The items [length, *item shape] of one row of a ragged field."""
+        first, end = self.offsets(name)[place : place + 2]
+        return self.arenas[name].read(int(first), int(end))
 
     def offsets(self, name: str) -> np.ndarray:
         """[len + 1] int64: where each row of a ragged field begins; a view."""
@@ -140,14 +107,10 @@ class StaticTable:
                 arena.append(value[None])
 
     def row(self, index: int) -> dict[str, np.ndarray]:
-        """The content of one row by field name; views."""
+        """The content of one row by field name; views, but copies of repeated items."""
         rows = {}
         for name, spec in self.fields.items():
-            if spec.ragged:
-                first, end = self.offsets(name)[index : index + 2]
-                rows[name] = self[name][first:end]
-            else:
-                rows[name] = self[name][index]
+            rows[name] = self.items(name, index) if spec.ragged else self[name][index]
         return rows
 
     def empty(self) -> StaticTable:
@@ -164,6 +127,12 @@ class StaticTable:
         """Bytes allocated by all arenas."""
         arenas = [*self.arenas.values(), *self._offsets.values()]
         return sum(a.nbytes for a in arenas)
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes of all rows, without the room for further ones."""
+        arenas = [*self.arenas.values(), *self._offsets.values()]
+        return sum(a.used_bytes for a in arenas)
 
 
 class Tables(dict[str, StaticTable]):

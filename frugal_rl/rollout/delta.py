@@ -20,7 +20,7 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-from frugal_rl.observation.tables import Arena
+from frugal_rl.observation.arena import Arena
 from frugal_rl.rollout.layout import ColumnSpec
 from frugal_rl.rollout.pool import PooledColumn
 

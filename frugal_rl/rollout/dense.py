@@ -16,6 +16,7 @@ from numba import njit
 
 from frugal_rl.observation.codecs import DenseCodec
 from frugal_rl.observation.encoding import BY_REFERENCE
+from frugal_rl.observation.repeated import RepeatedArena
 from frugal_rl.observation.spec import EPISODE, AnyField, Derived, Static, Stored
 from frugal_rl.observation.tables import StaticTable, Tables
 from frugal_rl.rollout.buffer import RolloutBuffer
@@ -144,7 +145,10 @@ class StaticSlots:
 
     def show(self, table: StaticTable, name: str, ids: np.ndarray, out: np.ndarray) -> None:
         """Rows [B, *shape] of a field by id into `out`, where they are not there already."""
-        items = table[name]
+        arena = table.arenas[name]
+        places = table.places(ids)  # before reading: they may move
+        book = arena.book if isinstance(arena, RepeatedArena) else arena
+        items = book.read(0, book.used)
         if not len(items) or not len(ids) or math.prod(items.shape[1:]) == 0:
             return
         memory, stride = samples_of(out)
@@ -153,11 +157,14 @@ class StaticSlots:
             apart = stride * out.itemsize
             size = math.gcd(items[0].nbytes, memory.nbytes, apart, memory.ctypes.data, 8)
             source, target, stride = source.view(f"u{size}"), memory.view(f"u{size}"), apart // size
-        if table.fields[name].ragged:
-            offsets = table.offsets(name)
-            show_ragged(source, offsets, ids, self.shown, self.lengths, target, stride)
+        if not table.fields[name].ragged:
+            show_fixed(source, places, ids, self.shown, target, stride)
+            return
+        ragged = (table.offsets(name), places, ids, self.shown, self.lengths, target, stride)
+        if book is arena:
+            show_ragged(source, *ragged)
         else:
-            show_fixed(source, ids, self.shown, target, stride)
+            show_repeated(source, arena.values, *ragged)
 
 
 def samples_of(out: np.ndarray) -> tuple[np.ndarray, int]:
@@ -175,27 +182,55 @@ def samples_of(out: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 @njit(cache=True)
-def show_fixed(items: Any, ids: Any, shown: Any, out: Any, stride: int) -> None:
-    """Rows items [R, W] of ids [B] to out[b * stride], but for samples that show them already."""
+def show_fixed(items: Any, places: Any, ids: Any, shown: Any, out: Any, stride: int) -> None:
+    """Rows items [R, W] at places [B] to out[b * stride], but for samples that show theirs."""
     for b in range(ids.shape[0]):
         if shown[b] != ids[b]:
             start = b * stride
-            out[start : start + items.shape[1]] = items[ids[b]]
+            out[start : start + items.shape[1]] = items[places[b]]
             shown[b] = ids[b]
 
 
 @njit(cache=True)
 def show_ragged(
-    items: Any, offsets: Any, ids: Any, shown: Any, lengths: Any, out: Any, stride: int
+    items: Any, offsets: Any, places: Any, ids: Any, shown: Any, lengths: Any, out: Any, stride: int
 ) -> None:
-    """Items [I, W] of rows ids [B] to out[b * stride]; zeros where an earlier row was longer."""
+    """Items [I, W] of rows at places [B] to out[b * stride]; zeros where a row was longer."""
     width, flat = items.shape[1], items.reshape(-1)
     for b in range(ids.shape[0]):
         if shown[b] != ids[b]:
-            first, end = offsets[ids[b]], offsets[ids[b] + 1]
+            first, end = offsets[places[b]], offsets[places[b] + 1]
             start, count = b * stride, (end - first) * width
             out[start : start + count] = flat[first * width : end * width]
             for at in range(start + count, start + lengths[b] * width):
                 out[at] = 0
+            lengths[b] = end - first
+            shown[b] = ids[b]
+
+
+@njit(cache=True)
+def show_repeated(
+    book: Any,
+    codes: Any,
+    offsets: Any,
+    places: Any,
+    ids: Any,
+    shown: Any,
+    lengths: Any,
+    out: Any,
+    stride: int,
+) -> None:
+    """As `show_ragged`, of items that are `book[codes]`."""
+    width = book.shape[1]
+    for b in range(ids.shape[0]):
+        if shown[b] != ids[b]:
+            first, end = offsets[places[b]], offsets[places[b] + 1]
+            at = b * stride
+            for item in range(first, end):
+                for k in range(width):
+                    out[at + k] = book[codes[item], k]
+                at += width
+            for rest in range(at, b * stride + lengths[b] * width):
+                out[rest] = 0
             lengths[b] = end - first
             shown[b] = ids[b]

@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from frugal_rl.observation.arena import Arena
 from frugal_rl.observation.bounded import BoundedTable
-from frugal_rl.observation.tables import Arena, StaticTable
+from frugal_rl.observation.repeated import RepeatedArena
+from frugal_rl.observation.tables import StaticTable
 
 _INDEXABLE = {np.dtype(np.uint16): np.int16, np.dtype(np.uint32): np.int32}
 """torch gathers no rows of these; their bits travel as the signed type of the same size."""
@@ -56,11 +58,40 @@ class ArenaMirror:
             self.copied = used
         return self.tensor[:used]
 
+    def gather(self, index: Tensor) -> Tensor:
+        """Rows [m, *shape] at the places `index` [m], on its device."""
+        return take(self.sync(index.device), index)
+
     @property
     def nbytes(self) -> int:
         """Bytes of the device copy; 0 where memory is shared with the arena."""
         shared = self.tensor is None or self.tensor.device.type == "cpu"
         return 0 if shared or self.tensor is None else self.tensor.nbytes
+
+
+class RepeatedMirror:
+    """An arena of repeated rows: both its codes and its distinct rows on the device."""
+
+    def __init__(self, arena: RepeatedArena) -> None:
+        self.codes, self.book = ArenaMirror(arena), ArenaMirror(arena.book)
+
+    def sync(self, device: torch.device) -> Tensor:
+        """All valid rows [used, *shape], gathered."""
+        return take(self.book.sync(device), self.codes.sync(device))
+
+    def gather(self, index: Tensor) -> Tensor:
+        """Rows [m, *shape] at the places `index` [m], on its device."""
+        return take(self.book.sync(index.device), self.codes.gather(index))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the device copies."""
+        return self.codes.nbytes + self.book.nbytes
+
+
+def mirror_of(arena: Arena) -> ArenaMirror | RepeatedMirror:
+    """The mirror that reads this arena."""
+    return RepeatedMirror(arena) if isinstance(arena, RepeatedArena) else ArenaMirror(arena)
 
 
 @dataclass(frozen=True)
@@ -106,17 +137,20 @@ class TableMirror:
 
     def __init__(self, table: StaticTable) -> None:
         self.table = table
-        self._arenas = {n: ArenaMirror(a) for n, a in table.arenas.items()}
+        self._arenas = {n: mirror_of(a) for n, a in table.arenas.items()}
         self._offsets = {
             n: ArenaMirror(table._offsets[n]) for n, f in table.fields.items() if f.ragged
         }
 
     def __getitem__(self, name: str) -> Tensor:
-        """A fixed field's rows, or all items of a ragged one, on the CPU; a view."""
+        """A fixed field's rows, or all items of a ragged one, on the CPU."""
         return self.values(name, torch.device("cpu"))
 
     def values(self, name: str, device: torch.device) -> Tensor:
-        """A fixed field's rows, or all items of a ragged one, on `device`; a view."""
+        """A fixed field's rows, or all items of a ragged one, on `device`.
+
+        A view, but of repeated items a copy.
+        """
         return self._arenas[name].sync(device)
 
     def places(self, ids: Tensor) -> Tensor:
@@ -141,7 +175,7 @@ class TableMirror:
         shift = first - (torch.cumsum(lengths, 0) - lengths)
         index = torch.repeat_interleave(shift, lengths)
         index += torch.arange(len(index), device=ids.device)
-        return RaggedRows(take(self.values(name, ids.device), index), lengths)
+        return RaggedRows(self._arenas[name].gather(index), lengths)
 
     @property
     def nbytes(self) -> int:

@@ -23,6 +23,7 @@ from nclone.graph.paths import GOALS
 GRAPH_TABLE = "graph"
 GRAPH_ID = f"{GRAPH_TABLE}_id"
 NODE_INDEX, GOAL_NODES, PLAYER_NODE = "node_index", "goal_nodes", "player_node"
+EDGE_FEATS = "graph_edge_feats"
 AROUND = ((0, 0), (0, 1), (-1, 0), (1, 0), (0, -1), (-1, 1), (1, 1), (-1, -1), (1, -1))
 """Where the ninja's node is looked for, (dx, dy) in cells: its own, below, beside, above."""
 
@@ -39,7 +40,7 @@ def _static(name: str, width: tuple[int, ...], dtype: type, high: int, doc: str)
 STATIC_FIELDS = (
     _static("graph_node_feats", (NODE_FEATURES,), np.float32, 1, "21 features of each node"),
     _static("graph_edge_index", (2,), np.int32, MAX_NODES - 1, "source and target of each edge"),
-    _static("graph_edge_feats", (EDGE_FEATURES,), np.float32, 1, "14 features of each edge"),
+    _static(EDGE_FEATS, (EDGE_FEATURES,), np.float32, 1, "14 features of each edge"),
     _static("graph_node_mask", (), np.int32, 1, "1 where a node is"),
     _static("graph_edge_mask", (), np.int32, 1, "1 where an edge is"),
     _static("graph_node_types", (), np.int32, 6, "kind of each node"),
@@ -48,7 +49,7 @@ STATIC_FIELDS = (
 TABLE_TYPES = {
     "graph_node_feats": np.float32,
     "graph_edge_index": np.int16,
-    "graph_edge_feats": np.float32,
+    EDGE_FEATS: np.float32,
 }
 """Types in the table; masks and kinds take a byte."""
 
@@ -101,12 +102,14 @@ DERIVED_FIELDS = (
 )
 
 
+def _table_field(f: Static) -> TableField:
+    dtype = TABLE_TYPES.get(f.name, np.uint8)
+    return TableField(f.name, f.shape, dtype, ragged=True, repeated=f.name == EDGE_FEATS)
+
+
 def graph_table(most_mib: float = 256.0) -> BoundedTable:
     """The table of graphs, empty; what was read last stays, up to `most_mib`."""
-    ragged = tuple(
-        TableField(f.name, f.shape, TABLE_TYPES.get(f.name, np.uint8), ragged=True)
-        for f in STATIC_FIELDS
-    )
+    ragged = tuple(_table_field(f) for f in STATIC_FIELDS)
     fixed = (
         TableField(NODE_INDEX, (NODES,), np.int16),
         TableField(GOAL_NODES, (GOALS,), np.int16),
@@ -119,7 +122,7 @@ def table_row(graph: NavigationGraph) -> dict[str, np.ndarray]:
     return {
         "graph_node_feats": graph.node_feats,
         "graph_edge_index": np.ascontiguousarray(graph.edge_index.T, np.int16),
-        "graph_edge_feats": graph.edge_feats,
+        EDGE_FEATS: graph.edge_feats,
         "graph_node_mask": np.ones(len(graph.nodes), np.uint8),
         "graph_edge_mask": np.ones(len(graph.edge_types), np.uint8),
         "graph_node_types": graph.node_types,

@@ -14,6 +14,7 @@ from frugal_rl.train.mirror import TableMirror
 FIELDS = (
     TableField("items", (8, 3), np.int16, ragged=True),
     TableField("flat", (5,), np.float32),
+    TableField("alike", (8, 2), np.float32, ragged=True, repeated=True),
 )
 
 
@@ -22,6 +23,7 @@ def content(key: int) -> dict[str, np.ndarray]:
     return {
         "items": rng.integers(-99, 99, (int(rng.integers(1, 40)), 3)).astype(np.int16),
         "flat": rng.random(5).astype(np.float32),
+        "alike": rng.choice([-0.0, 0.0, 0.5], (int(rng.integers(1, 40)), 2)).astype(np.float32),
     }
 
 
@@ -47,6 +49,10 @@ def test_whatever_is_read_is_what_an_unbounded_table_says(reads):
         assert torch.equal(mine.items, other.items)
         assert torch.equal(mine.lengths, other.lengths)
         assert_array_equal(table.row(read[0])["items"], whole.row(read[0])["items"])
+        mine, plain = ours.ragged("alike", ids), [content(key)["alike"] for key in read]
+        assert_array_equal(mine.items.numpy().view(np.int32), np.concatenate(plain).view(np.int32))
+        assert mine.lengths.tolist() == [len(items) for items in plain]
+        assert_array_equal(table.row(read[0])["alike"], plain[0])
 
 
 def test_the_contents_stay_within_the_bound_and_the_oldest_goes_first():

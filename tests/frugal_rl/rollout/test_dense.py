@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from frugal_rl.observation.bounded import BoundedTable
 from frugal_rl.observation.choices import FrameStack, Storage
 from frugal_rl.observation.edge import decode
 from frugal_rl.observation.encoding import Encoding
@@ -85,6 +86,31 @@ def test_frames_of_packed_differences_are_read_without_unpacking_them(padding):
         n, t = np.divmod(indices, STEPS)
         expected = codec.decode(buffer.observations_at(t, n)["frame"].numpy())
         np.testing.assert_array_equal(dense.draw(indices)["frame"], expected)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_rows_of_a_bounded_table_are_found_wherever_they_lie(repeated):
+    """Places follow the order of reading and move when something is dropped; ids do not."""
+    nodes = Static("nodes", (6, 2), np.float32, table="map", ragged=True)
+    encoding = Encoding.choose(ObservationSpec((nodes,)), Storage.lossless)
+    field = TableField("nodes", (6, 2), np.float32, ragged=True, repeated=repeated)
+    table = BoundedTable("map", (field,), 340 if repeated else 170)
+    buffer = RolloutBuffer(
+        8, encoding.policy_space(), spaces.Discrete(2), "cpu", n_envs=1, encoding=encoding
+    )
+    zero = np.zeros(1, np.float32)
+    for i in range(8):
+        rows = np.full((1 + i % 6, 2), i + 1, np.float32)
+        table.intern(i, lambda rows=rows: {"nodes": rows})
+        buffer.add({"map_id": np.array([i], np.int32)}, zero, zero, zero, zero, zero)
+    dense = DenseMinibatch(buffer, Tables({"map": table}), 2)
+    for draw in ([7, 2], [0, 7], [5, 1], [2, 3], [6, 4], [7, 0]):
+        shown = dense.draw(np.array(draw))["nodes"]
+        for b, i in enumerate(draw):
+            expected = np.zeros((6, 2), np.float32)
+            expected[: 1 + i % 6] = i + 1
+            np.testing.assert_array_equal(shown[b], expected)
+    assert table.drops > 0
 
 
 def test_fields_can_lie_side_by_side_in_one_array_of_the_caller():
