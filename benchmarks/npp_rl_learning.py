@@ -40,6 +40,7 @@ def run_of(args: argparse.Namespace, seed: int) -> RunConfig:
         f"agent={args.agent}",
         "algo=cloned_ppo",
         "experiment=npp_fast",
+        "tracking=disabled",
         f"env.levels=[{','.join(args.categories)}]",
         f"seed={seed}",
         "hardware.threads=1",
@@ -79,13 +80,14 @@ def learn(args: argparse.Namespace, seed: int) -> dict[str, Any]:
     result["cloned only"] = both_ways(run, args, learner.policy)
     begun = clock()
     with (args.folder / f"curve_{seed}.jsonl").open("w") as curve:
-        while learner.num_steps < args.steps:
+        minutes = result["cloning_minutes"]
+        while learner.num_steps < args.steps and minutes < args.minutes:
             metrics = learner.iterate(no_meter)
             minutes = result["cloning_minutes"] + (clock() - begun) / 60
             point = {"minutes": minutes, "steps": learner.num_steps, **metrics}
             curve.write(json.dumps(point) + "\n")
             curve.flush()
-    result["minutes"] = result["cloning_minutes"] + (clock() - begun) / 60
+    result["minutes"] = minutes
     result["steps"] = learner.num_steps
     result["steps_per_second"] = learner.num_steps / (clock() - begun)
     result["trained"] = both_ways(run, args, learner.policy)
@@ -118,9 +120,10 @@ def _pooled(seeds: list[list[dict[str, Any]]]) -> list[CategoryScore]:
     return pooled
 
 
-def main() -> None:
+def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=8_000_000, help="of PPO, each seed")
+    parser.add_argument("--minutes", type=float, default=1e9, help="stop a seed after these")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--agent", default="attention_fast")
     parser.add_argument("--categories", nargs="+", default=list(CATEGORIES))
@@ -128,7 +131,11 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("runs/npp_learning"))
     parser.add_argument("--overrides", nargs="*", default=[])
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    args = arguments().parse_args()
     args.folder.mkdir(parents=True, exist_ok=True)
     if args.one is not None:
         result = learn(args, args.one)

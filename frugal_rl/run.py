@@ -62,7 +62,8 @@ class EnvConfig(Protocol):
 class AgentConfig(Protocol):
     """A policy: networks as values.
 
-    One that keeps something between two steps also offers `parts(run) -> list[Part]`.
+    One that keeps something between two steps also offers `parts(run) -> list[Part]`; one that can
+    show what it looks at, `draw(vec_env, player, folder) -> list[Path]`.
     """
 
     name: str

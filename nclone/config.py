@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -185,8 +185,22 @@ class NppConfig:
         """The levels of a split: "train" or "eval"."""
         from nclone.levels.sources import open_levels
 
-        wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
-        return open_levels(wanted, split)
+        return open_levels(self._levels_of(split), split)
+
+    def level_groups(self, split: str) -> list[str]:
+        """Under which name each of these levels is judged: its category, or its own."""
+        from nclone.levels.sources import level_groups
+
+        return level_groups(self._levels_of(split), split)
+
+    def _levels_of(self, split: str) -> Sequence[str]:
+        return self.eval_levels if split == "eval" and self.eval_levels else self.levels
+
+    def draw(self, vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
+        """The ways of a player over levels that it won and that it did not, group by group."""
+        from nclone.pictures import draw_ways
+
+        return draw_ways(vec_env, player, folder)
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,17 @@ class NppVecEnv(VectorEnv):
         self.num_envs, self.encoding = num_envs, encoding
         self.action_space: spaces.Space[Any] = spaces.Discrete(ACTIONS)
         order = "in turn" if split == "eval" else "random"
-        self.game = Game(config, config.open_levels(split), num_envs, order, threads)
+        levels, groups = config.open_levels(split), config.level_groups(split)
+        if split == "eval":
+            places = interleaved(groups)
+            levels, groups = [levels[k] for k in places], [groups[k] for k in places]
+        self.game = Game(config, levels, num_envs, order, threads)
         self.tables = self.game.tables
         reuse = memory.buffers is Buffers.reused
         self.edge = Edge(encoding, self.tables, num_envs, reuse)
         self._final_edge = Edge(encoding, self.tables, num_envs, reuse=False)
-        self.level_names = [level.name for level in self.game.level_table.level]
+        named = dict(zip(self.game.deal.tolist(), groups, strict=True))
+        self.level_names = [named[k] for k in range(len(self.game.level_table.level))]
 
     def reset(self, seed: int) -> Rows:
         """Start N new episodes."""
@@ -74,3 +80,13 @@ class NppVecEnv(VectorEnv):
             self.game.seed([np.random.default_rng(0) for _ in range(self.num_envs)])
         self.game.load(state)
         return self.edge.encode(self.game.observe())
+
+
+def interleaved(groups: Sequence[str]) -> list[int]:
+    """Places in an order that takes one of each group in turn, so that few episodes show all."""
+    seen: dict[str, int] = {}
+    rounds = []
+    for group in groups:
+        rounds.append(seen.get(group, 0))
+        seen[group] = rounds[-1] + 1
+    return sorted(range(len(groups)), key=lambda k: (rounds[k], k))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
+from frugal_rl.vec_env.interface import VectorEnv
 from npp_rl.branches import WindowBranch
 from npp_rl.encoders.interface import GraphEncoding, Kind, Readout
 from npp_rl.fusion import FusionKind
@@ -125,6 +127,12 @@ class AttentionAgent:
 
     def _reads_node(self, *readouts: Readout) -> bool:
         return self.graph.kind is not Kind.none and bool(set(readouts) & set(self.graph.readout))
+
+    def draw(self, vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
+        """What the attention over objectives looks at, one evaluation level per group."""
+        from npp_rl.pictures import draw_attention
+
+        return draw_attention(vec_env, player, folder)
 
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> AttentionNetwork:
         """The network for this observation and these actions."""

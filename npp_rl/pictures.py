@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.train.collect import to_tensors
 from frugal_rl.train.evaluate import PolicyPlayer
 from frugal_rl.train.policy import FrugalPolicy
+from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from nclone.geometry import COLUMNS, HALF_PX, MAP_HEIGHT_PX, MAP_WIDTH_PX, ROWS
 from nclone.graph.landmarks import Landmarks
@@ -69,6 +71,21 @@ def watch(
             break
     exits = policy.agent.objectives.exit_tokens if attends else 1
     return Episode(marks, np.array(track), np.array(weights) if attends else None, won, exits)
+
+
+def draw_attention(vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
+    """Write `attention_<group>.png`: an episode on the first evaluation level of each group."""
+    if not isinstance(vec_env, NppVecEnv) or not isinstance(player, PolicyPlayer):
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for group in dict.fromkeys(vec_env.level_names):
+        place = vec_env.level_names.index(group)
+        episode = watch(player.policy, vec_env.game.config, vec_env.encoding, "eval", place)
+        name = "".join(c if c.isalnum() else "_" for c in group)
+        written.append(folder / f"attention_{name}.png")
+        draw_episode(episode, written[-1], group)
+    return written
 
 
 def draw_episode(episode: Episode, path: Path, title: str = "") -> None:

@@ -117,7 +117,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Result:
-    """An evaluation: all episodes together, and by level where the environment reports levels."""
+    """An evaluation: all episodes, and by level (or group of levels) where they are reported."""
 
     score: Score
     levels: dict[str, Score] = field(default_factory=dict)
@@ -179,17 +179,20 @@ def evaluate(run: RunConfig, vec_env: VectorEnv, player: Player) -> Result:
     if levels is None:
         return Result(Score.of(stats))
     names = getattr(vec_env, "level_names", None)
-    parts = {}
+    places: dict[str, list[int]] = {}
     for level in np.unique(levels).astype(int):
-        chosen = {name: values[levels == level] for name, values in stats.items()}
-        parts[names[level] if names else str(level)] = Score.of(chosen)
+        places.setdefault(names[level] if names else str(level), []).append(level)
+    parts = {}
+    for group, members in places.items():
+        chosen = np.isin(levels, members)
+        parts[group] = Score.of({name: values[chosen] for name, values in stats.items()})
     return Result(Score.of(stats), parts)
 
 
 def draw(run: RunConfig, vec_env: VectorEnv, player: Player, folder: Path) -> list[Path]:
-    """Pictures of what a player does; none where the environment offers none."""
-    painter = getattr(run.env, "draw", None)
-    return [] if painter is None else list(painter(vec_env, player, folder))
+    """Pictures of what a player does, from the environment and from the agent that offer some."""
+    painters = [getattr(part, "draw", None) for part in (run.env, run.agent)]
+    return [path for paint in painters if paint for path in paint(vec_env, player, folder)]
 
 
 def evaluation_env(run: RunConfig) -> VectorEnv:

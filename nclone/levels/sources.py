@@ -47,6 +47,18 @@ def open_levels(wanted: Sequence[str], split: str = "train") -> list[Level]:
     return [level for name in wanted for level in _open(name, split)]
 
 
+def level_groups(wanted: Sequence[str], split: str = "train") -> list[str]:
+    """Under which name each level of `open_levels` is judged: its category, or its own."""
+    groups: list[str] = []
+    for name in wanted:
+        members = pool_members(name, split)
+        if members is None:
+            groups += [level.name for level in _open(name, split)]
+        else:
+            groups += [m.category for m in members]
+    return groups
+
+
 def pool_members(name: str, split: str = "train") -> list[PoolLevel] | None:
     """The pool levels that a name stands for, in the order of `open_levels`; None for others."""
     if name.startswith(MIRRORED):
