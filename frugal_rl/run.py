@@ -77,7 +77,8 @@ class AlgoConfig(Protocol):
     """A learning algorithm and the sizes of its rollout.
 
     One that keeps no rollout also offers `learner_parts(run) -> list[Part]`: its bytes by
-    arithmetic, in the place of a rollout and a probe.
+    arithmetic, in the place of a rollout and a probe. One that holds more than a rollout offers
+    `parts(run) -> list[Part]`; one whose beginning takes long, `tiny()`, itself without that.
     """
 
     num_envs: int

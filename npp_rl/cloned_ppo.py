@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.part import Part, Phase, human
 from frugal_rl.run import RunConfig
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.train.ppo import PpoConfig, PpoLearner
@@ -31,6 +32,25 @@ class ClonedPpo(PpoConfig):
         if not isinstance(run.env, NppConfig):
             raise ConfigError("algo=cloned_ppo needs stored solutions; choose env=nclone.")
         return ClonedPpoLearner(self, run, vec_env)
+
+    def tiny(self) -> ClonedPpo:
+        """Without cloning, which `parts` counts."""
+        return replace(self, cloning=replace(self.cloning, epochs=0))
+
+    def parts(self, run: RunConfig) -> list[Part]:
+        """What the demonstrations hold before the first rollout."""
+        if not self.cloning.epochs or not isinstance(run.env, NppConfig):
+            return []
+        inputs, encoding = solutions(run.env), run.encoding()
+        steps, width = sum(len(actions) for actions in inputs), encoding.row_bytes
+        worlds = run.env.parts(len(inputs), encoding, run.memory, None)
+        simulators = sum(part.ram_bytes for part in worlds)
+        formula = (
+            f"{steps:,} steps x {width} B, as recorded and in order of levels, and "
+            f"{human(simulators)} of simulators"
+        )
+        size = 2 * steps * width + simulators
+        return [Part("demonstrations", formula, size, phases=frozenset({Phase.rollout}))]
 
     def rests(self, done: float) -> bool:
         """Whether only the value learns when a share `done` of the run is over."""

@@ -56,6 +56,7 @@ class Base:
 def tiny(run: RunConfig) -> RunConfig:
     """The same run at the smallest sizes: what is left of its peak is the base."""
     algo: Any = replace(run.algo, **TINY)  # type: ignore[type-var]
+    algo = getattr(algo, "tiny", lambda: algo)()
     evaluation = replace(run.evaluation, every_steps=0, episodes=1, num_envs=1)
     mode = "disabled" if run.tracking.wandb == "disabled" else "offline"
     return replace(

@@ -175,7 +175,8 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     looked = probe is not None or (learner is not None and base.confidence is Confidence.probed)
     if learner is None:
         learner = [*rollout_parts(run, encoding), *learner_parts(run, probe)]
-    learner += getattr(run.agent, "parts", lambda run: [])(run)
+    for choice in (run.agent, run.algo):
+        learner += getattr(choice, "parts", lambda run: [])(run)
     parts = (base.part, *environment_parts(run, encoding), *learner)
     transitions = run.algo.n_steps * run.algo.num_envs
     named = memory.profile, memory.label.value

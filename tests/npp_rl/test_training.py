@@ -18,6 +18,7 @@ from nclone.spec import Observation
 from npp_rl.cloned_ppo import ClonedPpo
 from npp_rl.cloning import Cloning
 from npp_rl.config import AttentionAgent, AuxiliaryTasks
+from npp_rl.demonstrations import record, solutions
 from npp_rl.encoders.interface import GraphEncoding, Readout
 from npp_rl.objectives import ObjectiveValues
 
@@ -116,6 +117,22 @@ def test_cloning_gives_ppo_its_first_weights(agent):
     metrics = learner.iterate(no_meter)
     assert np.isfinite(metrics["train/loss"])
     assert "cloning/accuracy" in metrics
+
+
+def test_the_policy_rests_after_cloning_and_the_plan_counts_the_demonstrations(agent):
+    algo = ClonedPpo(
+        num_envs=4, n_steps=8, batch_size=32, n_epochs=1, total_steps=64, ent_coef=0.1,
+        cloning=Cloning(epochs=2), critic_iterations=1,
+    )  # fmt: skip
+    assert [algo.terms(done).ent_coef for done in (0.5, 33 / 64, 1.0)] == [0.0, 0.1, 0.1]
+    assert replace(algo, cloning=Cloning(epochs=0)).terms(0.0).ent_coef == 0.1
+
+    run = make_run(agent, algo=algo)
+    run = replace(run, env=replace(run.env, levels=("simplest",)))
+    demos = record(run.env, run.encoding(), solutions(run.env), 0.99)
+    (part,) = algo.parts(run)
+    assert part.ram_bytes > 2 * sum(rows.nbytes for rows in demos.rows.values())
+    assert algo.tiny().parts(run) == []
 
 
 def test_auxiliary_losses_are_learned_from_labels_that_travel_with_their_samples(agent):
