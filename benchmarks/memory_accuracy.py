@@ -69,7 +69,7 @@ CELLS = [
     *grid("env=nclone", ("baseline",), (8, 32, 64), (32, 64, 512)),
     *grid("env=nclone", SAVING, (32, 128, 512), (128, 256, 4096)),
     *grid(MINE, ("baseline", "lossless", "attention"), (16, 64, 128), (32, 128, 512)),
-    *grid("env=mine_cpit", ("baseline", "lossless"), (8, 64, 128), (32, 128, 512)),
+    *grid("env=mine_cpit", ("baseline", "lossless"), (8, 64, 128)),
     *grid("env=fighting", ("baseline", "lossless"), (8, 64, 128), (16, 128, 512)),
     *grid("env=fighting env.obs=gray", ("baseline", "lossless"), (8, 64, 128), (16, 128, 512)),
     *grid("env=nclone env.obs=graph", ("baseline",), (8, 16, 32), (16, 32, 64)),
