@@ -117,14 +117,21 @@ def status_mib(key: str) -> float:
     return int(next(x for x in lines if x.startswith(key)).split()[1]) / 1024
 
 
-def load_libraries() -> None:
-    """Train SB3 on one minibatch: its compiler comes with the first optimiser, kernels at use."""
-    tiny = PPO(
-        "MultiInputPolicy", Drifting(64), n_steps=4, batch_size=256, n_epochs=1, device="cpu",
-        policy_kwargs={"features_extractor_class": Frames},
+def build(env: VecEnv, name: str, steps: int) -> PPO:
+    """SB3's PPO with its own rollout buffer or with ours."""
+    ours = {
+        "rollout_buffer_class": RolloutBuffer,
+        "rollout_buffer_kwargs": {"encoding": ENCODING, "reuse": True},
+    }
+    return PPO(
+        "MultiInputPolicy", env, n_steps=steps, batch_size=256, n_epochs=1, seed=0, device="cpu",
+        policy_kwargs={"features_extractor_class": Frames}, **(ours if name == "ours" else {}),
     )  # fmt: skip
-    tiny.learn(256)
-    del tiny
+
+
+def load_libraries(name: str) -> None:
+    """Train on one minibatch: torch's compiler and numba's are loaded, and kernels at first use."""
+    build(Drifting(64), name, 4).learn(256)
     gc.collect()
     give_back()
 
@@ -132,20 +139,11 @@ def load_libraries() -> None:
 def one(name: str, steps: int, envs: int) -> None:
     torch.set_num_threads(len(os.sched_getaffinity(0)))
     env = Drifting(envs)
-    warm = RolloutBuffer(2, env.observation_space, env.action_space, n_envs=1, encoding=ENCODING)
-    del warm
     if name == "ours":
         pin_allocator()  # memory.allocator=pinned, one of the savings
-    load_libraries()
+    load_libraries(name)
     base = status_mib("VmRSS")
-    ours = {
-        "rollout_buffer_class": RolloutBuffer,
-        "rollout_buffer_kwargs": {"encoding": ENCODING, "reuse": True},
-    }
-    model = PPO(
-        "MultiInputPolicy", env, n_steps=steps, batch_size=256, n_epochs=1, seed=0, device="cpu",
-        policy_kwargs={"features_extractor_class": Frames}, **(ours if name == "ours" else {}),
-    )  # fmt: skip
+    model = build(env, name, steps)
     spent = {"update": 0.0}
     train = model.train
 
