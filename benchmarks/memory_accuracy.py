@@ -63,13 +63,18 @@ def grid(env: str, profiles: tuple[str, ...], *sizes: tuple[int, int, int]) -> l
     return [Cell(env, p, *size) for p in profiles for size in sizes]
 
 
+SAVING = STATE_PROFILES[1:]
 MINE = "env=mine_daily_small env.obs=columns"
 CELLS = [
-    *grid("env=nclone env.obs=graph", STATE_PROFILES, (16, 16, 64), (32, 32, 128)),
+    *grid("env=nclone", ("baseline",), (8, 32, 64), (32, 64, 512)),
+    *grid("env=nclone", SAVING, (32, 128, 512), (128, 256, 4096)),
     *grid(MINE, ("baseline", "lossless", "attention"), (16, 64, 128), (32, 128, 512)),
+    *grid("env=mine_cpit", ("baseline", "lossless"), (8, 64, 128)),
     *grid("env=fighting", ("baseline", "lossless"), (8, 64, 128), (16, 128, 512)),
+    *grid("env=fighting env.obs=gray", ("baseline", "lossless"), (8, 64, 128), (16, 128, 512)),
+    *grid("env=nclone env.obs=graph", ("baseline",), (8, 16, 32), (16, 32, 64)),
+    *grid("env=nclone env.obs=graph", SAVING, (16, 16, 64), (32, 32, 128)),
     *grid("env=toy", ("baseline", "lossless"), (64, 256, 1024), (512, 1024, 8192)),
-    *grid("env=nclone", STATE_PROFILES, (32, 128, 512), (128, 256, 4096)),
 ]  # fmt: skip
 
 

@@ -1,11 +1,13 @@
 """Merging trajectories: the guide's table, measured again, `list` being 1.0.
 
-    python benchmarks/rollout_trajectories.py [--updates 100] [--device cpu] [--markdown FILE]
+    python benchmarks/rollout_trajectories.py [--updates 100] [--cases 0 1 ...] [--device cpu]
+        [--markdown FILE]
 
 Three workers write 1,024 steps (and more) of [state, reward, mask, action, log-probability]; each
 strategy merges them 100 times in a process of its own. `peak` is what the process holds at most
-above its start, sources included; `update` the median time of one merge; `growth` the change of
-resident memory from the 10th to the last update.
+above its start, sources included; `update` the median time of one merge (on the CPU, processor
+time of one thread);
+`growth` the change of resident memory from the 10th to the last update.
 """
 
 from __future__ import annotations
@@ -50,15 +52,16 @@ def one(strategy: Trajectories, case: str, updates: int, device: str) -> None:
     if device == "cuda":
         torch.zeros(1, device=device)
     buffer = TrajectoryBuffer(strategy, device, max_buffer_size=WORKERS * steps)
+    clock = time.perf_counter if device == "cuda" else time.process_time
     before, times, resident = peak_kib(), [], []
     for update in range(updates):
         slots = buffer.slots(WORKERS, steps, items)
         for slot in slots:
             for tensor in slot:
                 tensor.fill_(update)
-        start = time.perf_counter()
+        start = clock()
         merged, reward = buffer.update(trimmed(slots, lengths))
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
         assert merged == sum(lengths)
         assert reward == update
         del slots, tensor, slot
@@ -83,7 +86,7 @@ def table(args: argparse.Namespace) -> str:
         "| growth MiB |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for case in CASES:
+    for case in [list(CASES)[i] for i in args.cases]:
         base: list[float] = []
         for strategy in Trajectories:
             merged, peak, device, ms, growth = row = measure(strategy, case, args)
@@ -99,6 +102,7 @@ def table(args: argparse.Namespace) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--updates", type=int, default=100)
+    parser.add_argument("--cases", nargs="+", type=int, default=list(range(len(CASES))))
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--one")

@@ -96,9 +96,17 @@ def test_overlays_name_an_environment_and_a_profile_that_exist():
 
 
 @pytest.mark.parametrize("profile", [p for p in PROFILES if p != "auto"])
-@pytest.mark.parametrize("env", [e for e in choices("env") if "_" not in e])
+@pytest.mark.parametrize(
+    "env",
+    [
+        *(e for e in choices("env") if "_" not in e),
+        *(f"nclone env.obs={obs}" for obs in ("ways", "graph", "pixels", "full")),
+        "fighting env.obs=gray", "mine_cpit",
+    ],
+)  # fmt: skip
 def test_every_profile_with_every_environment_is_planned_or_refused_in_words(env, profile):
-    words = [f"env={env}", f"memory={profile}", "algo.num_envs=4", "algo.n_steps=4"]
+    words = [*f"env={env}".split(), f"memory={profile}", "algo.num_envs=4", "algo.n_steps=4"]
+    env = words[0].removeprefix("env=")
     label = compose_plain("train", words)[0].memory.label
     if label == "capacity" and not (CONF / "memory" / "fit" / f"{env}_{profile}.yaml").is_file():
         with pytest.raises(ConfigError, match=f"memory={profile} .*Profiles that fit: "):

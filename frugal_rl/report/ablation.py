@@ -14,7 +14,6 @@ from pathlib import Path
 from frugal_rl.config import folder
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.advice import variant
-from frugal_rl.memory.part import human
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.report import plots
 from frugal_rl.report.comparison import show
@@ -61,6 +60,7 @@ OPTIMISATIONS = (
 in."""
 
 PIECES = 4
+MIB = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def ablation_document(run: RunConfig, options: AblationOptions, cells: list[Cell
     for cell in cells:
         if cell.error:
             document.add(f"{cell.optimisation.name}: {cell.error}")
-    rows = [c.row for c in cells if c.row is not None]
+    rows = [replace(c.row, variant=c.optimisation.name) for c in cells if c.row is not None]
     bars = plots.memory_bars(rows, Path(options.out) / "ablation.png")
     if bars is not None:
         document.add(PictureBlock(bars, "Peak memory of the process tree."))
@@ -180,7 +180,8 @@ def ablation_document(run: RunConfig, options: AblationOptions, cells: list[Cell
 def table_of(cells: list[Cell]) -> TableBlock:
     """Optimisation | label | bytes per transition | predicted | measured | steps/s | unchanged?"""
     columns = (
-        "optimisation", "label", "bytes per transition", "peak predicted", "peak measured",
+        "optimisation", "label", "bytes per transition", "peak predicted, MiB",
+        "peak measured, MiB",
         "steps/s", "success", "learning unchanged?",
     )  # fmt: skip
     first = cells[0]
@@ -194,7 +195,12 @@ def _line(cell: Cell, first: Cell) -> tuple[str, ...]:
     same = "bit for bit" if cell.digests == first.digests else "no"
     return (
         what.name, what.label, show(row.bytes_per_transition, ",.0f"),
-        human(row.predicted_bytes or 0), human(row.measured_bytes or 0),
+        _mib(row.predicted_bytes), _mib(row.measured_bytes),
         show(row.steps_per_second, ",.0f"), show(row.success, ".1%"),
         "-" if cell is first else same,
     )  # fmt: skip
+
+
+def _mib(count: float | None) -> str:
+    """One unit for all rows, so that they can be compared at a glance."""
+    return show(None if count is None else count / MIB, ",.0f")

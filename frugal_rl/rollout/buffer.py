@@ -183,10 +183,12 @@ class RolloutBuffer:
             type_aliases.RolloutBufferSamples if single else type_aliases.DictRolloutBufferSamples
         )
         arrays = (self.values, self.log_probs, self.advantages, self.returns)
+        at = t * self.n_envs + n
+        actions = self.actions.reshape(-1, self.action_dim).take(at, axis=0)
         return kind(
             observations["obs"] if single else observations,
-            self._tensor(self.actions[t, n].astype(np.float32, copy=False)),
-            *(self._tensor(a[t, n]) for a in arrays),
+            self._tensor(actions.astype(np.float32, copy=False)),
+            *(self._tensor(a.reshape(-1).take(at)) for a in arrays),
         )
 
     def observations_at(self, t: np.ndarray, n: np.ndarray, capacity: int = 0) -> dict[str, Any]:

@@ -64,14 +64,17 @@ class DeltaColumn(PooledColumn):
         return self._ids[key]
 
     def _append(self, at: int, words: np.ndarray) -> None:
-        worst = words.shape[1] * 4 + 4 * (1 + len(self._scratch) + -(-len(self._scratch) // 64))
-        self.pool.reserve(len(words) * worst)
         self.reference_of[at] = self._current
-        self.starts[at], used = self.pool.used, self.pool.used
-        self.pool.used = append_delta(
-            words, self.references.values, self._current, self._scratch,
-            self.pool.units, self.pool.words, used, self.starts[at], self._sizes,
-        )  # fmt: skip
+        done = 0
+        while done < self.num_envs:
+            done, self.pool.used = append_delta(
+                words, self.references.values, self._current, self._scratch,
+                self.pool.units, self.pool.words, self.pool.used, self.starts[at], self._sizes,
+                done,
+            )  # fmt: skip
+            if done < self.num_envs:  # full: room for the worst that the rest may need
+                worst = most_units(words.shape[1], len(self._scratch))
+                self.pool.reserve((self.num_envs - done) * worst)
         for n in np.flatnonzero(self._sizes > NEW_REFERENCE_SHARE * words.shape[1] * 4):
             self._current[n] = self._intern(words[n].copy())
 
@@ -94,18 +97,22 @@ class DeltaColumn(PooledColumn):
 @njit(cache=True)
 def append_delta(
     words: Any, references: Any, current: Any, scratch: Any,
-    units: Any, pool_words: Any, used: int, starts: Any, sizes: Any,
-) -> int:  # fmt: skip
-    """Differences of words [N, W] to the end of units [capacity]; starts and sizes [N] are set.
+    units: Any, pool_words: Any, used: int, starts: Any, sizes: Any, first: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Differences of words [first:, W] to the end of units; starts and sizes [N] are set.
 
     scratch [M] uint64 is overwritten; pool_words is the memory of units as uint64. Returns the
-    units in use.
+    rows that found room, N or fewer, and the units in use.
     """
     tops = (scratch.shape[0] + 63) // 64
-    for n in range(words.shape[0]):
+    worst = most_units(words.shape[1], scratch.shape[0])
+    for n in range(first, words.shape[0]):
         starts[n] = used
         row, reference = words[n], references[current[n]]
         mark_differences(row, reference, scratch)
+        free = units.shape[0] - used
+        if free < worst and free < units_needed(scratch, tops):
+            return n, used
         at = used // 4 + tops
         for top in range(tops):
             bits = np.uint64(0)
@@ -121,7 +128,25 @@ def append_delta(
                 at = put_differences(row, reference, i, units, at)
         sizes[n] = at - used
         used = (at + 3) // 4 * 4
-    return used
+    return words.shape[0], used
+
+
+@njit(cache=True)
+def most_units(row_words: int, bitmaps: int) -> int:
+    """Units of two bytes of a row in which everything differs."""
+    return 4 * (row_words + bitmaps + (bitmaps + 63) // 64)
+
+
+@njit(cache=True)
+def units_needed(bitmaps: Any, tops: int) -> int:
+    """Units of two bytes of a row with these bitmaps [M], filled up to whole words."""
+    count, differing = tops, 0
+    for bits in bitmaps:
+        count += bits != 0
+        while bits != 0:
+            bits &= bits - np.uint64(1)
+            differing += 1
+    return 4 * count + (differing + 3) // 4 * 4
 
 
 @njit(cache=True)

@@ -25,9 +25,10 @@ class RaggedColumn(PooledColumn):
         pass
 
     def _append(self, at: int, words: np.ndarray) -> None:
-        self.pool.reserve(words.size * 4)
+        measure_ragged(words, self.lengths[at])
+        self.pool.reserve(4 * int(self.lengths[at].sum()))
         self.pool.used = append_ragged(
-            words, self.pool.units, self.pool.used, self.starts[at], self.lengths[at]
+            words, self.lengths[at], self.pool.units, self.pool.used, self.starts[at]
         )
 
     def _read(self, steps: np.ndarray, n: np.ndarray, out: np.ndarray) -> None:
@@ -39,18 +40,24 @@ class RaggedColumn(PooledColumn):
 
 
 @njit(cache=True)
-def append_ragged(words: Any, units: Any, used: int, starts: Any, lengths: Any) -> int:
-    """Words [N, W] to the end of units [capacity]; starts and lengths [N] are set.
-
-    Returns the units in use.
-    """
+def measure_ragged(words: Any, lengths: Any) -> None:
+    """Words of each row of words [N, W] up to the last that is not zero, into lengths [N]."""
     for n in range(words.shape[0]):
         length = words.shape[1]
         while length > 0 and words[n, length - 1] == 0:
             length -= 1
-        starts[n] = used
         lengths[n] = length
-        for w in range(length):
+
+
+@njit(cache=True)
+def append_ragged(words: Any, lengths: Any, units: Any, used: int, starts: Any) -> int:
+    """The first lengths [N] words of words [N, W] to the end of units; starts [N] are set.
+
+    Returns the units in use.
+    """
+    for n in range(words.shape[0]):
+        starts[n] = used
+        for w in range(lengths[n]):
             word = words[n, w]
             for q in range(4):
                 units[used] = word >> np.uint64(16 * q)

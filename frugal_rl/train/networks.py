@@ -177,7 +177,8 @@ class Embedding(nn.Module):
     """Observed fields, each by its rule, side by side as [B, width] float32.
 
     Floats as they are; flags cast; integers cast and divided by their declared bound where that is
-    above 1; pictures scaled and read by a CNN.
+    above 1; pictures scaled and read by a CNN, with their channels innermost where that is asked
+    for.
     """
 
     def __init__(
@@ -185,8 +186,10 @@ class Embedding(nn.Module):
         fields: Sequence[Observed],
         image_features: int,
         cnn: Callable[[tuple[int, int, int], int], nn.Module],
+        channels_last: bool = False,
     ) -> None:
         super().__init__()
+        self.layout = torch.channels_last if channels_last else torch.contiguous_format
         self.plain = [f.name for f in fields if not is_image(f)]
         self.scales = {f.name: _scale(f) for f in fields}
         self.cnns = nn.ModuleDict()
@@ -201,7 +204,10 @@ class Embedding(nn.Module):
         """Decoded fields -> [B, width]; `run` is the network's way to run a block."""
         parts = [self._plain(name, fields[name]) for name in self.plain]
         for name, cnn in self.cnns.items():
-            parts.append(run(cnn, scale_pixels(channels_first(fields[name]))))
+            images = channels_first(fields[name])
+            if self.layout is torch.channels_last:
+                images = images.contiguous(memory_format=self.layout)
+            parts.append(run(cnn, scale_pixels(images)))
         return torch.cat(parts, dim=1)  # one part too: products of unaligned rows may round apart
 
     def _plain(self, name: str, values: Tensor) -> Tensor:
@@ -276,6 +282,8 @@ class MlpAgent:
     """Numbers that a picture becomes."""
     convolutions: tuple[tuple[int, ...], ...] = ((16, 8, 4), (32, 4, 2))
     """Layers over a picture: channels, kernel and stride of each, in px."""
+    channels_last: bool = False
+    """Pictures with their channels innermost; the same sums in another order."""
     read: tuple[str, ...] = ()
     """Fields to read; empty reads all whose size is at most `largest_field`."""
     largest_field: int = 8192
@@ -300,7 +308,8 @@ class MlpAgent:
         action_space: Any,
         cnn: Callable[[tuple[int, int, int], int], nn.Module],
     ) -> Network:
-        embedding = Embedding(self.fields(encoding), self.image_features, cnn)
+        fields = self.fields(encoding)
+        embedding = Embedding(fields, self.image_features, cnn, self.channels_last)
         return PerceptronNetwork(embedding, self, action_head(action_space).size)
 
     def fields(self, encoding: Encoding) -> list[Observed]:

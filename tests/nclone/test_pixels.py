@@ -176,7 +176,13 @@ def test_the_frames_of_a_step_cost_a_few_bytes():
 
 @pytest.mark.parametrize(
     ("observation", "profile"),
-    [("pixels", "lossless"), ("pixels", "baseline"), ("full", "lossless"), ("full", "attention")],
+    [
+        ("pixels", "lossless"),
+        ("pixels", "baseline"),
+        ("full", "lossless"),
+        ("full", "attention"),
+        ("full", "sparse"),
+    ],
 )
 def test_a_run_with_frames_allocates_what_is_planned(observation, profile):
     run = compose_run(

@@ -132,3 +132,20 @@ def test_the_plan_of_a_pool_equals_what_it_begins_with(kind, window):
 
 def arrays_of(column):
     return column.arrays() if hasattr(column, "arrays") else [column.values]
+
+
+@pytest.mark.parametrize("kind", [RaggedCodec, DeltaCodec])
+def test_a_pool_whose_rows_keep_to_the_expected_share_does_not_grow(kind):
+    encoding = encoding_of((32, 160), np.uint8, 1, Padding.zero, kind)
+    buffer = RolloutBuffer(
+        4, encoding.policy_space(), spaces.Discrete(2), "cpu", n_envs=2, encoding=encoding
+    )
+    planned, rng = buffer.nbytes, np.random.default_rng(0)
+    for _ in range(2):
+        buffer.reset()
+        for _ in range(4):
+            rows = np.zeros((2, *encoding.rows[0].shape), np.uint8)
+            rows.reshape(2, -1)[:, :96] = rng.integers(0, 255, (2, 96))
+            fill = np.zeros(2), np.zeros(2), np.zeros(2, bool), torch.zeros(2), torch.zeros(2)
+            buffer.add({"x": rows}, *fill)
+    assert buffer.nbytes == planned == planned_bytes(encoding, 4, 2, spaces.Discrete(2))

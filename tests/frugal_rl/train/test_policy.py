@@ -128,6 +128,29 @@ def test_stacked_pictures_are_read_by_the_nature_cnn():
     assert policy.outputs(rows).logits.shape == (2, 3)
 
 
+def test_channels_last_gives_the_same_outputs_and_gradients_up_to_rounding():
+    spec = ObservationSpec((Stored("frame", (84, 84), np.uint8, 0, 255, window=4),))
+    rows = {
+        "frame": torch.randint(0, 255, (8, 4, 84, 84), dtype=torch.uint8),
+        "age": torch.full((8, 1), 3, dtype=torch.int32),
+    }
+    outputs, gradients, seen = [], [], []
+    for last in (False, True):
+        torch.manual_seed(0)
+        agent = NatureCnnAgent(channels_last=last)
+        policy = policy_on(spec, spaces.Discrete(4), agent)
+        first = policy.network.embedding.cnns["frame"][0]
+        first.register_forward_hook(lambda m, x, y: seen.append(y.stride(1)))
+        out = policy.outputs(rows)
+        (out.logits.sum() + out.value.sum()).backward()
+        outputs.append(out.logits)
+        gradients.append(first.weight.grad)
+
+    assert seen == [400, 1]
+    torch.testing.assert_close(*outputs, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-5)
+
+
 def test_small_pictures_for_the_nature_cnn_are_refused_in_words():
     spec = ObservationSpec((Stored("screen", (20, 20), np.uint8, 0, 255),))
     with pytest.raises(ConfigError, match="agent=mlp"):
