@@ -1,6 +1,7 @@
 """Learning N++: success per category on test levels, with random, scripted and cloned-only play.
 
     python benchmarks/npp_rl_learning.py [--steps 8000000] [--seeds 0 1 2] [--folder FOLDER]
+    python benchmarks/npp_rl_learning.py --plot docs/pictures/npp_learning.png --folder FOLDER
 
 One process and one thread per seed, side by side. Each clones the stored solutions of all training
 levels, then learns by PPO, and plays every test level once, with sampled and with the most probable
@@ -20,7 +21,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from matplotlib.figure import Figure
 
 from frugal_rl.config import compose_run
 from frugal_rl.run import RunConfig
@@ -130,12 +133,36 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--episodes", type=int, default=1, help="per test level")
     parser.add_argument("--folder", type=Path, default=Path("runs/npp_learning"))
     parser.add_argument("--overrides", nargs="*", default=[])
+    parser.add_argument("--plot", type=Path, help="draw the curves of an earlier run instead")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     return parser
 
 
+def plot(args: argparse.Namespace) -> None:
+    """Share of training episodes won over steps, mean of twenty rollouts, and over minutes."""
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    by_steps, by_minutes = figure.subplots(1, 2, sharey=True)
+    for seed in args.seeds:
+        lines = (args.folder / f"curve_{seed}.jsonl").read_text().splitlines()
+        points = [json.loads(line) for line in lines]
+        won = np.convolve([p["episode/success"] for p in points], np.full(20, 1 / 20), "valid")
+        for axes, name, scale in ((by_steps, "steps", 1e6), (by_minutes, "minutes", 1.0)):
+            axes.plot([p[name] / scale for p in points[19:]], won, label=f"seed {seed}")
+    by_steps.set(xlabel="PPO steps, millions", ylabel="training episodes won", ylim=(0, 1))
+    by_minutes.set(xlabel="minutes of one core, cloning included")
+    by_steps.legend()
+    for axes in (by_steps, by_minutes):
+        axes.grid(alpha=0.3)
+    unfinished = args.plot.with_suffix(".part.png")
+    figure.savefig(unfinished, dpi=110)
+    unfinished.replace(args.plot)
+
+
 def main() -> None:
     args = arguments().parse_args()
+    if args.plot:
+        plot(args)
+        return
     args.folder.mkdir(parents=True, exist_ok=True)
     if args.one is not None:
         result = learn(args, args.one)
