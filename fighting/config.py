@@ -63,6 +63,8 @@ class Rival(Enum):
     heavy = "heavy"
     blocker = "blocker"
     turtle = "turtle"
+    policy = "policy"
+    """The frozen policy of a checkpoint, `env.rival`: whoever beats it has found its weakness."""
     self_play = "self_play"
     """The learning policy itself and its past: two seats per cartridge."""
 
@@ -102,6 +104,8 @@ class DuelConfig:
     """Show pictures as if the own fighter stood on the left."""
     opponent: Rival = Rival.cpu
     """Who is fought."""
+    rival: str = ""
+    """Run folder or checkpoint of the opponent (opponent=policy); it plays from memory."""
     levels: tuple[int, ...] = (1,)
     """Levels of the cartridge's player; drawn anew for each episode."""
     eval_levels: tuple[int, ...] = ()
@@ -148,6 +152,10 @@ class DuelConfig:
             wrong = [level for level in getattr(self, name) if not 0 <= level <= 7]
             if wrong:
                 raise ConfigError(f"env.{name} holds {wrong[0]}; levels run from 0 to 7.")
+        if self.opponent is Rival.policy and not self.rival:
+            raise ConfigError(
+                "env.opponent=policy needs env.rival=RUN, a run folder or checkpoint."
+            )
         if not self.levels:
             raise ConfigError("env.levels is empty; name at least one level, e.g. [1].")
 

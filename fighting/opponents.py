@@ -170,6 +170,10 @@ def rival_of(config: DuelConfig, count: int) -> RivalSeat:
     """Who sits in the other seat of the cartridges that have one row."""
     if config.opponent is Rival.self_play:
         return PastSelves(config.pool_choice, count)
+    if config.opponent is Rival.policy:
+        from fighting.self_play import saved_player  # imports torch
+
+        return Scripted(saved_player(config.rival))
     return Scripted(SCRIPTS[config.opponent])
 
 
