@@ -118,6 +118,8 @@ class DuelConfig:
     """Curriculum: share of the last fights that must be won."""
     raise_after: int = 200
     """Curriculum: how many last fights count."""
+    easier_share: float = 0.25
+    """Curriculum: share of the episodes that meet any level up to the present one."""
     episode: Episode = Episode.round
     """round | match."""
     round_seconds: int = 60
@@ -143,7 +145,7 @@ class DuelConfig:
         for name, low, high in (
             ("frame_skip", 1, 60), ("press_frames", 0, self.frame_skip), ("stack", 1, 16),
             ("round_seconds", 1, 99), ("wins_needed", 1, 3), ("sticky", 0, 1), ("raise_at", 0, 1),
-            ("pool_share", 0, 1),
+            ("pool_share", 0, 1), ("easier_share", 0, 1),
         ):  # fmt: skip
             value = getattr(self, name)
             if not low <= value <= high:
