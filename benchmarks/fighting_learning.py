@@ -8,7 +8,8 @@ Writes benchmarks/results/fighting_learning_NAME.csv (one row per seed, evaluati
 checkpoint per seed under runs/learning/NAME. `cpu` is the processor time that one seed took to
 fight and learn, without evaluations; `wall` is the clock since the start, with everything, all
 seeds together. `minutes` ends the run by the clock; a seed that won the share `stop` at every
-level in two evaluations in a row is done. `final` fights against each of the eight levels end it
+level in two evaluations in a row is done; minutes=0 takes the checkpoints that an earlier run of
+that name left. `final` fights against each of the eight levels end it
 (0: none). Random play and the scripts meet `env.eval_levels`, `baselines` fights each, in the same
 environments on the same evaluation seeds; scripts see the game's memory also where the policy
 sees pictures.
@@ -33,7 +34,7 @@ from fighting.opponents import SCRIPTS, Script
 from fighting.spec import View
 from frugal_rl.config import compose_run
 from frugal_rl.run import RunConfig
-from frugal_rl.train.checkpoints import save_checkpoint
+from frugal_rl.train.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.train.evaluate import (
     Player,
     PolicyPlayer,
@@ -98,6 +99,12 @@ class Seed:
         for found_at_level in found:
             rows.append((str(self.run.seed), steps, self.cpu, wall, *found_at_level))
         return rows
+
+    def load(self) -> None:
+        """The policy that an earlier run saved."""
+        content = load_checkpoint(self.folder)
+        self.learner.policy.load_state_dict(content["learner"]["policy"])
+        self.learner.num_steps = int(content["num_steps"])
 
     def done(self, rows: list[Row], stop: float) -> bool:
         """Whether the last two evaluations were good enough."""
@@ -169,6 +176,10 @@ def main() -> None:
     begin = time.perf_counter()
     if seeds:
         print(f"{'seed':>6} {'steps':>9} {'cpu s':>7} {'wall s':>7}   won (95 %)", flush=True)
+    if own["minutes"] == "0":
+        for seed in seeds:
+            seed.load()
+    elif seeds:
         learn(seeds, name, own, begin)
     ends = list(at_the_end(seeds, int(own["final"]), begin))
     if int(own["baselines"]):
@@ -191,6 +202,7 @@ def learn(seeds: list[Seed], name: str, own: dict[str, str], begin: float) -> No
                 write(f"fighting_learning_{name}.csv", rows)
                 done = seed.done(found, float(own["stop"]))
             if done or seed.learner.num_steps >= seed.run.algo.total_steps:
+                seed.save()
                 active.remove(seed)
 
 
@@ -202,7 +214,6 @@ def at_the_end(seeds: list[Seed], final: int, begin: float) -> Iterator[Row]:
     for seed in seeds:
         env = replace(seed.run.env, eval_levels=tuple(range(8)))
         every = replace(seed.run, env=env)
-        seed.save()
         yield from seed.tried(time.perf_counter() - begin, 8 * final, every)
 
 
