@@ -2,6 +2,11 @@
 
     python benchmarks/fighting_backends.py [seconds per cell] [environments ...]
 
+Each cell: environment steps/s, emulated frames/s, and processor microseconds per step of all
+processes together, which tell backends apart where the machine has other work (steps/s do not).
+Below, how many times as many steps/s as `sb3` each backend makes.
+
+`batch` is the native form of `threads`: the same threads around all cartridges, the rest batched.
 `sb3` is Stable-Baselines3's own `SubprocVecEnv` with one process per environment; with more than 8
 environments it is timed for `rgb` and `packed` only (each process imports torch).
 """
@@ -11,9 +16,11 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
+import psutil
 
 from fighting.config import DuelConfig
 from fighting.spec import View
@@ -35,19 +42,38 @@ FORMS = {
 }
 
 
-def rate(step: Callable[[np.ndarray], object], count: int, seconds: float) -> float:
-    """Environment steps per second of random play, after a short start."""
+@dataclass(frozen=True)
+class Pace:
+    """What was found in one cell."""
+
+    steps: float
+    """Environment steps per second."""
+    cpu: float
+    """Processor seconds per environment step, of this process and its children."""
+
+    def __str__(self) -> str:
+        return f"{self.steps:,.0f} ({SKIP * self.steps:,.0f}) {1e6 * self.cpu:,.0f} us"
+
+
+def processor() -> float:
+    """Processor seconds of this process and its children, ended ones not counted."""
+    workers = psutil.Process().children(recursive=True)
+    return time.process_time() + sum(sum(w.cpu_times()[:2]) for w in workers)
+
+
+def rate(step: Callable[[np.ndarray], object], count: int, seconds: float) -> Pace:
+    """Random play after a short start."""
     rng = np.random.default_rng(0)
     for _ in range(5):
         step(rng.integers(0, 16, count))
-    done, begin = 0, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
+    done, used, begin = 0, processor(), time.perf_counter()
+    while (took := time.perf_counter() - begin) < seconds:
         step(rng.integers(0, 16, count))
         done += count
-    return done / (time.perf_counter() - begin)
+    return Pace(done / took, (processor() - used) / done)
 
 
-def ours(name: str, view: View, storage: Storage, count: int, seconds: float) -> float:
+def ours(name: str, view: View, storage: Storage, count: int, seconds: float) -> Pace:
     """One of our backends."""
     config = DuelConfig(obs=view, stack=1, levels=(3,), threads=1 if name != "batch" else 0)
     encoding = Encoding.choose(config.spec(), storage)
@@ -63,7 +89,7 @@ def ours(name: str, view: View, storage: Storage, count: int, seconds: float) ->
         env.close()
 
 
-def sb3(view: View, count: int, seconds: float) -> float:
+def sb3(view: View, count: int, seconds: float) -> Pace:
     """Stable-Baselines3's subprocesses, each with a plain Gymnasium environment."""
     from stable_baselines3.common.vec_env import SubprocVecEnv
 
@@ -83,24 +109,38 @@ def sb3(view: View, count: int, seconds: float) -> float:
         env.close()
 
 
+def paces(name: str, count: int, seconds: float) -> Iterator[Pace | None]:
+    """A backend in every form."""
+    for view, storage in FORMS.values():
+        if name != "sb3":
+            yield ours(name, view, storage, count, seconds)
+        elif count > 8 and view not in (View.rgb, View.gray):
+            yield None
+        else:
+            yield sb3(view, count, seconds)
+
+
 def main() -> None:
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
     counts = [int(n) for n in sys.argv[2:]] or [8, 32]
+    load = ", ".join(f"{n:.1f}" for n in psutil.getloadavg())
+    print(f"{psutil.cpu_count()} cores, load before (1, 5, 15 minutes): {load}")
+    head = f"{'':<16}" + "".join(f"{form:>28}" for form in FORMS)
     for count in counts:
-        print(f"{count} environments, {SKIP} frames per step: steps/s (frames/s)")
-        print(f"{'':<16}" + "".join(f"{form:>22}" for form in FORMS))
+        print(f"\n{count} environments, {SKIP} frames per step: steps/s (frames/s), cpu per step")
+        print(head)
+        found: dict[str, list[Pace | None]] = {}
         for name in ("sb3", "serial", "threads", "batch", "shared_memory"):
-            cells = []
-            for view, storage in FORMS.values():
-                if name == "sb3" and count > 8 and view not in (View.rgb, View.gray):
-                    cells.append("-")
-                    continue
-                if name == "sb3":
-                    found = sb3(view, count, seconds)
-                else:
-                    found = ours(name, view, storage, count, seconds)
-                cells.append(f"{found:>10,.0f} ({SKIP * found:>9,.0f})")
-            print(f"{name:<16}" + "".join(f"{cell:>22}" for cell in cells), flush=True)
+            found[name] = list(paces(name, count, seconds))
+            cells = [str(pace) if pace else "-" for pace in found[name]]
+            print(f"{name:<16}" + "".join(f"{cell:>28}" for cell in cells), flush=True)
+        plain = found.pop("sb3")
+        for name, own in found.items():
+            shares = [
+                f"{a.steps / b.steps:.2f} x, cpu 1/{b.cpu / a.cpu:.2f}" if a and b else "-"
+                for a, b in zip(own, plain, strict=True)
+            ]
+            print(f"{name + ' / sb3':<16}" + "".join(f"{share:>28}" for share in shares))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,18 @@
 """How fast Duel is learned: seeds side by side in one process, evaluated on fixed seeds.
 
     python benchmarks/fighting_learning.py NAME [seeds=0,1,2] [every=200000] [episodes=90]
-        [final=200] [minutes=45] [stop=1.01] [overrides of scripts/train.py]
+        [final=200] [baselines=0] [minutes=45] [stop=1.01] [overrides of scripts/train.py]
+    python benchmarks/fighting_learning.py NAME seeds=none baselines=100 [overrides]
 
 Writes benchmarks/results/fighting_learning_NAME.csv (one row per seed, evaluation and level) and a
 checkpoint per seed under runs/learning/NAME. `cpu` is the processor time that one seed took to
 fight and learn, without evaluations; `wall` is the clock since the start, with everything, all
 seeds together. `minutes` ends the run by the clock; a seed that won the share `stop` at every
-level in two evaluations in a row is done. Random play and the scripts meet the same levels
-on the same evaluation seeds; final=0 leaves that, and the last evaluation, out.
+level in two evaluations in a row is done; minutes=0 takes the checkpoints that an earlier run of
+that name left. `final` fights against each of the eight levels end it
+(0: none). Random play and the scripts meet `env.eval_levels`, `baselines` fights each, in the same
+environments on the same evaluation seeds; scripts see the game's memory also where the policy
+sees pictures.
 """
 
 from __future__ import annotations
@@ -22,18 +26,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from stable_baselines3.common.utils import set_random_seed
 
-from fighting.opponents import SCRIPTS
-from fighting.tournament import Contestant, fight_out
+from fighting.opponents import SCRIPTS, Script
+from fighting.spec import View
 from frugal_rl.config import compose_run
 from frugal_rl.run import RunConfig
-from frugal_rl.train.checkpoints import save_checkpoint
+from frugal_rl.train.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.train.evaluate import (
     Player,
     PolicyPlayer,
     RandomPlayer,
+    Rows,
     evaluation_env,
     play_episodes,
     wilson,
@@ -42,7 +48,7 @@ from frugal_rl.train.identity import identity
 
 RESULTS = Path(__file__).parent / "results"
 OWN = {"seeds": "0,1,2", "every": "200000", "episodes": "90", "final": "200"}
-OWN |= {"minutes": "45", "stop": "1.01"}
+OWN |= {"baselines": "0", "minutes": "45", "stop": "1.01"}
 Row = tuple[str, int, float, float, int, int, int]
 """Seed or player, steps, processor seconds, wall seconds, level, episodes, won."""
 
@@ -94,6 +100,12 @@ class Seed:
             rows.append((str(self.run.seed), steps, self.cpu, wall, *found_at_level))
         return rows
 
+    def load(self) -> None:
+        """The policy that an earlier run saved."""
+        content = load_checkpoint(self.folder)
+        self.learner.policy.load_state_dict(content["learner"]["policy"])
+        self.learner.num_steps = int(content["num_steps"])
+
     def done(self, rows: list[Row], stop: float) -> bool:
         """Whether the last two evaluations were good enough."""
         self.good = self.good + 1 if all(row[6] >= stop * row[5] for row in rows) else 0
@@ -120,22 +132,34 @@ def words(found: list[tuple[int, int, int]]) -> str:
     return ", ".join(parts)
 
 
-def baselines(run: RunConfig, episodes: int) -> list[Row]:
-    """Random play and the scripts against every level."""
+class ScriptPlayer:
+    """A script in the policy's seat; its clock counts steps, whichever episode they belong to."""
+
+    def __init__(self, script: Script, seed: int) -> None:
+        self.script, self.clock = script, 0
+        self.rng = np.random.default_rng(seed)
+
+    def __call__(self, rows: Rows) -> np.ndarray:
+        """Signals [N, 24] -> combos [N]."""
+        signals = np.asarray(rows["signals"])
+        clock = np.full(len(signals), self.clock)
+        self.clock += 1
+        return self.script(signals, clock, [self.rng] * len(signals))
+
+
+def baselines(run: RunConfig, each: int) -> Iterator[Row]:
+    """Random play and the scripts against `env.eval_levels`, `each` fights per level."""
+    run = replace(run, env=replace(run.env, obs=View.ram))
     env = evaluation_env(run)
-    chance = RandomPlayer(env.encoding, env.tables, env.action_space, 0)
+    players: dict[str, Player] = {
+        "random play": RandomPlayer(env.encoding, env.tables, env.action_space, 0)
+    }
     env.close()
-    found = {"random play": list(won_by_level(run, chance, episodes))}
-    each = episodes // len(run.env.eval_levels)
-    for rival, script in SCRIPTS.items():
-        player = Contestant(rival.value, script=script)
-        found[rival.value] = [
-            (level, each, round(fight_out(player, Contestant("cpu", level=level), each, level)))
-            for level in run.env.eval_levels
-        ]
-    for name, values in found.items():
-        print(f"{name:>12}  {words(values)}", flush=True)
-    return [(name, 0, 0.0, 0.0, *value) for name, values in found.items() for value in values]
+    players |= {rival.value: ScriptPlayer(script, 0) for rival, script in SCRIPTS.items()}
+    for name, player in players.items():
+        found = list(won_by_level(run, player, each * len(run.env.eval_levels)))
+        print(f"{name:>12}  {words(found)}", flush=True)
+        yield from ((name, 0, 0.0, 0.0, *value) for value in found)
 
 
 def main() -> None:
@@ -147,34 +171,50 @@ def main() -> None:
         f"evaluation.every_steps={own['every']}",
         f"evaluation.episodes={own['episodes']}",
     ]
-    seeds = [Seed(compose_run([*overrides, f"seed={s}"]), name) for s in own["seeds"].split(",")]
-    first, limit = seeds[0].run, 60 * float(own["minutes"])
-    rows: list[Row] = []
+    numbers = [n for n in own["seeds"].split(",") if n != "none"]
+    seeds = [Seed(compose_run([*overrides, f"seed={n}"]), name) for n in numbers]
     begin = time.perf_counter()
-    print(f"{'seed':>6} {'steps':>9} {'cpu s':>7} {'wall s':>7}   won (95 %)", flush=True)
+    if seeds:
+        print(f"{'seed':>6} {'steps':>9} {'cpu s':>7} {'wall s':>7}   won (95 %)", flush=True)
+    if own["minutes"] == "0":
+        for seed in seeds:
+            seed.load()
+    elif seeds:
+        learn(seeds, name, own, begin)
+    ends = list(at_the_end(seeds, int(own["final"]), begin))
+    if int(own["baselines"]):
+        ends += baselines(compose_run([*overrides, "seed=0"]), int(own["baselines"]))
+    if ends:
+        write(f"fighting_learning_{name}_final.csv", ends)
+
+
+def learn(seeds: list[Seed], name: str, own: dict[str, str], begin: float) -> None:
+    """Iterations of the seeds in turn, until each is done or the minutes are over."""
+    rows: list[Row] = []
     active = list(seeds)
-    while active and time.perf_counter() - begin < limit:
+    while active and time.perf_counter() - begin < 60 * float(own["minutes"]):
         for seed in list(active):
+            done = False
             if seed.iterate():
                 found = seed.tried(time.perf_counter() - begin, int(own["episodes"]))
                 seed.save()
                 rows += found
                 write(f"fighting_learning_{name}.csv", rows)
-                if seed.done(found, float(own["stop"])):
-                    active.remove(seed)
-            if seed.learner.num_steps >= first.algo.total_steps and seed in active:
+                done = seed.done(found, float(own["stop"]))
+            if done or seed.learner.num_steps >= seed.run.algo.total_steps:
+                seed.save()
                 active.remove(seed)
-    if own["final"] == "0":
+
+
+def at_the_end(seeds: list[Seed], final: int, begin: float) -> Iterator[Row]:
+    """The last evaluation, `final` fights against each level, and a checkpoint of each seed."""
+    if not final:
         return
-    every = replace(first, env=replace(first.env, eval_levels=tuple(range(8))))
-    final = 8 * int(own["final"])
-    print(f"at the end, {own['final']} fights against each level", flush=True)
-    ends: list[Row] = []
+    print(f"at the end, {final} fights against each level", flush=True)
     for seed in seeds:
-        ends += seed.tried(time.perf_counter() - begin, final, every)
-        seed.save()
-    ends += baselines(every, final // 2)
-    write(f"fighting_learning_{name}_final.csv", ends)
+        env = replace(seed.run.env, eval_levels=tuple(range(8)))
+        every = replace(seed.run, env=env)
+        yield from seed.tried(time.perf_counter() - begin, 8 * final, every)
 
 
 def write(name: str, rows: list[Row]) -> None:

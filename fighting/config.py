@@ -63,6 +63,8 @@ class Rival(Enum):
     heavy = "heavy"
     blocker = "blocker"
     turtle = "turtle"
+    policy = "policy"
+    """The frozen policy of a checkpoint, `env.rival`: whoever beats it has found its weakness."""
     self_play = "self_play"
     """The learning policy itself and its past: two seats per cartridge."""
 
@@ -102,6 +104,8 @@ class DuelConfig:
     """Show pictures as if the own fighter stood on the left."""
     opponent: Rival = Rival.cpu
     """Who is fought."""
+    rival: str = ""
+    """Run folder or checkpoint of the opponent (opponent=policy); it plays from memory."""
     levels: tuple[int, ...] = (1,)
     """Levels of the cartridge's player; drawn anew for each episode."""
     eval_levels: tuple[int, ...] = ()
@@ -114,6 +118,8 @@ class DuelConfig:
     """Curriculum: share of the last fights that must be won."""
     raise_after: int = 200
     """Curriculum: how many last fights count."""
+    easier_share: float = 0.25
+    """Curriculum: share of the episodes that meet any level up to the present one."""
     episode: Episode = Episode.round
     """round | match."""
     round_seconds: int = 60
@@ -139,7 +145,7 @@ class DuelConfig:
         for name, low, high in (
             ("frame_skip", 1, 60), ("press_frames", 0, self.frame_skip), ("stack", 1, 16),
             ("round_seconds", 1, 99), ("wins_needed", 1, 3), ("sticky", 0, 1), ("raise_at", 0, 1),
-            ("pool_share", 0, 1),
+            ("pool_share", 0, 1), ("easier_share", 0, 1),
         ):  # fmt: skip
             value = getattr(self, name)
             if not low <= value <= high:
@@ -148,6 +154,10 @@ class DuelConfig:
             wrong = [level for level in getattr(self, name) if not 0 <= level <= 7]
             if wrong:
                 raise ConfigError(f"env.{name} holds {wrong[0]}; levels run from 0 to 7.")
+        if self.opponent is Rival.policy and not self.rival:
+            raise ConfigError(
+                "env.opponent=policy needs env.rival=RUN, a run folder or checkpoint."
+            )
         if not self.levels:
             raise ConfigError("env.levels is empty; name at least one level, e.g. [1].")
 

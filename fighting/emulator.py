@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 from pyboy import PyBoy
 
+from frugal_rl.errors import DataError
+
 SHADES = (0xFFFFFF, 0xAAAAAA, 0x555555, 0x000000)
 """The four shades of the DMG as red = green = blue values: 255, 170, 85, 0."""
 SCREEN = (144, 160)
@@ -18,11 +20,11 @@ BUTTONS = ("a", "b", "select", "start", "right", "left", "up", "down")
 ROM_SIZES = tuple(0x8000 << n for n in range(9))
 
 
-class RomError(ValueError):
+class RomError(DataError):
     """A cartridge image that cannot be used."""
 
 
-class StateError(ValueError):
+class StateError(DataError):
     """A saved state that cannot be loaded."""
 
 

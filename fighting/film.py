@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from fighting.emulator import FRAMES_PER_SECOND, SCREEN, Emulator
+from fighting.emulator import FRAMES_PER_SECOND, SCREEN
 from fighting.frames import UNPACKED, pack_screen
 from frugal_rl.errors import DataError
 
@@ -47,10 +47,10 @@ def picture(shot: Shot, scale: int) -> Image.Image:
     return image
 
 
-def packed_screen(emulator: Emulator) -> np.ndarray:
-    """The last rendered picture, (144, 40) uint8."""
+def packed_screen(screen: np.ndarray) -> np.ndarray:
+    """A picture (144, 160, 3 or 4) uint8 in two bits per pixel, (144, 40) uint8."""
     packed = np.zeros((SCREEN[0], SCREEN[1] // 4), np.uint8)
-    pack_screen(emulator.screen, False, packed)
+    pack_screen(screen, False, packed)
     return packed
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from fighting.emulator import BUTTONS, PYBOY_VERSION, Emulator, sha1
+from fighting.emulator import BUTTONS, PYBOY_VERSION, Emulator, StateError, sha1
 from fighting.frames import colour, darker, grey, half_screen
 from fighting.profile import Address, Profile, System, facing_left, load_profile
 from fighting.rules import Weights
@@ -157,7 +157,13 @@ class StartStates:
 
     def load(self, index: int) -> None:
         """Goes to a state and draws one frame: a state holds the colours it was saved with."""
-        self.emulator.load(zlib.decompress(self.states[index]))
+        try:
+            self.emulator.load(zlib.decompress(self.states[index]))
+        except (StateError, zlib.error) as error:
+            if self.path is None:
+                raise
+            words = f"{self.path}: {error} Without the file the states are made again."
+            raise StateError(words) from error
         self.emulator.hold(0)
         self.emulator.tick(1, True)
 

@@ -170,6 +170,10 @@ def rival_of(config: DuelConfig, count: int) -> RivalSeat:
     """Who sits in the other seat of the cartridges that have one row."""
     if config.opponent is Rival.self_play:
         return PastSelves(config.pool_choice, count)
+    if config.opponent is Rival.policy:
+        from fighting.self_play import saved_player  # imports torch
+
+        return Scripted(saved_player(config.rival))
     return Scripted(SCRIPTS[config.opponent])
 
 
@@ -177,7 +181,7 @@ class Levels:
     """Which level of the cartridge's player the next episode is fought against.
 
     In training it is drawn from `config.levels`; a curriculum starts at the lowest of them, draws
-    the present level in three quarters of the episodes and one below it in the rest, and rises when
+    the present level in most of the episodes and any one up to it in `easier_share`, and rises when
     `raise_at` of the last `raise_after` fights at the present level were won. In evaluation the
     levels come in turn.
     """
@@ -198,7 +202,7 @@ class Levels:
             return level
         if not self.rising:
             return int(self.pool[rng.integers(len(self.pool))])
-        if self.present > 0 and rng.random() < 0.25:
+        if self.present > 0 and rng.random() < self.config.easier_share:
             return int(rng.integers(max(min(self.pool), 0), self.present + 1))
         return self.present
 

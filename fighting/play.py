@@ -152,7 +152,7 @@ def _by_hand(session: Session, options: PlayOptions) -> Iterator[str]:
     try:
         for count in shown(session, window, options.frames):
             if options.video and count % options.every == 0:
-                shots.append(Shot(packed_screen(session.emulator)))
+                shots.append(Shot(packed_screen(session.emulator.screen)))
     finally:
         window.close()
     if options.record:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fighting.config import DuelConfig, Rival
+from fighting.config import Actions, DuelConfig, Rival
 from fighting.opponents import SCRIPTS, PastSelves, Rngs
 from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
@@ -60,6 +60,11 @@ def saved_player(path: str) -> SnapshotPlayer:
     run = saved_run(content, compose_run(["env=fighting", "evaluation.num_envs=1"]))
     if not isinstance(run.env, DuelConfig) or run.env.obs is not View.ram:
         raise ConfigError(f"{path} holds a policy that does not play from Duel's memory.")
+    if run.env.actions is not Actions.combos:
+        raise ConfigError(
+            f"{path} holds a policy with env.actions={run.env.actions.value}; in the "
+            "other seat only env.actions=combos can play."
+        )
     env = run.env.make_vec(1, run.encoding(), run.memory, None, "eval")
     try:
         return SnapshotPlayer(load_policy(content, run, env, path))

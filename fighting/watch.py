@@ -63,15 +63,16 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
                 if config.actions is Actions.buttons
                 else action_words(config.profile, int(action))
             )
-            env.render()
-            machine = env.fights.duels.machines[0]
+            # What render gives, not the screen: without pictures the environment goes back in time.
+            screen = env.render()
             line = f"{name}  {info['hp'][0]}:{info['hp'][1]}  {words}"
-            yield Shot(packed_screen(machine), line, value)
+            yield Shot(packed_screen(screen), line, value)
             _, _, terminated, truncated, info = env.step(action)
             begins, over = False, terminated or truncated
+        machine = env.fights.duels.machines[0]
         for _ in range(AFTER_FRAMES // config.frame_skip):
             machine.tick(config.frame_skip, True)
-            yield Shot(packed_screen(machine), f"{name}  {info['hp'][0]}:{info['hp'][1]}")
+            yield Shot(packed_screen(machine.screen), f"{name}  {info['hp'][0]}:{info['hp'][1]}")
     finally:
         env.close()
 

@@ -18,7 +18,8 @@ def probe_update(run: RunConfig) -> Probe:
     """The run's learner, measured in a throw-away process.
 
     Raises:
-        ConfigError: the process failed; carries the last line of what it said.
+        ConfigError: the run is refused, in the words of whoever refused it; or the process failed,
+            with the last line of what it said.
     """
     request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
     done = subprocess.run(
@@ -29,4 +30,7 @@ def probe_update(run: RunConfig) -> Probe:
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
         raise ConfigError(f"The learner cannot be probed: {said}")
-    return Probe(**json.loads(done.stdout.strip().splitlines()[-1]))
+    answer = json.loads(done.stdout.strip().splitlines()[-1])
+    if "refused" in answer:
+        raise ConfigError(answer["refused"])
+    return Probe(**answer)

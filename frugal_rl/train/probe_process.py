@@ -20,7 +20,7 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 from torch import Tensor
 
 from frugal_rl.config import run_from
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.memory.base import TINY
@@ -187,10 +187,14 @@ def act(policy: FrugalPolicy, rows: dict[str, np.ndarray]) -> Callable[[int], Ca
 
 
 def main() -> None:
-    """Read the request, print the answer as one line of JSON."""
+    """Read the request, print the answer as one line of JSON; or why the run is refused."""
     request = json.load(sys.stdin)
-    run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
-    print(json.dumps(vars(measure(run))))
+    try:
+        run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+        answer = vars(measure(run))
+    except FrugalError as error:
+        answer = {"refused": str(error)}
+    print(json.dumps(answer))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Profiles: their schema, the ROM they want, recipes, probing; and every refusal in words."""
 
+import zlib
+
 import numpy as np
 import pytest
 import yaml
@@ -145,6 +147,17 @@ def test_a_recipe_leads_from_power_on_into_a_fight(node, tmp_path):
     assert any(reward != 0 for reward in rewards)
     env.close()
     again.close()
+
+
+def test_kept_states_of_another_version_are_refused_with_their_file(tmp_path):
+    GameBoyEnv(GameBoyConfig(cache=str(tmp_path))).close()
+    (path,) = tmp_path.iterdir()
+    state = bytearray(zlib.decompress(path.read_bytes()[4:]))
+    state[0] = 99
+    packed = zlib.compress(bytes(state))
+    path.write_bytes(len(packed).to_bytes(4, "little") + packed)
+    with pytest.raises(StateError, match=rf"{path.name}: .* format 99; .* Without the file"):
+        GameBoyEnv(GameBoyConfig(cache=str(tmp_path)), seed=0)
 
 
 @pytest.mark.parametrize(

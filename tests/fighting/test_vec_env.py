@@ -71,7 +71,10 @@ def test_a_packed_frame_has_a_quarter_of_the_bytes():
     assert row.window == 4
 
 
-@pytest.mark.parametrize("opponent", [r for r in Rival if r not in (Rival.cpu, Rival.curriculum)])
+OTHERS = (Rival.cpu, Rival.curriculum, Rival.policy)  # a policy: test_training.py
+
+
+@pytest.mark.parametrize("opponent", [r for r in Rival if r not in OTHERS])
 def test_every_opponent_can_be_fought(opponent):
     config = DuelConfig(opponent=opponent, round_seconds=2)
     env = native(config, 4)

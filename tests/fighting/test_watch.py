@@ -8,10 +8,12 @@ import pytest
 from PIL import Image
 
 from fighting.config import DuelConfig
-from fighting.watch import action_words
+from fighting.frames import UNPACKED
+from fighting.watch import action_words, fight
 from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
 from frugal_rl.play import PlayOptions
+from frugal_rl.train.saved import open_saved
 from frugal_rl.train.session import contest
 from frugal_rl.train.trainer import train
 
@@ -66,6 +68,15 @@ def test_a_checkpoint_is_filmed_to_the_decision_and_beyond(checkpoint, tmp_path,
     assert re.fullmatch(rf"Film: {path} \(4[0-9] pictures\)", line)
     assert path.stat().st_size > 1000
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_every_picture_of_a_policy_that_sees_memory_shows_the_fight(checkpoint):
+    run = replace(compose_run(SMALL), run_dir="")
+    with open_saved(checkpoint, run) as saved:
+        shots = list(fight(saved.run, saved.policy, 3, seed=1))
+    floor = [int((UNPACKED[shot.packed[128:]] < 255).sum()) for shot in shots]
+    assert min(floor) > 500
+    assert len({shot.packed.tobytes() for shot in shots}) > len(shots) // 2
 
 
 def test_a_checkpoint_is_watched_against_a_script(checkpoint, monkeypatch):

@@ -84,9 +84,15 @@ def test_the_probe_counts_weights_exactly_and_finds_a_cost_per_sample(trained):
     assert 4 * 4 * 64 < probe.bytes_per_sample < 10 * 4 * 4 * 64  # four layers of 64 float32
 
 
+def test_a_probe_that_breaks_off_says_so(monkeypatch):
+    monkeypatch.setattr("frugal_rl.train.probe.sys.executable", "/bin/false")
+    with pytest.raises(ConfigError, match="cannot be probed: nothing was said"):
+        probe_update(compose_run(WORDS))
+
+
 @pytest.mark.slow
-def test_a_probe_that_fails_says_why():
-    with pytest.raises(ConfigError, match="cannot be probed"):
+def test_a_run_that_the_probe_refuses_is_refused_in_the_same_words():
+    with pytest.raises(ConfigError, match=r"^agent\.read names \['nothing'\]"):
         probe_update(compose_run([*WORDS, "agent.read=[nothing]"]))
 
 
