@@ -110,11 +110,9 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     run = compose_run([
-        "env=mine_daily_small", "agent=cnn3d_tiny", "agent.head=columns", "algo.num_envs=32",
-        "algo.n_steps=64", "algo.batch_size=512", "algo.n_epochs=3", "algo.gamma=0.99",
-        "algo.gae_lambda=0.95", "algo.ent_coef=0.003", "algo.learning_rate=1e-3",
-        "algo.reward_normalisation=true",
-        "hardware.threads=1", f"seed={args.seed}", *args.overrides,
+        "env=mine_daily_small", "experiment=mine_daily", "agent=cnn3d_tiny",
+        "agent.head=columns", "agent.channels_last=true", "hardware.threads=1",
+        f"seed={args.seed}", *args.overrides,
     ])  # fmt: skip
     shares = {name: play(run, choose) for name, choose in players(run).items()}
     for name, share in shares.items():

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
+from frugal_rl.train.actions import mask_logits
 from frugal_rl.train.networks import Fields, Network, Output
 from mine_rl_npv.spec import TABLE, VIEW
 
@@ -35,6 +36,23 @@ def start_at_zero(value: nn.Linear) -> None:
     nn.init.zeros_(value.bias)
 
 
+def expected(maps: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
+    """Mean [B, C] of column features under the policy's own chances; no gradient to the logits.
+
+    One block of a hundred thousand moves no mean over all columns: a critic that reads only those
+    sees a constant. What the policy digs next is what its value depends on.
+
+    Args:
+        maps: [B, C, nx, ny].
+        logits: [B, A] of columns times destinations, and perhaps of a closing action.
+        mask: [B, A] bool, which actions are allowed.
+    """
+    columns = maps.shape[2] * maps.shape[3]
+    chance = torch.softmax(mask_logits(logits.detach().float(), mask), dim=1)
+    chance = chance[:, : chance.shape[1] // columns * columns].unflatten(1, (columns, -1)).sum(2)
+    return torch.einsum("bcn,bn->bc", maps.flatten(2), chance.to(maps.dtype))
+
+
 class ColumnNetwork(Network):
     """2D convolutions over column features; one logit per column and destination."""
 
@@ -52,11 +70,13 @@ class ColumnNetwork(Network):
             nn.Conv2d(width, width, 3, padding=1) for _ in range(agent.layers)
         )
         self.out = nn.Conv2d(width, actions // self.columns, 1)
-        self.value = nn.Sequential(nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 1))
+        self.value = nn.Sequential(
+            nn.LayerNorm(2 * width), nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 1)
+        )
         self.close = nn.Linear(2 * width, self.closing) if self.closing else None
         orthogonal(self, math.sqrt(2))
         orthogonal(self.out, 0.01)
-        start_at_zero(self.value[2])
+        start_at_zero(self.value[-1])
 
     def maps(self, fields: Fields) -> Tensor:
         """[B, width, nx, ny]."""
@@ -73,12 +93,14 @@ class ColumnNetwork(Network):
 
     def critic(self, fields: Fields) -> Tensor:
         """Values [B, 1]."""
-        return self.value(_summary(self.maps(fields)))
+        return self.forward(fields).value
 
     def forward(self, fields: Fields) -> Output:
-        """Both from one map."""
+        """Both from one map; the critic looks at the columns that the actor is about to dig."""
         maps = self.maps(fields)
-        return Output(self._act(maps), self.value(_summary(maps)))
+        logits = self._act(maps)
+        meant = expected(maps, logits, fields["action_mask"])
+        return Output(logits, self.value(torch.cat((maps.mean(dim=(2, 3)), meant), dim=1)))
 
     def _act(self, maps: Tensor) -> Tensor:
         logits = self.out(maps).flatten(2).transpose(1, 2).flatten(1)
