@@ -20,7 +20,7 @@ from frugal_rl.run import RunConfig
 from frugal_rl.train.mirror import distinct
 from frugal_rl.train.networks import Fields, Network, Output
 from mine_rl_npv.incremental import ConvolutionCache, cache_bytes
-from mine_rl_npv.networks import expected, orthogonal, start_at_zero
+from mine_rl_npv.networks import ValueHead, expected, orthogonal
 from mine_rl_npv.spec import TABLE
 
 DAYS_PER_UNIT = 365.0
@@ -135,10 +135,9 @@ class VoxelNetwork(Network):
         meant = 0
         if agent.head is Head.columns:
             meant = by_name["columns"].shape[0] + COLUMN_FEATURES
-        self.value = nn.Linear(width + meant, 1)
+        self.value = ValueHead(width + meant)
         for module in (self.trunk, self.dense, self.actor_trunk, self.critic_trunk):
             orthogonal(module, math.sqrt(2))
-        start_at_zero(self.value)
         if agent.head is Head.columns:
             self.logits = _ColumnHead(agent.channels[-1], width, by_name, actions)
         else:
