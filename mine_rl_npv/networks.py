@@ -50,20 +50,23 @@ class ValueHead(nn.Linear):
         return self.GAIN * super().forward(features)
 
 
-def expected(maps: Tensor, logits: Tensor, mask: Tensor) -> Tensor:
-    """Mean [B, C] of column features under the policy's own chances; no gradient to the logits.
+def chances(logits: Tensor, mask: Tensor, columns: int) -> Tensor:
+    """The policy's chance [B, columns] of each column, over its destinations; without gradient.
 
     One block of a hundred thousand moves no mean over all columns: a critic that reads only those
     sees a constant. What the policy digs next is what its value depends on.
 
     Args:
-        maps: [B, C, nx, ny].
         logits: [B, A] of columns times destinations, and perhaps of a closing action.
         mask: [B, A] bool, which actions are allowed.
+        columns: how many there are.
     """
-    columns = maps.shape[2] * maps.shape[3]
     chance = torch.softmax(mask_logits(logits.detach().float(), mask), dim=1)
-    chance = chance[:, : chance.shape[1] // columns * columns].unflatten(1, (columns, -1)).sum(2)
+    return chance[:, : chance.shape[1] // columns * columns].unflatten(1, (columns, -1)).sum(2)
+
+
+def expected(maps: Tensor, chance: Tensor) -> Tensor:
+    """Mean [B, C] of column features [B, C, nx, ny] under chances [B, nx * ny]."""
     return torch.einsum("bcn,bn->bc", maps.flatten(2), chance.to(maps.dtype))
 
 
@@ -114,9 +117,10 @@ class ColumnNetwork(Network):
         """Both from one map; the critic looks at the columns that the actor is about to dig."""
         maps = self.maps(fields)
         logits = self._act(maps)
-        seen = torch.cat((fields["columns"], maps), dim=1)
-        meant = expected(seen, logits, fields["action_mask"])
-        return Output(logits, self.value(torch.cat((seen.mean(dim=(2, 3)), meant), dim=1)))
+        chance = chances(logits, fields["action_mask"], self.columns)
+        seen = [fields["columns"], maps]
+        seen = [m.mean(dim=(2, 3)) for m in seen] + [expected(m, chance) for m in seen]
+        return Output(logits, self.value(torch.cat(seen, dim=1)))
 
     def _act(self, maps: Tensor) -> Tensor:
         logits = self.out(maps).flatten(2).transpose(1, 2).flatten(1)

@@ -20,7 +20,7 @@ from frugal_rl.run import RunConfig
 from frugal_rl.train.mirror import distinct
 from frugal_rl.train.networks import Fields, Network, Output
 from mine_rl_npv.incremental import ConvolutionCache, cache_bytes
-from mine_rl_npv.networks import ValueHead, expected, orthogonal
+from mine_rl_npv.networks import ValueHead, chances, expected, orthogonal
 from mine_rl_npv.spec import TABLE
 
 DAYS_PER_UNIT = 365.0
@@ -184,8 +184,9 @@ class VoxelNetwork(Network):
         columns = fields["columns"]
         mixed = self.logits.mixed(columns, maps, hidden)
         logits = self.logits(mixed)
-        meant = expected(torch.cat((columns, mixed), dim=1), logits, fields["action_mask"])
-        return Output(logits, self.value(torch.cat((judged, meant), dim=1)))
+        chance = chances(logits, fields["action_mask"], columns.shape[2] * columns.shape[3])
+        meant = (expected(columns, chance), expected(mixed, chance))
+        return Output(logits, self.value(torch.cat((judged, *meant), dim=1)))
 
 
 class _Rest(nn.Module):

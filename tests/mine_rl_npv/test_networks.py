@@ -17,7 +17,7 @@ from frugal_rl.train.decoder import Decoder
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.mines import Actions, Kind
-from mine_rl_npv.networks import Column2dAgent, PointerAgent, expected
+from mine_rl_npv.networks import Column2dAgent, PointerAgent, chances, expected
 from mine_rl_npv.spec import Observation
 from mine_rl_npv.voxels import Head
 
@@ -141,7 +141,7 @@ def test_expected_features_follow_the_masked_chances_and_teach_no_logits():
     maps = torch.randn(2, 3, 2, 2, generator=rng, requires_grad=True)
     logits = torch.randn(2, 9, generator=rng, requires_grad=True)  # two destinations, one closing
     mask = torch.tensor([[True] * 9, [False, False, True, True, True, False, False, True, True]])
-    meant = expected(maps, logits, mask)
+    meant = expected(maps, chances(logits, mask, 4))
     chance = torch.softmax(logits.masked_fill(~mask, -torch.inf), dim=1)[:, :8]
     slow = (maps.flatten(2) * chance.reshape(2, 1, 4, 2).sum(-1)).sum(-1)
     assert_allclose(meant.detach(), slow.detach(), rtol=1e-6)
