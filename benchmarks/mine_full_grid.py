@@ -1,6 +1,7 @@
 """PPO at the guide's failing size: 2,048 steps x 4 environments, 17 channels, 49 x 71 x 58.
 
     python benchmarks/mine_full_grid.py [--iterations 20] [--width 8] [--layers 1] [--epochs 1]
+        [--keep FILE]   # saves itself after every iteration, and continues from there
     python benchmarks/mine_full_grid.py --exact [--steps 40]   # lossless against dense, bit for bit
 
 Prints what the rollout was planned and allocated to hold, the process's peak, and steps per second.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -30,7 +32,8 @@ MIB = 2.0**20
 def iterations(args: argparse.Namespace) -> None:
     overrides = [
         "env=mine", f"agent.width={args.width}", f"agent.layers={args.layers}",
-        f"algo.n_epochs={args.epochs}", "algo.batch_size=512", "hardware.threads=2",
+        f"algo.n_epochs={args.epochs}", "algo.batch_size=256", "memory.micro_batch=64",
+        f"hardware.threads={args.threads}",
     ]  # fmt: skip
     run = compose_run(overrides)
     vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
@@ -44,8 +47,13 @@ def iterations(args: argparse.Namespace) -> None:
         f"allocated {rollout:,} B; static tables {vec_env.parts()['static tables'] / MIB:.1f} MiB",
         flush=True,
     )
+    done = 0
+    if args.keep and args.keep.exists():
+        kept = torch.load(args.keep, weights_only=False)
+        learner.load(kept["learner"])
+        done = kept["iterations"]
     first = time.perf_counter()
-    for i in range(args.iterations):
+    for i in range(done, args.iterations):
         started = time.perf_counter()
         metrics = learner.iterate(no_meter)
         rate = run.algo.num_envs * run.algo.n_steps / (time.perf_counter() - started)
@@ -56,6 +64,10 @@ def iterations(args: argparse.Namespace) -> None:
             f"{peak_resident_bytes() / MIB:.0f} MiB  {time.perf_counter() - first:.0f} s",
             flush=True,
         )
+        if args.keep:
+            part = args.keep.with_name(f".part_{args.keep.name}")
+            torch.save({"iterations": i + 1, "learner": learner.state()}, part)
+            part.replace(args.keep)
 
 
 def exact(args: argparse.Namespace) -> None:
@@ -88,10 +100,12 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=8)
     parser.add_argument("--layers", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--keep", type=Path, help="state of the run, to go on from")
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--steps", type=int, default=40)
     args = parser.parse_args()
-    torch.set_num_threads(2)
+    torch.set_num_threads(args.threads)
     exact(args) if args.exact else iterations(args)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
+from frugal_rl.train.actions import mask_logits
 from frugal_rl.train.networks import Fields, Network, Output
 from mine_rl_npv.spec import TABLE, VIEW
 
@@ -26,13 +27,47 @@ def orthogonal(module: nn.Module, gain: float) -> None:
                 nn.init.zeros_(layer.bias)
 
 
-def start_at_zero(value: nn.Linear) -> None:
-    """A value head that begins with 0.
+class ValueHead(nn.Linear):
+    """A value that begins with 0 and follows its targets in tens of steps, not in thousands.
 
-    A mine's rewards are tiny: a first guess of order one would drown them in every advantage.
+    A mine's rewards are tiny, so a first guess of order one would drown them in every advantage.
+    Scaled to a deviation of one, they still add up to several units, and what tells states apart is
+    a tenth of one: `GAIN` lets Adam's equal steps cover that distance first.
     """
-    nn.init.zeros_(value.weight)
-    nn.init.zeros_(value.bias)
+
+    GAIN = 4.0
+
+    def __init__(self, features: int) -> None:
+        super().__init__(features, 1)
+
+    def reset_parameters(self) -> None:
+        """All zero."""
+        nn.init.zeros_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """[B, features] -> [B, 1]."""
+        return self.GAIN * super().forward(features)
+
+
+def chances(logits: Tensor, mask: Tensor, columns: int) -> Tensor:
+    """The policy's chance [B, columns] of each column, over its destinations; without gradient.
+
+    One block of a hundred thousand moves no mean over all columns: a critic that reads only those
+    sees a constant. What the policy digs next is what its value depends on.
+
+    Args:
+        logits: [B, A] of columns times destinations, and perhaps of a closing action.
+        mask: [B, A] bool, which actions are allowed.
+        columns: how many there are.
+    """
+    chance = torch.softmax(mask_logits(logits.detach().float(), mask), dim=1)
+    return chance[:, : chance.shape[1] // columns * columns].unflatten(1, (columns, -1)).sum(2)
+
+
+def expected(maps: Tensor, chance: Tensor) -> Tensor:
+    """Mean [B, C] of column features [B, C, nx, ny] under chances [B, nx * ny]."""
+    return torch.einsum("bcn,bn->bc", maps.flatten(2), chance.to(maps.dtype))
 
 
 class ColumnNetwork(Network):
@@ -47,16 +82,19 @@ class ColumnNetwork(Network):
         self.columns = nx * ny
         self.closing = actions % self.columns
         width, self.channels_last = agent.width, agent.channels_last
+        seen = view + width
         self.enter = nn.Conv2d(view, width, 1)
         self.layers = nn.ModuleList(
             nn.Conv2d(width, width, 3, padding=1) for _ in range(agent.layers)
         )
         self.out = nn.Conv2d(width, actions // self.columns, 1)
-        self.value = nn.Sequential(nn.Linear(2 * width, width), nn.Tanh(), nn.Linear(width, 1))
+        self.value = nn.Sequential(
+            nn.LayerNorm(2 * seen), nn.Linear(2 * seen, 2 * width), nn.Tanh(), ValueHead(2 * width)
+        )
         self.close = nn.Linear(2 * width, self.closing) if self.closing else None
         orthogonal(self, math.sqrt(2))
         orthogonal(self.out, 0.01)
-        start_at_zero(self.value[2])
+        self.value[-1].reset_parameters()
 
     def maps(self, fields: Fields) -> Tensor:
         """[B, width, nx, ny]."""
@@ -73,12 +111,16 @@ class ColumnNetwork(Network):
 
     def critic(self, fields: Fields) -> Tensor:
         """Values [B, 1]."""
-        return self.value(_summary(self.maps(fields)))
+        return self.forward(fields).value
 
     def forward(self, fields: Fields) -> Output:
-        """Both from one map."""
+        """Both from one map; the critic looks at the columns that the actor is about to dig."""
         maps = self.maps(fields)
-        return Output(self._act(maps), self.value(_summary(maps)))
+        logits = self._act(maps)
+        chance = chances(logits, fields["action_mask"], self.columns)
+        seen = [fields["columns"], maps]
+        seen = [m.mean(dim=(2, 3)) for m in seen] + [expected(m, chance) for m in seen]
+        return Output(logits, self.value(torch.cat(seen, dim=1)))
 
     def _act(self, maps: Tensor) -> Tensor:
         logits = self.out(maps).flatten(2).transpose(1, 2).flatten(1)
@@ -117,11 +159,11 @@ class PointerNetwork(Network):
         self.context = nn.Linear(2 * agent.width, agent.width)
         self.out = nn.Linear(agent.width, 1)
         self.value = nn.Sequential(
-            nn.Linear(2 * agent.width, agent.width), nn.Tanh(), nn.Linear(agent.width, 1)
+            nn.Linear(2 * agent.width, agent.width), nn.Tanh(), ValueHead(agent.width)
         )
         orthogonal(self, math.sqrt(2))
         orthogonal(self.out, 0.01)
-        start_at_zero(self.value[2])
+        self.value[-1].reset_parameters()
 
     def _encode(self, fields: Any) -> tuple[Tensor, Tensor]:
         view = fields.tables[TABLE].ragged("view", fields[f"{TABLE}_id"]).padded(self.actions)

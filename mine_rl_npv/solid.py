@@ -38,19 +38,27 @@ def solid_mesh(instance: Instance, period: np.ndarray) -> Any:
 
 
 def save_solid(instance: Instance, period: np.ndarray, path: str | Path) -> Path:
-    """Writes the scene: a picture for `.png`, a mesh for ParaView for `.vtu`."""
-    mesh = solid_mesh(instance, period)
+    """Writes a picture, the near quarter cut away, for `.png`; the mesh for ParaView for `.vtu`."""
     path = Path(path)
+    mesh = solid_mesh(instance, _opened(instance, period) if path.suffix == ".png" else period)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".part_{path.name}")
     if path.suffix == ".png":
         import pyvista
 
         plotter = pyvista.Plotter(off_screen=True, window_size=(900, 700))
-        plotter.add_mesh(mesh, scalars="period", cmap=COLOURS, show_edges=True)
+        bar = {"vertical": True, "position_x": 0.88, "position_y": 0.3, "fmt": "%.0f"}
+        plotter.add_mesh(mesh, scalars="period", cmap=COLOURS, show_edges=True, scalar_bar_args=bar)
         plotter.screenshot(str(part))
         plotter.close()
     else:
         mesh.save(str(part))
     part.replace(path)
     return path
+
+
+def _opened(instance: Instance, period: np.ndarray) -> np.ndarray:
+    """The periods without the quarter that hides the rest from the camera's place."""
+    x, y, _ = instance.position.T
+    near = (x > instance.position[:, 0].max() / 2) & (y > instance.position[:, 1].max() / 2)
+    return np.where(near, -1, period)

@@ -20,11 +20,13 @@ from frugal_rl.run import RunConfig
 from frugal_rl.train.mirror import distinct
 from frugal_rl.train.networks import Fields, Network, Output
 from mine_rl_npv.incremental import ConvolutionCache, cache_bytes
-from mine_rl_npv.networks import orthogonal, start_at_zero
+from mine_rl_npv.networks import ValueHead, chances, expected, orthogonal
 from mine_rl_npv.spec import TABLE
 
 DAYS_PER_UNIT = 365.0
 """Extraction days are read in years."""
+COLUMN_FEATURES = 32
+"""Features per column in front of `head=columns`."""
 
 
 class Norm(Enum):
@@ -130,10 +132,12 @@ class VoxelNetwork(Network):
         self.actor_trunk = _perceptron(pooled, agent.hidden)
         self.critic_trunk = _perceptron(pooled, agent.hidden)
         width = agent.hidden[-1] if agent.hidden else pooled
-        self.value = nn.Linear(width, 1)
+        meant = 0
+        if agent.head is Head.columns:
+            meant = by_name["columns"].shape[0] + COLUMN_FEATURES
+        self.value = ValueHead(width + meant)
         for module in (self.trunk, self.dense, self.actor_trunk, self.critic_trunk):
             orthogonal(module, math.sqrt(2))
-        start_at_zero(self.value)
         if agent.head is Head.columns:
             self.logits = _ColumnHead(agent.channels[-1], width, by_name, actions)
         else:
@@ -164,25 +168,25 @@ class VoxelNetwork(Network):
 
     def actor(self, fields: Fields) -> Tensor:
         """Logits [B, actions]."""
-        maps = self.maps(fields)
-        return self._act(fields, maps, self.features(maps))
+        return self.forward(fields).logits
 
     def critic(self, fields: Fields) -> Tensor:
         """Values [B, 1]."""
-        return self.value(self.critic_trunk(self.features(self.maps(fields))))
+        return self.forward(fields).value
 
     def forward(self, fields: Fields) -> Output:
         """Both from one pass over the voxels."""
         maps = self.maps(fields)
         features = self.features(maps)
-        value = self.value(self.critic_trunk(features))
-        return Output(self._act(fields, maps, features), value)
-
-    def _act(self, fields: Fields, maps: Tensor, features: Tensor) -> Tensor:
-        hidden = self.actor_trunk(features)
-        if self.agent.head is Head.columns:
-            return self.logits(fields["columns"], maps, hidden)
-        return self.logits(hidden)
+        hidden, judged = self.actor_trunk(features), self.critic_trunk(features)
+        if self.agent.head is Head.flat:
+            return Output(self.logits(hidden), self.value(judged))
+        columns = fields["columns"]
+        mixed = self.logits.mixed(columns, maps, hidden)
+        logits = self.logits(mixed)
+        chance = chances(logits, fields["action_mask"], columns.shape[2] * columns.shape[3])
+        meant = (expected(columns, chance), expected(mixed, chance))
+        return Output(logits, self.value(torch.cat((judged, *meant), dim=1)))
 
 
 class _Rest(nn.Module):
@@ -204,16 +208,20 @@ class _ColumnHead(nn.Module):
         view, nx, ny = by_name["columns"].shape
         if actions % (nx * ny):
             raise ConfigError("agent.head=columns needs env.actions=column and no period clock.")
-        self.mix = nn.Conv2d(view + channels, 32, 1)
-        self.context = nn.Linear(context, 32)
-        self.out = nn.Conv2d(32, actions // (nx * ny), 1)
+        self.mix = nn.Conv2d(view + channels, COLUMN_FEATURES, 1)
+        self.context = nn.Linear(context, COLUMN_FEATURES)
+        self.out = nn.Conv2d(COLUMN_FEATURES, actions // (nx * ny), 1)
         orthogonal(self, 0.01)  # small throughout: the head learns its features, it keeps no chance
 
-    def forward(self, columns: Tensor, maps: Tensor, hidden: Tensor) -> Tensor:
+    def mixed(self, columns: Tensor, maps: Tensor, hidden: Tensor) -> Tensor:
+        """Features [B, 32, nx, ny] of every column."""
         above = F.interpolate(maps.mean(dim=-1), columns.shape[2:], mode="nearest")
         seen = torch.cat((columns, above), dim=1)
         mixed = self.mix(seen.contiguous(memory_format=torch.channels_last))
-        mixed = torch.tanh(mixed + self.context(hidden)[:, :, None, None])
+        return torch.tanh(mixed + self.context(hidden)[:, :, None, None])
+
+    def forward(self, mixed: Tensor) -> Tensor:
+        """Logits [B, actions] of column features."""
         return self.out(mixed).flatten(2).transpose(1, 2).flatten(1)
 
 

@@ -17,7 +17,7 @@ from frugal_rl.train.decoder import Decoder
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.mines import Actions, Kind
-from mine_rl_npv.networks import Column2dAgent, PointerAgent
+from mine_rl_npv.networks import Column2dAgent, PointerAgent, chances, expected
 from mine_rl_npv.spec import Observation
 from mine_rl_npv.voxels import Head
 
@@ -99,6 +99,55 @@ def test_every_agent_scores_every_action(name):
     assert out.logits.isfinite().all()
     assert_allclose(network.actor(fields).detach(), out.logits.detach(), atol=1e-6)
     assert_allclose(network.critic(fields).detach(), out.value.detach(), atol=1e-6)
+
+
+def test_the_critic_reads_the_columns_that_the_policy_means():
+    """Of 400 columns one differs between states: in a mean over all of them it would drown."""
+    config = MineConfig(data="synthetic", deposit=Deposit(20, 20, 4, seed=3, richness=0.6))
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+    vec_env = config.make_vec(1, encoding, MemoryProfile(), None, "train")
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    wanted = rng.uniform(-1, 1, 32).astype(np.float32)
+    place = rng.integers(1, 400, 32)
+    columns = np.tile(rng.normal(size=(1, 16, 400)), (32, 1, 1)).astype(np.float32)
+    columns[:, :, 0] = 3.0  # richer than any, so that a maximum over all columns is constant
+    columns[np.arange(32), 0, place] = wanted
+    for name in ("column2d", "cnn3d_tiny"):
+        agent = replace(cnn(name), head=Head.columns) if name != "column2d" else Column2dAgent()
+        network = agent.build(encoding, vec_env.tables, vec_env.action_space)
+        logits = torch.zeros(32, 400)
+        logits[torch.arange(32), torch.from_numpy(place)] = 20.0
+        fields = {
+            "columns": torch.from_numpy(columns).view(32, 16, 20, 20),
+            "action_mask": torch.ones(32, 400, dtype=torch.bool),
+            "geology": torch.zeros(32, 15, 20, 20, 4), "pit": torch.zeros(32, 2, 20, 20, 4),
+        }  # fmt: skip
+        if name == "column2d":
+            network._act = lambda maps, logits=logits: logits
+        else:
+            network.logits.forward = lambda mixed, logits=logits: logits
+        optimizer = torch.optim.Adam(network.parameters(), 1e-2)
+        for _ in range(25):
+            optimizer.zero_grad()
+            missed = network(fields).value.flatten() - torch.from_numpy(wanted)
+            missed.square().mean().backward()
+            optimizer.step()
+        assert missed.var() < 0.3 * wanted.var(), name
+
+
+def test_expected_features_follow_the_masked_chances_and_teach_no_logits():
+    rng = torch.Generator().manual_seed(0)
+    maps = torch.randn(2, 3, 2, 2, generator=rng, requires_grad=True)
+    logits = torch.randn(2, 9, generator=rng, requires_grad=True)  # two destinations, one closing
+    mask = torch.tensor([[True] * 9, [False, False, True, True, True, False, False, True, True]])
+    meant = expected(maps, chances(logits, mask, 4))
+    chance = torch.softmax(logits.masked_fill(~mask, -torch.inf), dim=1)[:, :8]
+    slow = (maps.flatten(2) * chance.reshape(2, 1, 4, 2).sum(-1)).sum(-1)
+    assert_allclose(meant.detach(), slow.detach(), rtol=1e-6)
+    meant.sum().backward()
+    assert maps.grad is not None
+    assert logits.grad is None
 
 
 def test_networks_refuse_what_they_cannot_read():
