@@ -94,7 +94,7 @@ def record(
     memory: MemoryProfile | None = None,
 ) -> Demonstrations:
     """Play each level's inputs from its start, all levels side by side, and keep what is seen."""
-    quiet = replace(config, start_frames=0, eval_levels=config.levels)
+    quiet = replace(config, start_frames=0, eval_levels=config.levels, curriculum=False)
     env = _InOrder(quiet, len(inputs), encoding, memory or MemoryProfile())
     history = History(encoding, len(inputs), config.episode_steps)
     rows = history.reset(env.reset(0))

@@ -109,3 +109,13 @@ def test_pool_files_and_mirror_images_come_with_solutions(tmp_path):
     names = (f"{tmp_path / 'pool.npz'}:simplest", "mirrored:simplest")
     config = replace(CONFIG, levels=names)
     assert len(solutions(config)) == len(config.open_levels("train"))
+
+
+def test_a_curriculum_deals_levels_to_learners_not_to_demonstrations():
+    config = NppConfig(obs=Observation.state, levels=("simplest", "simple"), curriculum=True)
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+
+    demos = record(config, encoding, solutions(config), gamma=0.99)
+
+    assert demos.lost == ()
+    assert len(np.unique(demos.level)) == 640
