@@ -27,6 +27,15 @@ def test_every_lossless_representation_of_the_toy_is_exact_on_play():
     assert any(c.largest_error > 0 for c in checks if c.label == "precision")
 
 
+def test_only_observed_fields_of_nclone_are_checked_and_all_of_them_pass():
+    run = compose_run(["env=nclone", "tracking=disabled"])
+    checks = verify_storage(run, StorageOptions(steps=5, envs=2))
+
+    assert {"tile_window", "hazards"} <= {c.field for c in checks}
+    assert "tiles" not in {c.field for c in checks}
+    assert all(c.passed for c in checks)
+
+
 def test_a_representation_that_loses_a_bit_is_found(monkeypatch):
     def lossy(self, values):
         flags = values.astype(bool).copy()
