@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -183,18 +183,14 @@ class NppConfig:
 
     def open_levels(self, split: str) -> list[Level]:
         """The levels of a split: "train" or "eval"."""
-        from nclone.levels.sources import open_levels
+        return [level for _, level in self.open_grouped(split)]
 
-        return open_levels(self._levels_of(split), split)
+    def open_grouped(self, split: str) -> list[tuple[str, Level]]:
+        """These levels, each with the name that it is judged under: its category, or its own."""
+        from nclone.levels.sources import open_grouped
 
-    def level_groups(self, split: str) -> list[str]:
-        """Under which name each of these levels is judged: its category, or its own."""
-        from nclone.levels.sources import level_groups
-
-        return level_groups(self._levels_of(split), split)
-
-    def _levels_of(self, split: str) -> Sequence[str]:
-        return self.eval_levels if split == "eval" and self.eval_levels else self.levels
+        wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
+        return open_grouped(wanted, split)
 
     def draw(self, vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
         """The ways of a player over levels that it won and that it did not, group by group."""

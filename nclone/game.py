@@ -193,9 +193,10 @@ class Game:
         ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
         self._observe_state(chosen, rows)
         if self.has_ways:
-            self._write_ways(chosen, rows, reach_of(self.distances))
-        if PATH_FIELD.name in rows:
-            self._write_path(chosen, rows, reach_of(self.distances))
+            reach = reach_of(self.distances)
+            self._write_ways(chosen, rows, reach)
+            if PATH_FIELD.name in rows:
+                self._write_path(chosen, rows, reach)
         if self.has_graph:
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:

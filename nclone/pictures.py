@@ -10,6 +10,7 @@ import numpy as np
 
 from frugal_rl.observation.history import History
 from frugal_rl.vec_env.interface import VectorEnv
+from nclone.files import file_stem
 from nclone.render.export import contact_sheet, save_picture
 from nclone.vec_env import NppVecEnv
 
@@ -54,7 +55,6 @@ def draw_ways(vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
     if not isinstance(vec_env, NppVecEnv):
         return []
     folder.mkdir(parents=True, exist_ok=True)
-    vec_env.game.order = "in turn"
     found: dict[tuple[str, str], list[Way]] = {}
     for way in ways_of(vec_env, player):
         group = vec_env.level_names[way.level]
@@ -63,7 +63,6 @@ def draw_ways(vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
     for (group, outcome), ways in found.items():
         levels = [vec_env.game.level_table.level[way.level] for way in ways[:SHOWN]]
         sheet = contact_sheet(levels, COLUMNS, SCALE, [way.places for way in ways[:SHOWN]])
-        name = "".join(c if c.isalnum() else "_" for c in group)
-        written.append(folder / f"{name}_{outcome}.png")
+        written.append(folder / f"{file_stem(group)}_{outcome}.png")
         save_picture(written[-1], sheet)
     return written

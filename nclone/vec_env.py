@@ -33,10 +33,10 @@ class NppVecEnv(VectorEnv):
         self.num_envs, self.encoding = num_envs, encoding
         self.action_space: spaces.Space[Any] = spaces.Discrete(ACTIONS)
         order = "in turn" if split == "eval" else "random"
-        levels, groups = config.open_levels(split), config.level_groups(split)
+        grouped = config.open_grouped(split)
         if split == "eval":
-            places = interleaved(groups)
-            levels, groups = [levels[k] for k in places], [groups[k] for k in places]
+            grouped = [grouped[k] for k in interleaved([group for group, _ in grouped])]
+        groups, levels = [group for group, _ in grouped], [level for _, level in grouped]
         self.game = Game(config, levels, num_envs, order, threads)
         self.tables = self.game.tables
         reuse = memory.buffers is Buffers.reused

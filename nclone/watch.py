@@ -13,6 +13,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.play import Keys, PlayOptions, Window
 from frugal_rl.run import RunConfig
 from frugal_rl.train.watch import Watch, open_watch
+from nclone.files import file_stem
 from nclone.render.caption import write_caption
 from nclone.render.crop import FULL, common_boxes, cut
 from nclone.render.export import FRAME_RATE, save_thinned
@@ -95,8 +96,10 @@ class Spectator:
 
     def _keep(self, folder: Path, level: int, actions: list[int], won: bool) -> None:
         made = self.game.level_table.level[level]
-        name = "".join(c if c.isalnum() else "_" for c in made.name)
-        path = folder / f"{self.episode:04d}_{name}_{'won' if won else 'lost'}{COMPACT}"
+        path = (
+            folder
+            / f"{self.episode:04d}_{file_stem(made.name)}_{'won' if won else 'lost'}{COMPACT}"
+        )
         write_replays(path, [Replay(inputs_of_actions(actions), made.map_data, won)])
         self.written.append(path)
 

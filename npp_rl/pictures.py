@@ -18,6 +18,7 @@ from frugal_rl.train.evaluate import PolicyPlayer
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
+from nclone.files import file_stem, finished_or_absent
 from nclone.geometry import COLUMNS, HALF_PX, MAP_HEIGHT_PX, MAP_WIDTH_PX, ROWS
 from nclone.graph.landmarks import Landmarks
 from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
@@ -82,8 +83,7 @@ def draw_attention(vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
     for group in dict.fromkeys(vec_env.level_names):
         place = vec_env.level_names.index(group)
         episode = watch(player.policy, vec_env.game.config, vec_env.encoding, "eval", place)
-        name = "".join(c if c.isalnum() else "_" for c in group)
-        written.append(folder / f"attention_{name}.png")
+        written.append(folder / f"attention_{file_stem(group)}.png")
         draw_episode(episode, written[-1], group)
     return written
 
@@ -115,9 +115,8 @@ def draw_episode(episode: Episode, path: Path, title: str = "") -> None:
     axes.set_xlabel("x, px")
     axes.set_ylabel("y, px")
     axes.legend(loc="upper right", fontsize=8)
-    unfinished = path.with_suffix(".part.png")
-    figure.savefig(unfinished, dpi=110)
-    unfinished.replace(path)
+    with finished_or_absent(path) as unfinished:
+        figure.savefig(unfinished, dpi=110)
 
 
 def _solid_share(tiles: np.ndarray) -> np.ndarray:

@@ -44,19 +44,21 @@ def open_levels(wanted: Sequence[str], split: str = "train") -> list[Level]:
     Raises:
         LevelError: a name that means nothing; the nearest name is given.
     """
-    return [level for name in wanted for level in _open(name, split)]
+    return [level for _, level in open_grouped(wanted, split)]
 
 
-def level_groups(wanted: Sequence[str], split: str = "train") -> list[str]:
-    """Under which name each level of `open_levels` is judged: its category, or its own."""
-    groups: list[str] = []
+def open_grouped(wanted: Sequence[str], split: str = "train") -> list[tuple[str, Level]]:
+    """As `open_levels`, each with the name that it is judged under: its category, or its own."""
+    found: list[tuple[str, Level]] = []
     for name in wanted:
-        members = pool_members(name, split)
-        if members is None:
-            groups += [level.name for level in _open(name, split)]
-        else:
-            groups += [m.category for m in members]
-    return groups
+        members, levels = pool_members(name, split), _open(name, split)
+        groups = [level.name for level in levels] if members is None else _categories(members)
+        found += zip(groups, levels, strict=True)
+    return found
+
+
+def _categories(members: Sequence[PoolLevel]) -> list[str]:
+    return [member.category for member in members]
 
 
 def pool_members(name: str, split: str = "train") -> list[PoolLevel] | None:
