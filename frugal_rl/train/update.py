@@ -122,7 +122,9 @@ class Update:
         for _ in range(n_epochs):
             record.new_epoch()
             for batch in rollout.get(batch_size):
-                if not self.learn(batch, terms, record):
+                goes_on = self.learn(batch, terms, record)
+                del batch  # else the next one would be drawn beside it
+                if not goes_on:
                     return record.summary(rollout, terms)
         return record.summary(rollout, terms)
 
