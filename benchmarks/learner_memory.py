@@ -30,7 +30,8 @@ from frugal_rl.config import compose_run
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.probe_process import Gauge, repeated, some_rows
+from frugal_rl.train.probe_process import Gauge
+from frugal_rl.train.probe_rows import play
 from frugal_rl.train.trainer import no_meter
 from frugal_rl.train.update import Record, Update
 
@@ -74,7 +75,7 @@ def one(words: list[str], batch: int, seconds: float) -> dict[str, object]:
     torch.manual_seed(0)
     run = replace(run, memory=replace(run.memory, micro_batch=0))
     vec_env = run.env.make_vec(ENVS, run.encoding(), run.memory, run.vec, "train")
-    rows = some_rows(vec_env, run.env.episode_steps)
+    played = play(run, vec_env)
     torch.manual_seed(0)
     learner = run.algo.build(run, vec_env)
     first = learner.optimizer.flat.detach().clone()
@@ -82,7 +83,7 @@ def one(words: list[str], batch: int, seconds: float) -> dict[str, object]:
     with torch.no_grad():
         learner.optimizer.flat.copy_(first)
     update = Update(learner.policy, learner.optimizer, micro)
-    observations = repeated(rows, batch, learner.policy.device)
+    observations = played.minibatch(batch, batch, learner.policy.device)
     torch.manual_seed(1)
     actions = allowed(learner.policy, observations, batch)
     noise = [torch.randn(batch) for _ in range(4)]

@@ -65,6 +65,7 @@ def grid(env: str, profiles: tuple[str, ...], *sizes: tuple[int, int, int]) -> l
 
 SAVING = STATE_PROFILES[1:]
 MINE = "env=mine_daily_small env.obs=columns"
+ATTENTION = "env=nclone agent=attention"
 CELLS = [
     *grid("env=nclone", ("baseline",), (8, 32, 64), (32, 64, 512)),
     *grid("env=nclone", SAVING, (32, 128, 512), (128, 256, 4096)),
@@ -74,6 +75,7 @@ CELLS = [
     *grid("env=fighting env.obs=gray", ("baseline", "lossless"), (8, 64, 128), (16, 128, 512)),
     *grid("env=nclone env.obs=graph", ("baseline",), (8, 16, 32), (16, 32, 64)),
     *grid("env=nclone env.obs=graph", SAVING, (16, 16, 64), (32, 32, 128)),
+    *grid(ATTENTION, ("lossless",), (16, 64, 256), (32, 64, 1024)),
     *grid("env=toy", ("baseline", "lossless"), (64, 256, 1024), (512, 1024, 8192)),
 ]  # fmt: skip
 
@@ -86,6 +88,8 @@ class Outcome:
     predicted: float
     measured: float
     arrays_exact: bool
+    phases: str
+    """The phase with the highest peak, as predicted and as measured."""
 
     @property
     def error(self) -> float:
@@ -111,7 +115,9 @@ def run_cell(cell: Cell, out: Path) -> Outcome:
         if name.startswith("rollout/") and name != "rollout/minibatch"
     }
     predicted, measured = run.plan["ram_bytes"], run.summary["memory/peak_bytes"]
-    return Outcome(cell, predicted, measured, planned == held)
+    peaks = {p: run.summary.get(f"memory/{p}_peak_bytes", 0) for p in run.plan["phases"]}
+    phases = f"{run.plan['peak_phase']} / {max(peaks, key=peaks.__getitem__)}"
+    return Outcome(cell, predicted, measured, planned == held, phases)
 
 
 def tried(cell: Cell, out: Path) -> Outcome | str:
@@ -125,7 +131,7 @@ def tried(cell: Cell, out: Path) -> Outcome | str:
         return words
     print(
         f"{cell.name:48} {human(outcome.predicted):>10} {human(outcome.measured):>10} "
-        f"{outcome.error:+.1%} {'exact' if outcome.arrays_exact else 'NOT exact'}",
+        f"{outcome.error:+.1%} {'exact' if outcome.arrays_exact else 'NOT exact'} {outcome.phases}",
         flush=True,
     )
     return outcome
@@ -146,11 +152,12 @@ def document(outcomes: list[Outcome], failed: list[str]) -> Document:
         (
             o.cell.env, o.cell.profile, f"{o.cell.num_envs} x {o.cell.n_steps}",
             human(o.predicted), human(o.measured), f"{o.error:+.1%}",
-            "exact" if o.arrays_exact else "NOT exact",
+            "exact" if o.arrays_exact else "NOT exact", o.phases,
         )
         for o in outcomes
     ]  # fmt: skip
     columns = ("words", "memory", "envs x steps", "predicted", "measured", "error", "arrays")
+    columns += ("highest phase",)
     page.add(TableBlock(columns, rows))
     for line in failed:
         page.add(line)

@@ -29,7 +29,8 @@ class EnvConfig(Protocol):
     """A problem: its observation, one environment of it, many of them.
 
     One that has pictures to show also offers `draw(vec_env, player, folder) -> list[Path]`: it lets
-    the player play in evaluation environments and writes what is worth seeing.
+    the player play in evaluation environments and writes what is worth seeing. One with tables that
+    fill up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
     """
 
     name: str

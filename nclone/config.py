@@ -100,6 +100,10 @@ def _check_frames(config: NppConfig) -> None:
         )
 
 
+TINY_GRAPHS_MIB = 2.0
+"""Bound of the graph table in the tiny run that the planner measures."""
+
+
 @dataclass(frozen=True)
 class NppConfig:
     """N++ on a set of levels. Composed from conf/env/nclone.yaml."""
@@ -253,6 +257,10 @@ class NppConfig:
         from nclone.record import record
 
         return record(self, run, options)
+
+    def tiny(self) -> NppConfig:
+        """The same game with a small table of graphs, which a tiny run may fill."""
+        return replace(self, graphs_mib=min(self.graphs_mib, TINY_GRAPHS_MIB))
 
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any

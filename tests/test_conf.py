@@ -1,6 +1,7 @@
 """Every file in conf/ says when to choose it, composes, and sits where its package is right."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,11 @@ from frugal_rl.building import build_as
 from frugal_rl.config import compose_plain, compose_run, folder, plain
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import MemoryProfile
+from frugal_rl.memory.auto import prepare
+from frugal_rl.memory.base import tiny
 from frugal_rl.memory.plan import draw_up
+from frugal_rl.report import open_log
+from frugal_rl.train.trainer import train
 
 CONF = folder("conf")
 FILES = sorted(p for p in CONF.rglob("*.yaml") if "local" not in p.parts)
@@ -19,6 +24,14 @@ PROFILES = sorted(p.stem for p in (CONF / "memory").glob("*.yaml"))
 
 def choices(group: str) -> list[str]:
     return sorted(p.stem for p in (CONF / group).glob("*.yaml"))
+
+
+ENVIRONMENTS = [
+    *(e for e in choices("env") if "_" not in e),
+    *(f"nclone env.obs={obs}" for obs in ("ways", "graph", "pixels", "full")),
+    "fighting env.obs=gray", "mine_cpit",
+]  # fmt: skip
+SMALL = ["algo.num_envs=4", "algo.n_steps=4", "algo.batch_size=8"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(CONF)))
@@ -95,28 +108,45 @@ def test_overlays_name_an_environment_and_a_profile_that_exist():
         assert profile in PROFILES
 
 
-@pytest.mark.parametrize("profile", [p for p in PROFILES if p != "auto"])
-@pytest.mark.parametrize(
-    "env",
-    [
-        *(e for e in choices("env") if "_" not in e),
-        *(f"nclone env.obs={obs}" for obs in ("ways", "graph", "pixels", "full")),
-        "fighting env.obs=gray", "mine_cpit",
-    ],
-)  # fmt: skip
-def test_every_profile_with_every_environment_is_planned_or_refused_in_words(env, profile):
-    words = [*f"env={env}".split(), f"memory={profile}", "algo.num_envs=4", "algo.n_steps=4"]
-    env = words[0].removeprefix("env=")
+def refused(words: list[str]) -> bool:
+    """Whether the profile asks for sizes that nobody knows of this environment; said in words."""
+    env, profile = words[0].removeprefix("env="), words[-1].removeprefix("memory=")
     label = compose_plain("train", words)[0].memory.label
-    if label == "capacity" and not (CONF / "memory" / "fit" / f"{env}_{profile}.yaml").is_file():
-        with pytest.raises(ConfigError, match=f"memory={profile} .*Profiles that fit: "):
-            compose_run(words)
+    if label != "capacity" or (CONF / "memory" / "fit" / f"{env}_{profile}.yaml").is_file():
+        return False
+    with pytest.raises(ConfigError, match=f"memory={profile} .*Profiles that fit: "):
+        compose_run(words)
+    return True
+
+
+@pytest.mark.parametrize("profile", [p for p in PROFILES if p != "auto"])
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_every_profile_with_every_environment_is_planned_or_refused_in_words(env, profile):
+    words = [*f"env={env}".split(), f"memory={profile}"]
+    if refused(words):
         return
 
-    run = compose_run([*words, "algo.batch_size=8"])
+    run = compose_run([*words, *SMALL])
 
     assert draw_up(run).rollout_bytes > 0
     assert run.memory.profile == profile
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("env", ENVIRONMENTS)
+def test_every_profile_with_every_environment_runs_or_is_refused_in_words(env, profile, tmp_path):
+    words = [*f"env={env}".split(), f"memory={profile}"]
+    if refused(words):
+        return
+
+    run, plan = prepare(compose_run([*words, *SMALL, "tracking=disabled"]))
+    run = replace(tiny(run), run_dir=str(tmp_path))
+    with open_log(run, plan) as log:
+        summary = train(run, log)
+
+    assert summary["num_steps"] >= run.algo.total_steps
+    assert (tmp_path / summary["checkpoint"]).is_file()
 
 
 @pytest.mark.parametrize("env", choices("env"))

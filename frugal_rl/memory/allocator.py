@@ -6,11 +6,15 @@ in its heap. With the thresholds fixed the peak of an update falls (1021.6 to 91
 
 The thresholds lie above the activations of a small network: at 256 KiB each of them is mapped and
 faulted in anew, and an update of 2 x 128 units on 4,096 samples takes 0.27 instead of 0.20 s.
+
+Blocks that are mapped anew are faulted in by pages of 2 MiB where the kernel allows it: 20 updates
+of a convolution network on 256 stacks take 1.0 instead of 1.9 s in the kernel, for 6 MiB more.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 
 M_TRIM_THRESHOLD = -1
@@ -21,6 +25,8 @@ MMAP_THRESHOLD_BYTES = 4 * 1024 * 1024
 """Blocks from this size on are mapped on their own, and unmapped when they are freed."""
 TRIM_THRESHOLD_BYTES = 16 * 1024 * 1024
 """Free bytes at the end of the heap that are kept."""
+HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
+"""torch reads it at its first tensor (c10/core/impl/alloc_cpu.cpp)."""
 
 
 def pin_allocator() -> bool:
@@ -28,6 +34,7 @@ def pin_allocator() -> bool:
     libc = _glibc()
     if libc is None:
         return False
+    os.environ.setdefault(HUGE_PAGES, "1")
     pinned = [
         libc.mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES),
         libc.mallopt(M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES),

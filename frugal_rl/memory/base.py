@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Any
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.machine import has_accelerator
-from frugal_rl.memory.part import Confidence, Part
+from frugal_rl.memory.part import Confidence, Part, Phase
 from frugal_rl.run import RunConfig
 
 MIB = 1 << 20
@@ -30,60 +31,80 @@ CONTEXT_BYTES = 500 * MIB
 TIMEOUT_SECONDS = 300
 TINY = {"num_envs": 4, "n_steps": 4, "batch_size": 8, "total_steps": 48}
 """Three rollouts, so that what happens only once is over."""
+TINY_EVALUATION_STEPS = 32
+"""Where the run evaluates on its way, so does the tiny one, before its last rollout."""
 
 
 @dataclass(frozen=True)
 class Base:
-    """Bytes of the process tree before anything that the plan counts by size."""
+    """Bytes of the process tree in each phase, without anything that the plan counts by size."""
 
-    process_bytes: int
+    by_phase: Mapping[Phase, int]
     confidence: Confidence
     device: bool = False
 
     @property
-    def part(self) -> Part:
-        """As a line of the plan."""
+    def process_bytes(self) -> int:
+        """What is there in every phase."""
+        return min(self.by_phase.values())
+
+    @property
+    def parts(self) -> list[Part]:
+        """As lines of the plan: what is always there, and what a tiny phase held beyond that."""
         how = {
             Confidence.probed: "a tiny run in a process of its own",
             Confidence.calibrated: "a typical installation",
         }
-        return Part(
+        always = Part(
             "interpreter and libraries", how.get(self.confidence, ""), self.process_bytes,
             CONTEXT_BYTES if self.device else 0, confidence=self.confidence,
         )  # fmt: skip
+        beyond = [
+            Part(
+                f"a tiny {phase.value}", "what it held beyond interpreter and libraries",
+                count - self.process_bytes, confidence=self.confidence, phases=frozenset({phase}),
+            )
+            for phase, count in self.by_phase.items()
+            if count > self.process_bytes
+        ]  # fmt: skip
+        return [always, *beyond]
 
 
 def tiny(run: RunConfig) -> RunConfig:
     """The same run at the smallest sizes: what is left of its peak is the base."""
     algo: Any = replace(run.algo, **TINY)  # type: ignore[type-var]
     algo = getattr(algo, "tiny", lambda: algo)()
-    evaluation = replace(run.evaluation, every_steps=0, episodes=1, num_envs=1)
+    env: Any = getattr(run.env, "tiny", lambda: run.env)()
+    between = TINY_EVALUATION_STEPS if run.evaluation.every_steps else 0
+    evaluation = replace(run.evaluation, every_steps=between, episodes=1, num_envs=1)
     mode = "disabled" if run.tracking.wandb == "disabled" else "offline"
     return replace(
-        run, algo=algo, evaluation=evaluation, checkpoint_every_steps=0, resume=None,
+        run, env=env, algo=algo, evaluation=evaluation, checkpoint_every_steps=0, resume=None,
         tracking=replace(run.tracking, wandb=mode), memory=replace(run.memory, budget_gib=None),
     )  # fmt: skip
 
 
 def arithmetic_base(run: RunConfig) -> Base:
     """A typical installation; starts and imports nothing."""
-    return Base(TYPICAL_BYTES, Confidence.calibrated, has_accelerator(run.hardware.device))
+    everywhere = dict.fromkeys(Phase, TYPICAL_BYTES)
+    return Base(everywhere, Confidence.calibrated, has_accelerator(run.hardware.device))
 
 
-def measured_peak(run: RunConfig) -> int:
-    """The peak of a tiny run of this kind, measured once and remembered.
+def measured_peaks(run: RunConfig) -> dict[Phase, int]:
+    """The peaks of a tiny run of this kind by phase, measured once and remembered.
 
     Raises:
         ConfigError: the tiny run failed; carries the last line of what it said.
     """
-    peak = remembered(run)
-    if peak is None:
+    peaks = remembered(run)
+    if peaks is None:
         answer = _measure(run)
         if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
             answer = _measure(run)
-        peak = int(answer["bytes"])
-        _remember(run, peak)
-    return peak
+        peaks = answer["bytes"]
+        _remember(run, peaks)
+    most = max(peaks.values())
+    return {phase: int(peaks.get(phase.value, most)) for phase in Phase}
 
 
 def cache_folder() -> Path:
@@ -91,21 +112,21 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "frugal-rl"
 
 
-def remembered(run: RunConfig) -> int | None:
-    """The bytes that an earlier measurement of this installation found."""
+def remembered(run: RunConfig) -> dict[str, int] | None:
+    """The bytes by phase that an earlier measurement of this installation found."""
     try:
         stored = json.loads((cache_folder() / f"base_{_key(run)}.json").read_text())
-        return int(stored["bytes"])
-    except (OSError, ValueError, KeyError):
+        return {str(name): int(count) for name, count in stored["bytes"].items()}
+    except (OSError, ValueError, KeyError, AttributeError):
         return None
 
 
-def _remember(run: RunConfig, count: int) -> None:
+def _remember(run: RunConfig, peaks: dict[str, int]) -> None:
     """A cache that cannot be written costs a second measurement, nothing else."""
     try:
         cache_folder().mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=cache_folder(), delete=False) as file:
-            json.dump({"bytes": count}, file)
+            json.dump({"bytes": peaks}, file)
         os.replace(file.name, cache_folder() / f"base_{_key(run)}.json")
     except OSError:
         return

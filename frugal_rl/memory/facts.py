@@ -136,7 +136,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         batch_size=algo.batch_size,
         total_steps=algo.total_steps,
         micro_batch=run.memory.micro_batch,
-        episode_steps=_typical_episode(run),
+        episode_steps=typical_episode(run),
         time_limit_steps=run.env.episode_steps or None,
         vec=vec,
         workers=workers,
@@ -149,13 +149,13 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         checkpoint_bytes=3 * update.get("parameters", 0) + (1 << 20),
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,
-        eval_steps=evaluation.episodes * (_typical_episode(run) or (0, 0))[1],
+        eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],
         eval_every_steps=evaluation.every_steps,
         **_learning(algo),
     )
 
 
-def _typical_episode(run: RunConfig) -> tuple[int, int] | None:
+def typical_episode(run: RunConfig) -> tuple[int, int] | None:
     """What the environment says of itself, else its limit."""
     typical = getattr(run.env, "typical_episode_steps", None)
     if typical is not None:
@@ -171,7 +171,7 @@ def _learning(algo: Any) -> dict[str, Any]:
 
 def _is_env(name: str) -> bool:
     """Parts that environments bring, training ones only."""
-    own = ("rollout: ", "evaluation: ", "windows")
+    own = ("rollout: ", "evaluation: ", "windows", "a tiny ")
     learner = {
         "interpreter and libraries", "flattened copy", "minibatch", "parameters",
         "gradients", "optimiser", "workspace", "activations", "acting", "checkpoint",

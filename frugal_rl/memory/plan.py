@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from frugal_rl.errors import MemoryBudgetError
-from frugal_rl.memory.base import Base, arithmetic_base, measured_peak, tiny
+from frugal_rl.memory.base import Base, arithmetic_base, measured_peaks, tiny
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Part, Phase, human
 from frugal_rl.memory.probe import Probe, ProbeUpdate
@@ -158,10 +158,15 @@ def own_parts(run: RunConfig) -> list[Part] | None:
 
 
 def measured_base(run: RunConfig, found: Probe | None) -> Base:
-    """What a tiny run of this kind held beyond what is planned for its sizes."""
-    nothing = Base(0, Confidence.probed, has_accelerator(run.hardware.device))
-    planned = assemble(tiny(run), nothing, found).ram_bytes
-    return replace(nothing, process_bytes=max(0, measured_peak(run) - planned))
+    """What a tiny run of this kind held in each phase beyond what is planned for its sizes."""
+    device = has_accelerator(run.hardware.device)
+    nothing = Base(dict.fromkeys(Phase, 0), Confidence.probed, device)
+    planned = assemble(tiny(run), nothing, found)
+    peaks = measured_peaks(run)
+    return replace(
+        nothing,
+        by_phase={p: max(0, peaks[p] - planned.peak(p).ram_bytes) for p in Phase},
+    )
 
 
 def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
@@ -177,7 +182,7 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
         learner = [*rollout_parts(run, encoding), *learner_parts(run, probe)]
     for choice in (run.agent, run.algo):
         learner += getattr(choice, "parts", lambda run: [])(run)
-    parts = (base.part, *environment_parts(run, encoding), *learner)
+    parts = (*base.parts, *environment_parts(run, encoding), *learner)
     transitions = run.algo.n_steps * run.algo.num_envs
     named = memory.profile, memory.label.value
     return Plan(parts, limit, *named, looked, transitions, base, probe)

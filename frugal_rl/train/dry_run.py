@@ -1,4 +1,4 @@
-"""A tiny training run in a process of its own, and the most that its process tree held.
+"""A tiny training run in a process of its own, and the most that its tree held in each phase.
 
     python -m frugal_rl.train.dry_run < request.json
 
@@ -29,8 +29,8 @@ from frugal_rl.train.trainer import train
 SAMPLE_SECONDS = 0.1
 
 
-def measure(run: RunConfig) -> int:
-    """Peak bytes of this process tree over a tiny run."""
+def measure(run: RunConfig) -> dict[str, int]:
+    """Peak bytes of this process tree in each phase of a tiny run."""
     if run.memory.allocator is Allocator.pinned:
         pin_allocator()
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +41,7 @@ def measure(run: RunConfig) -> int:
         ):
             train(run, log, phase=meter.phase)
             time.sleep(3 * SAMPLE_SECONDS)  # the tracker's process is sampled once more
-        return meter.peak_bytes
+        return {phase.value: peaks.ram for phase, peaks in meter.peaks.items()}
 
 
 def main() -> None:
@@ -49,8 +49,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
     with event.install_recorder("numba:compile") as compiled:
-        peak = measure(run)
-    print(json.dumps({"bytes": peak, "compiled": bool(compiled.buffer)}))
+        peaks = measure(run)
+    print(json.dumps({"bytes": peaks, "compiled": bool(compiled.buffer)}))
 
 
 if __name__ == "__main__":

@@ -14,10 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
-from torch import Tensor
 
 from frugal_rl.config import run_from
 from frugal_rl.errors import ConfigError, FrugalError
@@ -25,15 +23,13 @@ from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.memory.base import TINY
 from frugal_rl.memory.probe import Probe
-from frugal_rl.observation.history import History
 from frugal_rl.run import RunConfig
-from frugal_rl.train.collect import to_tensors
 from frugal_rl.train.episodic import EpisodeLearner
 from frugal_rl.train.policy import FrugalPolicy
 from frugal_rl.train.ppo import PpoConfig, PpoLearner, choose_device
+from frugal_rl.train.probe_rows import Played, play
 from frugal_rl.train.trainer import no_meter
 from frugal_rl.train.update import Record, Update, update_threads
-from frugal_rl.vec_env.interface import VectorEnv
 
 PROBE_ENVS = 16
 """Environments whose observations fill the probe's minibatches; at most the run's own."""
@@ -43,7 +39,7 @@ FIRST = 64
 """Samples of the first update that is more than a tiny run's; then twice as many, and so on."""
 CLEAR_BYTES = 8 << 20
 """Growth between two updates that stands out from pages and thread stacks."""
-REACH_BYTES = 256 << 20
+REACH_BYTES = 512 << 20
 """An update that grows by this much is large enough to tell how larger ones grow."""
 
 
@@ -79,19 +75,22 @@ class Gauge:
         call()
         return max(0, usage.peak_resident_bytes() - before)
 
-    def line(self, call: Callable[[int], Callable[[], Any]], few: int, largest: int) -> Line:
+    def line(
+        self, call: Callable[[int], Callable[[], Any]], few: int, largest: int, share: float = 1.0
+    ) -> Line:
         """The chord from `few` samples, as a tiny run has them, to `largest`.
 
         Sizes are doubled until the growth stands out and reaches `REACH_BYTES`; what is left up to
-        `largest` follows the last doubling. `call(B)` prepares B samples and returns what is to be
-        measured.
+        `largest` follows the last doubling. Beyond a `share` of `largest` nothing is measured, but
+        for one size. `call(B)` prepares B samples and returns what is to be measured.
         """
         few = max(1, min(few, largest - 1))
         self.growth(call(few))  # loads kernels, starts threads
         least = low = self.growth(call(few))
         small, large = few, few
-        while large < largest:
-            large = min(max(2 * small, FIRST), largest)
+        reach = min(largest, max(int(share * largest), FIRST))
+        while large < reach:
+            large = min(max(2 * small, FIRST), reach)
             high = self.growth(call(large))
             slope = (high - low) / (large - small)
             if high > REACH_BYTES and high - low > CLEAR_BYTES:
@@ -112,7 +111,7 @@ def measure(run: RunConfig) -> Probe:
         raise ConfigError(f"algo={type(config).__name__} has no probe; PPO has one.")
     envs = min(config.num_envs, PROBE_ENVS)
     vec_env = run.env.make_vec(envs, run.encoding(), run.memory, run.vec, "train")
-    rows = some_rows(vec_env, run.env.episode_steps)
+    played = play(run, vec_env)
     gauge = Gauge(choose_device(run.hardware.device))
     bare = gauge.held()
     learner = replace(config, n_steps=STEPS, batch_size=envs * STEPS).build(run, vec_env)
@@ -122,8 +121,11 @@ def measure(run: RunConfig) -> Probe:
     total = config.n_steps * config.num_envs
     at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
     torch.set_num_threads(update_threads(run.hardware.threads, learner.policy, at_once))
-    learning = gauge.line(learn(learner, rows), TINY["batch_size"], at_once)
-    acting = gauge.line(act(learner.policy, rows), TINY["num_envs"], max(config.num_envs, 2))
+    learning = gauge.line(
+        learn(learner, played, at_once), TINY["batch_size"], at_once, played.share
+    )
+    players = max(config.num_envs, 2)
+    acting = gauge.line(act(learner.policy, played), TINY["num_envs"], players, played.share)
     vec_env.close()
     return Probe(
         fixed_bytes=int(max(0, kept) + learning.fixed),
@@ -135,33 +137,15 @@ def measure(run: RunConfig) -> Probe:
     )
 
 
-def some_rows(vec_env: VectorEnv, episode_steps: int) -> dict[str, np.ndarray]:
-    """Policy forms of a few steps of random play, [N, ...]."""
-    history = History(vec_env.encoding, vec_env.num_envs, episode_steps)
-    rows = history.reset(vec_env.reset(0))
-    vec_env.action_space.seed(0)
-    for _ in range(4):
-        actions = np.stack([vec_env.action_space.sample() for _ in range(vec_env.num_envs)])
-        step = vec_env.step(actions)
-        rows, _ = history.push(step.rows, step.done)
-    return {name: row.copy() for name, row in rows.items()}
-
-
-def repeated(rows: dict[str, np.ndarray], count: int, device: torch.device) -> dict[str, Tensor]:
-    """The rows again and again until there are `count`."""
-    index = np.arange(count) % len(next(iter(rows.values())))
-    return to_tensors({name: row[index] for name, row in rows.items()}, device)
-
-
 def learn(
-    learner: PpoLearner | EpisodeLearner, rows: dict[str, np.ndarray]
+    learner: PpoLearner | EpisodeLearner, played: Played, largest: int
 ) -> Callable[[int], Callable[[], Any]]:
-    """B -> an update on B samples, the minibatch already there."""
+    """B -> an update on B samples of a minibatch of `largest`, drawn already."""
     update = Update(learner.policy, learner.optimizer)  # without micro-batches: B is what is held
     terms = replace(learner.config.terms(0.0), target_kl=None)
 
     def prepared(count: int) -> Callable[[], Any]:
-        observations = repeated(rows, count, learner.policy.device)
+        observations = played.minibatch(count, largest, learner.policy.device)
         with torch.no_grad():
             actions = learner.policy(observations)[0].float()
         noise = [torch.randn(count, device=learner.policy.device) for _ in range(4)]
@@ -171,11 +155,11 @@ def learn(
     return prepared
 
 
-def act(policy: FrugalPolicy, rows: dict[str, np.ndarray]) -> Callable[[int], Callable[[], Any]]:
+def act(policy: FrugalPolicy, played: Played) -> Callable[[int], Callable[[], Any]]:
     """B -> acting on B observations."""
 
     def prepared(count: int) -> Callable[[], Any]:
-        observations = repeated(rows, count, policy.device)
+        observations = played.acting(count, policy.device)
 
         def forward() -> None:
             with torch.no_grad():

@@ -17,7 +17,9 @@ from rich.console import Console
 from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.part import Phase
+from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
 from frugal_rl.run import RunConfig
 from frugal_rl.train.checkpoints import (
@@ -97,6 +99,8 @@ class Trainer:
             while self.learner.num_steps < total and not stop.is_set():
                 before = self.learner.num_steps
                 metrics = self.learner.iterate(self.phase)
+                if self.run.memory.allocator is Allocator.pinned:
+                    give_back()  # else what the update freed would lie under the next phases
                 now = self.learner.num_steps
                 metrics["time/steps_per_second"] = bar.rate(now)
                 self.log.metrics(now, metrics)

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.checks import check_run
+from frugal_rl.memory.part import Phase
 from frugal_rl.memory.plan import draw_up, own_parts, plan_memory
 from frugal_rl.train.session import evaluate_saved, train_planned
 from frugal_rl.train.trainer import no_meter
@@ -132,7 +133,8 @@ def test_a_schedule_learner_is_planned_by_arithmetic_without_a_probe(schooled):
 
     assert own_parts(run) is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("frugal_rl.memory.plan.measured_peak", lambda run: 300 << 20)
+        peaks = dict.fromkeys(Phase, 300 << 20)
+        patch.setattr("frugal_rl.memory.plan.measured_peaks", lambda run: peaks)
         plan = plan_memory(run, never)
     assert plan.probed
     assert not any(part.name.startswith("rollout") for part in plan.parts)

@@ -1,0 +1,45 @@
+"""A bare process, phase by phase: what is always there, and what a tiny phase held beyond that."""
+
+from frugal_rl.config import compose_run
+from frugal_rl.memory import plan
+from frugal_rl.memory.base import Base, tiny
+from frugal_rl.memory.part import Confidence, Phase
+
+MIB = 1 << 20
+HELD = {Phase.rollout: 300, Phase.update: 310, Phase.evaluation: 400, Phase.checkpoint: 300}
+
+
+def test_the_parts_of_each_phase_sum_up_to_what_it_held():
+    base = Base({p: mib * MIB for p, mib in HELD.items()}, Confidence.probed)
+
+    sums = {p: sum(x.ram_bytes for x in base.parts if p in x.phases) // MIB for p in Phase}
+
+    assert sums == HELD
+    assert [p.name for p in base.parts] == [
+        "interpreter and libraries", "a tiny update", "a tiny evaluation",
+    ]  # fmt: skip
+
+
+def test_an_evaluation_that_held_much_does_not_raise_the_other_phases(monkeypatch):
+    run = compose_run(["env=toy", "tracking=disabled", "algo.num_envs=8", "algo.n_steps=16"])
+    planned = plan.assemble(tiny(run), Base(dict.fromkeys(Phase, 0), Confidence.probed), None)
+    peaks = {p: planned.peak(p).ram_bytes + mib * MIB for p, mib in HELD.items()}
+    monkeypatch.setattr(plan, "measured_peaks", lambda run: peaks)
+
+    base = plan.measured_base(run, None)
+
+    assert {p: count // MIB for p, count in base.by_phase.items()} == HELD
+
+
+def test_a_run_that_evaluates_on_its_way_is_measured_so():
+    ends = compose_run(["env=toy", "evaluation.every_steps=0"])
+    on_its_way = compose_run(["env=toy", "evaluation.every_steps=5000"])
+
+    assert tiny(ends).evaluation.every_steps == 0
+    assert 0 < tiny(on_its_way).evaluation.every_steps < tiny(on_its_way).algo.total_steps
+
+
+def test_tables_that_fill_up_are_small_in_the_tiny_run():
+    run = compose_run(["env=nclone", "env.obs=graph"])
+
+    assert tiny(run).env.graphs_mib < 4 < run.env.graphs_mib
