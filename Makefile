@@ -1,6 +1,7 @@
 # Two commands for a newcomer: `make train` and `make test`. Both do all the set-up.
 PYTHON ?= python3
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: train test test-all lint bench clean
@@ -9,10 +10,10 @@ train: .venv/.core
 	$(BIN)/python scripts/train.py env=nclone memory=parallel
 
 test: .venv/.dev lint
-	$(BIN)/python -m pytest
+	$(PYTEST)
 
 test-all: .venv/.dev lint
-	$(BIN)/python -m pytest -m "slow or not slow"
+	$(PYTEST) -m "slow or not slow"
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -43,6 +43,11 @@ class Base:
     confidence: Confidence
     device: bool = False
 
+    @classmethod
+    def everywhere(cls, count: int, confidence: Confidence, device: bool = False) -> Base:
+        """The same bytes in every phase."""
+        return cls(dict.fromkeys(Phase, count), confidence, device)
+
     @property
     def process_bytes(self) -> int:
         """What is there in every phase."""
@@ -86,8 +91,8 @@ def tiny(run: RunConfig) -> RunConfig:
 
 def arithmetic_base(run: RunConfig) -> Base:
     """A typical installation; starts and imports nothing."""
-    everywhere = dict.fromkeys(Phase, TYPICAL_BYTES)
-    return Base(everywhere, Confidence.calibrated, has_accelerator(run.hardware.device))
+    device = has_accelerator(run.hardware.device)
+    return Base.everywhere(TYPICAL_BYTES, Confidence.calibrated, device)
 
 
 def measured_peaks(run: RunConfig) -> dict[Phase, int]:

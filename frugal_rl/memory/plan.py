@@ -159,8 +159,7 @@ def own_parts(run: RunConfig) -> list[Part] | None:
 
 def measured_base(run: RunConfig, found: Probe | None) -> Base:
     """What a tiny run of this kind held in each phase beyond what is planned for its sizes."""
-    device = has_accelerator(run.hardware.device)
-    nothing = Base(dict.fromkeys(Phase, 0), Confidence.probed, device)
+    nothing = Base.everywhere(0, Confidence.probed, has_accelerator(run.hardware.device))
     planned = assemble(tiny(run), nothing, found)
     peaks = measured_peaks(run)
     return replace(
@@ -179,7 +178,7 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     learner = own_parts(run)
     looked = probe is not None or (learner is not None and base.confidence is Confidence.probed)
     if learner is None:
-        learner = [*rollout_parts(run, encoding), *learner_parts(run, probe)]
+        learner = [*rollout_parts(run, encoding), *learner_parts(run, encoding, probe)]
     for choice in (run.agent, run.algo):
         learner += getattr(choice, "parts", lambda run: [])(run)
     parts = (*base.parts, *environment_parts(run, encoding), *learner)

@@ -162,10 +162,11 @@ def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
     )  # fmt: skip
 
 
-def learner_parts(run: RunConfig, probe: Probe | None) -> list[Part]:
+def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> list[Part]:
     """Parameters, gradients, optimiser, activations and the copy that a checkpoint makes."""
     if probe is None:
         return []
+    steps = run.env.episode_steps
     batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
     at_once = min(run.memory.micro_batch or batch, batch)
     device = has_accelerator(run.hardware.device)
@@ -191,8 +192,7 @@ def learner_parts(run: RunConfig, probe: Probe | None) -> list[Part]:
         for name, formula, count, confidence, phases in rows
         if count
     ]  # fmt: skip
-    spike = 2 * (weights + probe.optimizer_bytes)
-    parts.append(
-        Part("checkpoint", "weights and moments, copied and packed", spike, phases=CHECKPOINT)
-    )
-    return parts
+    shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
+    copied = weights * (1 + device) + probe.optimizer_bytes + run.algo.num_envs * shown
+    what = "copies of weights, moments and newest observations"
+    return [*parts, Part("checkpoint", what, copied, phases=CHECKPOINT)]

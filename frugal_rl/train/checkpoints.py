@@ -133,7 +133,7 @@ def _array_to_json(array: np.ndarray, tensors: dict[str, Tensor], where: str) ->
     if array.dtype.hasobject:
         raise CheckpointError(f"'{where}' is an array of objects; let state() return its content.")
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    tensors[where] = torch.from_numpy(flat.copy())
+    tensors[where] = torch.from_numpy(flat if flat.flags.writeable else flat.copy())
     dtype = array.dtype.descr if array.dtype.fields else array.dtype.str
     return {"@": "array", "at": where, "dtype": dtype, "shape": list(array.shape)}
 

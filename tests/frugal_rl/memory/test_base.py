@@ -22,7 +22,7 @@ def test_the_parts_of_each_phase_sum_up_to_what_it_held():
 
 def test_an_evaluation_that_held_much_does_not_raise_the_other_phases(monkeypatch):
     run = compose_run(["env=toy", "tracking=disabled", "algo.num_envs=8", "algo.n_steps=16"])
-    planned = plan.assemble(tiny(run), Base(dict.fromkeys(Phase, 0), Confidence.probed), None)
+    planned = plan.assemble(tiny(run), Base.everywhere(0, Confidence.probed), None)
     peaks = {p: planned.peak(p).ram_bytes + mib * MIB for p, mib in HELD.items()}
     monkeypatch.setattr(plan, "measured_peaks", lambda run: peaks)
 

@@ -32,7 +32,7 @@ def bare(monkeypatch):
     from frugal_rl.memory import plan
     from frugal_rl.memory.base import Base
 
-    measured = Base(dict.fromkeys(Phase, 100 << 20), Confidence.probed)
+    measured = Base.everywhere(100 << 20, Confidence.probed)
     monkeypatch.setattr(plan, "measured_base", lambda run, found: measured)
     monkeypatch.setattr(plan, "arithmetic_base", lambda run: measured)
 

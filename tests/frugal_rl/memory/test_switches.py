@@ -16,6 +16,7 @@ TOY = [
     "env=toy", "tracking=disabled", "hardware.device=cpu", "algo.num_envs=6", "algo.n_steps=10",
     "algo.batch_size=40",
 ]  # fmt: skip
+NOTHING = Base.everywhere(0, Confidence.calibrated)
 PROBE = Probe(1000, 50.0, 400, 400, 800, 10.0)
 ABOUT_THE_RUN = {"profile", "label", "budget_gib", "allow", "watchdog_share"}
 PLANNED = {
@@ -42,7 +43,7 @@ def test_every_switch_is_looked_at_here():
 def test_the_plan_reads_the_switch(switch):
     vec = ["vec=episodes"] if switch == "trajectories" else []
     off, on = (
-        assemble(compose_run([*TOY, *vec, *words]), Base(0, Confidence.calibrated), PROBE)
+        assemble(compose_run([*TOY, *vec, *words]), NOTHING, PROBE)
         for words in ([], [f"memory.{switch}={PLANNED[switch]}"])
     )
 
