@@ -7,10 +7,15 @@ is the tree's PSS on a machine where nothing else runs, whatever the neighbours 
 
 from __future__ import annotations
 
+import ctypes
+import platform
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+KCMP = {"x86_64": 312, "aarch64": 272} if platform.system() == "Linux" else {}
+"""Number of the system call that compares two processes (kcmp(2))."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,29 @@ def of_tree(root: psutil.Process | None = None) -> list[Usage]:
     """What a process and all its descendants hold."""
     root = root or psutil.Process()
     try:
-        processes = [root, *root.children(recursive=True)]
+        children = root.children(recursive=True)
     except psutil.Error:
         return []
+    processes = [root, *(child for child in children if not _starting(child))]
     return [u for u in map(of_process, processes) if u is not None]
+
+
+def _starting(child: psutil.Process) -> bool:
+    """Whether a child has not begun its program: until then it runs in its parent's memory.
+
+    subprocess starts programs so (vfork); counted, the parent would be there twice.
+    """
+    try:
+        parent = child.parent()
+    except psutil.Error:
+        return True
+    return parent is not None and _same_memory(parent.pid, child.pid)
+
+
+def _same_memory(first: int, second: int) -> bool:
+    """Whether two processes have one address space (kcmp(2), KCMP_VM); False where unknown."""
+    number = KCMP.get(platform.machine())
+    return number is not None and ctypes.CDLL(None).syscall(number, first, second, 1, 0, 0) == 0
 
 
 def held_bytes(tree: list[Usage]) -> int:

@@ -129,6 +129,10 @@ class RaggedRows:
         return out.view(self.items.dtype)
 
 
+eager: Any = torch.compiler.disable
+"""Reading a table runs as written inside a compiled network: tables are NumPy, and they grow."""
+
+
 class TableMirror:
     """Reads a `StaticTable` by id on the device of the ids.
 
@@ -146,6 +150,7 @@ class TableMirror:
         """A fixed field's rows, or all items of a ragged one, on the CPU."""
         return self.values(name, torch.device("cpu"))
 
+    @eager
     def values(self, name: str, device: torch.device) -> Tensor:
         """A fixed field's rows, or all items of a ragged one, on `device`.
 
@@ -153,6 +158,7 @@ class TableMirror:
         """
         return self._arenas[name].sync(device)
 
+    @eager
     def places(self, ids: Tensor) -> Tensor:
         """Ids [...] int64 -> where their rows lie in `values`; ask before reading `values`."""
         if not isinstance(self.table, BoundedTable):
@@ -160,12 +166,14 @@ class TableMirror:
         places = self.table.places(ids.numpy(force=True))
         return torch.from_numpy(places).to(ids.device)
 
+    @eager
     def rows(self, name: str, ids: Tensor) -> Tensor:
         """Ids [...] int64 -> [..., *shape] of a fixed field."""
         ids = self.places(ids)
         values = self.values(name, ids.device)
         return take(values, ids.reshape(-1)).reshape(*ids.shape, *values.shape[1:])
 
+    @eager
     def ragged(self, name: str, ids: Tensor) -> RaggedRows:
         """Ids [B] int64 -> the unpadded rows of a ragged field, in the order of `ids`."""
         ids = self.places(ids)

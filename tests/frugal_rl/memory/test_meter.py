@@ -1,6 +1,9 @@
 """The meter sees what is held, and tells growth from steadiness; the watchdog stops in time."""
 
 import multiprocessing
+import subprocess
+import sys
+import threading
 import time
 
 import numpy as np
@@ -145,3 +148,23 @@ def test_the_watchdog_is_silent_below_its_share_and_advises_above_it():
 
     assert "memory.budget_gib=0.1" in advice
     assert "scripts/plan.py" in advice
+
+
+@pytest.mark.skipif(not usage.KCMP, reason="address spaces are compared on Linux only")
+def test_a_program_that_is_being_started_does_not_count_its_parent_twice():
+    kept, over = touch(400), threading.Event()
+
+    def start_programs() -> None:
+        while not over.is_set():
+            subprocess.run([sys.executable, "-S", "-c", ""], check=True)
+
+    starter = threading.Thread(target=start_programs)
+    starter.start()
+    try:
+        held = [usage.held_bytes(usage.of_tree()) for _ in range(300)]
+    finally:
+        over.set()
+        starter.join()
+
+    assert len(kept) == 400 * MIB
+    assert max(held) < min(held) + 100 * MIB
