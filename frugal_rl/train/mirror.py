@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -129,8 +130,13 @@ class RaggedRows:
         return out.view(self.items.dtype)
 
 
-eager: Any = torch.compiler.disable
-"""Reading a table runs as written inside a compiled network: tables are NumPy, and they grow."""
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def eager(method: Method) -> Method:
+    """Runs as written inside a compiled network: tables are NumPy, and they grow."""
+    untraced: Method = torch.compiler.disable(method)  # type: ignore[no-untyped-call]
+    return untraced
 
 
 class TableMirror:
