@@ -98,12 +98,15 @@ class ColumnNetwork(Network):
 
     def maps(self, fields: Fields) -> Tensor:
         """[B, width, nx, ny]."""
-        columns = fields["columns"]
-        layout = torch.channels_last if self.channels_last else torch.contiguous_format
-        maps = F.relu(self.enter(columns.contiguous(memory_format=layout)))
+        maps = F.relu(self.enter(self._columns(fields)))
         for layer in self.layers:
             maps = maps + F.relu(self.run(layer, maps))
         return maps
+
+    def _columns(self, fields: Fields) -> Tensor:
+        """[B, view, nx, ny] in one layout, whatever the observation's: else sums round apart."""
+        layout = torch.channels_last if self.channels_last else torch.contiguous_format
+        return fields["columns"].contiguous(memory_format=layout)
 
     def actor(self, fields: Fields) -> Tensor:
         """Logits [B, actions]."""
@@ -118,7 +121,7 @@ class ColumnNetwork(Network):
         maps = self.maps(fields)
         logits = self._act(maps)
         chance = chances(logits, fields["action_mask"], self.columns)
-        seen = [fields["columns"], maps]
+        seen = [self._columns(fields), maps]
         seen = [m.mean(dim=(2, 3)) for m in seen] + [expected(m, chance) for m in seen]
         return Output(logits, self.value(torch.cat(seen, dim=1)))
 

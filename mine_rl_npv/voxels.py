@@ -98,9 +98,9 @@ class VoxelTrunk(nn.Module):
         return fields["pit"] * scale.view(1, 2, 1, 1, 1)
 
     def _layout(self, volume: Tensor) -> Tensor:
-        if self.agent.channels_last:
-            return volume.contiguous(memory_format=torch.channels_last_3d)
-        return volume
+        last = self.agent.channels_last
+        layout = torch.channels_last_3d if last else torch.contiguous_format
+        return volume.contiguous(memory_format=layout)
 
     def rest(self, volume: Tensor) -> Tensor:
         """From the first convolution's output to the last map [B, C, x, y, z]."""

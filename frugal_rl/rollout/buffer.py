@@ -17,6 +17,7 @@ from frugal_rl.rollout.layout import (
     SCALARS,
     ColumnSpec,
     action_layout,
+    aligned_empty,
     columns_of,
     columns_of_space,
 )
@@ -207,10 +208,10 @@ class RolloutBuffer:
             return None
         spec = column.spec
         if not self.reuse:
-            return np.empty((size, *spec.shown()), spec.dtype)
+            return aligned_empty((size, *spec.shown()), spec.dtype)
         kept = self._batches.get(spec.name)
         if kept is None or len(kept) < size:
-            kept = np.empty((capacity, *spec.shown()), spec.dtype)
+            kept = aligned_empty((capacity, *spec.shown()), spec.dtype)
             self._batches[spec.name] = kept
         return kept[:size]
 

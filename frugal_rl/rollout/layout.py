@@ -18,8 +18,9 @@ from frugal_rl.observation.spec import EPISODE, Padding
 SCALARS = ("rewards", "values", "log_probs", "advantages", "returns")
 """float32 arrays [T, N] beside the observations."""
 
-
 WORD_BYTES = 8
+ALIGNMENT = 64
+"""Bytes; matrix kernels round differently where an operand begins elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -151,3 +152,12 @@ def flatten_bytes(encoding: Encoding, steps: int, num_envs: int, episode_steps: 
     """Bytes of the largest array that `shuffle=copy` holds twice while it flattens."""
     columns = [c for c in columns_of(encoding, episode_steps) if not c.lead and c.codec is None]
     return max((c.nbytes(steps, num_envs) for c in columns), default=0)
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array that begins at a multiple of `ALIGNMENT` bytes, as torch's own tensors do."""
+    count = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(count + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    array: np.ndarray = memory[start : start + count].view(dtype).reshape(shape)
+    return array

@@ -19,7 +19,8 @@ from frugal_rl.observation.codecs import BitCodec, Codec, DenseCodec, HalfCodec
 from frugal_rl.observation.encoding import BY_REFERENCE, Encoding
 from frugal_rl.observation.spec import AnyField, Derived, Static
 from frugal_rl.observation.tables import Tables
-from frugal_rl.train.mirror import TableMirror
+from frugal_rl.rollout.layout import ALIGNMENT
+from frugal_rl.train.mirror import TableMirror, eager
 
 OURS = frozenset({"frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting"})
 """Packages whose functions a spec may name as torch twins; plugins add theirs."""
@@ -28,6 +29,17 @@ OURS = frozenset({"frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting"})
 def torch_dtype(dtype: Any) -> torch.dtype:
     """The torch dtype of a NumPy dtype."""
     return torch.from_numpy(np.empty(0, np.dtype(dtype))).dtype
+
+
+@eager
+def aligned(values: Tensor) -> Tensor:
+    """The same where it begins at a multiple of `ALIGNMENT` bytes, else a copy that does.
+
+    Kernels for matrices round differently elsewhere, and then equal observations in arrays of
+    other origin would not train to equal parameters.
+    """
+    astray = values.device.type == "cpu" and values.data_ptr() % ALIGNMENT
+    return values.clone() if astray and values.is_floating_point() else values
 
 
 @singledispatch
@@ -119,7 +131,7 @@ class Decoder:
             stored = fields.rows[name]
             scalar = row.shape == () and row.window == 1  # SB3's buffer hands these out as [B, 1]
             values = decode_row(row.codec, stored.reshape(-1) if scalar else stored)
-        return values if values.dtype == self._dtypes[name] else values.to(self._dtypes[name])
+        return aligned(values.to(self._dtypes[name]))
 
     def _refer(self, field: AnyField, fields: DecodedFields) -> Tensor:
         if isinstance(field, Static):
