@@ -71,7 +71,7 @@ def test_a_tournament_fills_the_matrix_and_repeats_itself():
     assert payoff.score[0, 2] == 4
     assert anchors(players) == {"cpu_1": 900.0, "cpu_0": 800.0}
     assert league.level_rating(7) == 1500
-    assert len(known_contestants()) == 13
+    assert len(known_contestants()) == 14
 
 
 @pytest.mark.slow
@@ -133,7 +133,7 @@ def test_a_gif_holds_every_shot_in_four_greys(match, tmp_path):
     for frame in range(5):
         fight.emulator.tick(4, True)
         packed = np.zeros((144, 40), np.uint8)
-        pack_screen(fight.emulator.screen, False, packed)
+        pack_screen(fight.emulator.pixels, False, packed)
         shots.append(Shot(packed, f"step {frame}", value=0.5))
     path = save_gif(tmp_path / "fight.gif", shots)
     with Image.open(path) as gif:
