@@ -18,6 +18,8 @@ from fighting.rules import ENDED, SCORE, Weights, judge
 from fighting.signals import SIGNALS, left_sides, look_all
 
 FIGHTS = 64
+KNOWN_FIGHTS = 16
+"""Fights of two players of which neither learned, at most: their strengths are known."""
 SIDE_BY_SIDE = 16
 
 
@@ -28,6 +30,7 @@ class Contestant:
     name: str
     level: int | None = None
     script: Script | None = None
+    learned: bool = False
 
 
 def known_contestants(lowest: int = 1) -> list[Contestant]:
@@ -47,7 +50,7 @@ def tournament(
     seed: int = 0,
     levels_meet: bool = True,
 ) -> Payoff:
-    """Every pair fights `fights` rounds, sides swapped half way.
+    """Every pair fights `fights` rounds, sides swapped half way; two known ones KNOWN_FIGHTS.
 
     Two levels of the computer, whose ratings are fixed, need not meet.
     """
@@ -57,9 +60,11 @@ def tournament(
     for i, j in combinations(range(len(names)), 2):
         if not levels_meet and None not in (contestants[i].level, contestants[j].level):
             continue
-        points = fight_out(contestants[i], contestants[j], fights, seed + 1000 * i + j)
-        score[i, j], score[j, i] = points, fights - points
-        count[i, j] = count[j, i] = fights
+        learned = contestants[i].learned or contestants[j].learned
+        rounds = fights if learned else min(fights, KNOWN_FIGHTS)
+        points = fight_out(contestants[i], contestants[j], rounds, seed + 1000 * i + j)
+        score[i, j], score[j, i] = points, rounds - points
+        count[i, j] = count[j, i] = rounds
     return Payoff(names, score, count)
 
 

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from fighting import duel, league
+from fighting.contest import intervals
 from fighting.film import Shot, save_gif
 from fighting.frames import pack_screen
 from fighting.league import Payoff, expected, exploits, updated
@@ -53,6 +54,8 @@ def test_forgotten_opponents_are_named():
     score = np.array([[0, 60.0, 10.0], [4, 0, 0], [54, 0, 0]])
     payoff = Payoff(("me", "cpu_1", "cpu_2"), score, np.full((3, 3), 64))
     assert exploits(payoff, "me", ["cpu_1", "cpu_2"]) == ["cpu_2"]
+    words = ["cpu_1: 60 of 64 (0.85 to 0.98)", "cpu_2: 10 of 64 (0.09 to 0.26)"]
+    assert intervals(payoff, "me") == words
     assert "cpu_1" in payoff.table(payoff.ratings({"cpu_1": 900.0}))
 
 
