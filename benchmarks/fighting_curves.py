@@ -43,12 +43,12 @@ def main() -> None:
     )
     for panel, (title, names) in zip(panels[0], groups, strict=True):
         found = read(names.split(","))
-        levels = sorted({level for level, _ in found})
         for (level, seed), points in sorted(found.items()):
-            colour = f"C{levels.index(level)}"
+            colour = f"C{level}"
             seconds = [p[0] for p in points]
             label = f"level {level}" if seed == min(s for n, s in found if n == level) else None
-            panel.plot(seconds, [p[2] / p[1] for p in points], color=colour, lw=1.2, label=label)
+            shares = [p[2] / p[1] for p in points]
+            panel.plot(seconds, shares, "o-", color=colour, ms=3, lw=1.2, label=label)
             bounds = [wilson(p[2], p[1]) for p in points]
             panel.fill_between(seconds, *zip(*bounds, strict=True), color=colour, alpha=0.1, lw=0)
         panel.set(title=title, xlabel="processor seconds per seed", ylim=(-0.02, 1.02))

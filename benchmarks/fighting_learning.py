@@ -2,7 +2,7 @@
 
     python benchmarks/fighting_learning.py NAME [seeds=0,1,2] [every=200000] [episodes=90]
         [final=200] [baselines=0] [minutes=45] [stop=1.01] [overrides of scripts/train.py]
-    python benchmarks/fighting_learning.py NAME seeds=none baselines=100 [overrides]
+    python benchmarks/fighting_learning.py NAME seeds=none baselines=100 [players=...] [overrides]
 
 Writes benchmarks/results/fighting_learning_NAME.csv (one row per seed, evaluation and level) and a
 checkpoint per seed under runs/learning/NAME. `cpu` is the processor time that one seed took to
@@ -11,8 +11,9 @@ seeds together. `minutes` ends the run by the clock; a seed that won the share `
 level in two evaluations in a row is done; minutes=0 takes the checkpoints that an earlier run of
 that name left. `final` fights against each of the eight levels end it
 (0: none). Random play and the scripts meet `env.eval_levels`, `baselines` fights each, in the same
-environments on the same evaluation seeds; scripts see the game's memory also where the policy
-sees pictures.
+environments on the same evaluation seeds, or those of them that `players` names; scripts see the
+game's memory also where the policy sees pictures. `spammer` presses toward and B in every step: a
+policy that wins no more often than it has learned no more than one action.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from frugal_rl.train.identity import identity
 
 RESULTS = Path(__file__).parent / "results"
 OWN = {"seeds": "0,1,2", "every": "200000", "episodes": "90", "final": "200"}
-OWN |= {"baselines": "0", "minutes": "45", "stop": "1.01"}
+OWN |= {"baselines": "0", "minutes": "45", "stop": "1.01", "players": ""}
 Row = tuple[str, int, float, float, int, int, int]
 """Seed or player, steps, processor seconds, wall seconds, level, episodes, won."""
 
@@ -147,7 +148,7 @@ class ScriptPlayer:
         return self.script(signals, clock, [self.rng] * len(signals))
 
 
-def baselines(run: RunConfig, each: int) -> Iterator[Row]:
+def baselines(run: RunConfig, each: int, only: str) -> Iterator[Row]:
     """Random play and the scripts against `env.eval_levels`, `each` fights per level."""
     run = replace(run, env=replace(run.env, obs=View.ram))
     env = evaluation_env(run)
@@ -156,7 +157,8 @@ def baselines(run: RunConfig, each: int) -> Iterator[Row]:
     }
     env.close()
     players |= {rival.value: ScriptPlayer(script, 0) for rival, script in SCRIPTS.items()}
-    for name, player in players.items():
+    for name in only.split(",") if only else players:
+        player = players[name]
         found = list(won_by_level(run, player, each * len(run.env.eval_levels)))
         print(f"{name:>12}  {words(found)}", flush=True)
         yield from ((name, 0, 0.0, 0.0, *value) for value in found)
@@ -183,7 +185,8 @@ def main() -> None:
         learn(seeds, name, own, begin)
     ends = list(at_the_end(seeds, int(own["final"]), begin))
     if int(own["baselines"]):
-        ends += baselines(compose_run([*overrides, "seed=0"]), int(own["baselines"]))
+        run = compose_run([*overrides, "seed=0"])
+        ends += baselines(run, int(own["baselines"]), own["players"])
     if ends:
         write(f"fighting_learning_{name}_final.csv", ends)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fighting.config import Actions, DuelConfig
-from fighting.profile import facing_left
+from fighting.profile import facing_left, sided_combos
 
 
 def _switches(byte: int) -> int:
@@ -28,8 +28,7 @@ class Hands:
     def __init__(self, config: DuelConfig, count: int) -> None:
         profile = config.profile
         self.config = config
-        combos = list(profile.combos)
-        self.combos = np.array([combos, [facing_left(b) for b in combos]], np.uint8)
+        self.combos = sided_combos(profile.combos)
         self.macros = [self._steps(steps, config.frame_skip) for steps in profile.macros.values()]
         self.left = np.zeros(count, np.int64)
         self.running = np.zeros(count, np.int64)
@@ -48,26 +47,24 @@ class Hands:
     def buttons(
         self, actions: np.ndarray, left_side: np.ndarray, rngs: list[np.random.Generator]
     ) -> np.ndarray:
-        """Actions (N,) or (N, 8) -> button bytes (N,); `left_side` (N,) bool."""
+        """Actions (N,) or (N, 8) -> button bytes (N,); `left_side` (N,) of 0 and 1."""
         if self.config.actions is Actions.buttons:
             weights = 1 << np.arange(8)
             bytes_ = (np.asarray(actions, np.int64).reshape(-1, 8) * weights).sum(axis=1)
             return np.array([_switches(int(b)) for b in bytes_], np.uint8)
-        chosen = np.asarray(actions, np.int64).reshape(-1).copy()
+        chosen = np.asarray(actions, np.int64).reshape(-1)
         if self.config.sticky:
             stay = np.array([rng.random() < self.config.sticky for rng in rngs])
-            chosen[stay] = self.last[stay]
+            chosen = np.where(stay, self.last, chosen)
         self.last[:] = chosen
-        side = np.where(left_side, 0, 1)
-        plain = chosen < self.combos.shape[1]
-        out = self.combos[side, np.where(plain, chosen, 0)]
         if self.config.actions is Actions.macros:
-            self._macros(chosen, plain, side, out)
+            return self._macros(chosen, left_side)
+        out: np.ndarray = self.combos[left_side, chosen]
         return out
 
-    def _macros(
-        self, chosen: np.ndarray, plain: np.ndarray, side: np.ndarray, out: np.ndarray
-    ) -> None:
+    def _macros(self, chosen: np.ndarray, left_side: np.ndarray) -> np.ndarray:
+        plain = chosen < self.combos.shape[1]
+        out: np.ndarray = self.combos[left_side, np.where(plain, chosen, 0)]
         starts = ~plain & (self.left == 0)
         for row in np.flatnonzero(starts):
             self.running[row] = chosen[row] - self.combos.shape[1]
@@ -75,5 +72,6 @@ class Hands:
         for row in np.flatnonzero(self.left > 0):
             steps = self.macros[self.running[row]]
             byte = steps[len(steps) - self.left[row]]
-            out[row] = facing_left(byte) if side[row] else byte
+            out[row] = byte if left_side[row] else facing_left(byte)
             self.left[row] -= 1
+        return out

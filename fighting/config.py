@@ -61,6 +61,7 @@ class Rival(Enum):
     random = "random"
     masher = "masher"
     heavy = "heavy"
+    spammer = "spammer"
     blocker = "blocker"
     turtle = "turtle"
     policy = "policy"

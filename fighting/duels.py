@@ -24,21 +24,23 @@ class Duels:
 
     ram      (N, 98) uint8   state and fighters, see `signals`
     before   (N, 98) uint8   the same, one step earlier
-    screens  N views (144, 160, 4) uint8; valid where rendering is on
+    pixels   N views (144, 160) uint32 of the screens; valid where rendering is on
     """
 
     def __init__(self, config: DuelConfig, count: int, mode: int) -> None:
         self.config, self.count, self.mode = config, count, mode
         self.machines = [duel.boot() for _ in range(count)]
-        self.screens = [machine.screen for machine in self.machines]
+        self.pixels = [machine.pixels for machine in self.machines]
         self.ram = np.zeros((count, RAM_BYTES), np.uint8)
+        self._rows = [row.data for row in self.ram]
         self.before = np.zeros_like(self.ram)
         self.renders = config.obs is not View.ram
         self.pooled = (
             [np.zeros((*SCREEN, 4), np.uint8) for _ in range(count)] if config.max_pool else []
         )
         threads = min(count, config.threads or os.cpu_count() or 1)
-        self.pool = ThreadPoolExecutor(threads, "duels") if threads > 1 else None
+        # The calling thread takes the first share itself: one thread less to wake per step.
+        self.pool = ThreadPoolExecutor(threads - 1, "duels") if threads > 1 else None
         bounds = [count * t // threads for t in range(threads + 1)]
         self.shares = list(pairwise(bounds))
 
@@ -90,10 +92,11 @@ class Duels:
         np.copyto(self.before, self.ram)
         ones = first.tolist()
         twos: Sequence[int] | None = None if second is None else second.tolist()
-        if self.pool is None:
-            self._run(0, self.count, ones, twos, after)
-            return
-        jobs = [self.pool.submit(self._run, a, b, ones, twos, after) for a, b in self.shares]
+        jobs = []
+        if self.pool is not None:
+            for a, b in self.shares[1:]:
+                jobs.append(self.pool.submit(self._run, a, b, ones, twos, after))
+        self._run(*self.shares[0], ones, twos, after)
         for job in jobs:
             job.result()
 
@@ -124,15 +127,15 @@ class Duels:
                 left = 1
             machine.tick(left, self.renders)
             if self.pooled:
-                darker(self.screens[i], self.pooled[i])
+                darker(machine.screen, self.pooled[i])
             self._read(i)
             after(i)
 
     def _read(self, i: int) -> None:
-        memory, row = self.machines[i].memory, self.ram[i]
-        row[:22] = memory[0xC020:0xC036]
-        row[22:60] = memory[0xC100:0xC126]
-        row[60:98] = memory[0xC200:0xC226]
+        memory = self.machines[i].memory
+        self._rows[i][:] = bytes(
+            memory[0xC020:0xC036] + memory[0xC100:0xC126] + memory[0xC200:0xC226]
+        )
 
     def save(self) -> list[bytes]:
         """The state of every cartridge."""

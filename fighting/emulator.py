@@ -78,6 +78,8 @@ class Emulator:
         self.memory = self.pyboy.memory
         self.screen: np.ndarray = self.pyboy.screen.ndarray
         """(144, 160, 4) uint8 view of the last rendered frame."""
+        self.pixels: np.ndarray = self.screen.view("<u4")[..., 0]
+        """(144, 160) uint32 view of the same, red in the low byte."""
         self.held = 0
 
     def tick(self, frames: int = 1, render: bool = False) -> None:

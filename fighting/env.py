@@ -55,10 +55,15 @@ class DuelEnv(SpecEnv):
         self.fights.begin(EVERY, self._options)
         self._options = {}
 
+    def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        """Hold one action for the frame skip; `info` is what a spectator may know."""
+        observation, reward, terminated, truncated, info = super().step(action)
+        return observation, reward, terminated, truncated, self._info() | info
+
     def advance(self, action: Any) -> tuple[float, bool, bool, dict[str, Any]]:
-        """Hold one action for the frame skip."""
+        """The same without observation; `info` has the statistics of an episode that ended."""
         reward, terminated, truncated = self.fights.advance(np.asarray(action)[None])
-        info = self._info()
+        info: dict[str, Any] = {}
         if terminated[0] or truncated[0]:
             stats = {name: float(v[0]) for name, v in self.fights.stats(EVERY).items()}
             info["success"] = bool(stats.pop("success"))

@@ -13,8 +13,8 @@ from fighting.config import DuelConfig, Episode, Rival
 from fighting.duels import Duels
 from fighting.frames import UNPACKED, colour, grey, half_screen, pack_screen
 from fighting.opponents import Levels, rival_of
-from fighting.rules import DEALT, ENDED, KO, REWARD, SCORE, TAKEN, judge
-from fighting.signals import FIRST, SECOND, SIGNALS, look_all
+from fighting.rules import ENDED, KO, REWARD, SCORE, judge
+from fighting.signals import FIRST, SECOND, SIGNALS, left_sides, look_all, stands_left
 from fighting.spec import View
 from frugal_rl.errors import EncodingError
 
@@ -45,7 +45,8 @@ class Fights:
         self.clock = np.zeros(rows, np.int64)
         self.totals = np.zeros((rows, 3))
         self.outcome = np.zeros((rows, 6))
-        self.weights = config.reward.array()
+        self.weights, self.longest = config.reward.array(), config.longest
+        self.left_side = np.zeros(rows, np.uint8)
         self.signals = np.zeros((rows, SIGNALS), np.uint8)
         self.rival_signals = np.zeros((len(self.single), SIGNALS), np.uint8)
         shape = config.camera.shape
@@ -80,30 +81,22 @@ class Fights:
         self.clock[rows] = 0
         self.totals[rows] = 0
 
-    def on_the_left(self, rows: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Whether each row's fighter stands left of his opponent, [n] bool."""
-        ram = self.duels.ram[self.machine[rows]]
-        first = ram[:, FIRST + duel.X] <= ram[:, SECOND + duel.X]
-        return first == (self.seats[rows] == 0)
-
     def advance(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One action per row: reward [N] float32, terminated [N] bool, truncated [N] bool."""
-        pressed = self.hands.buttons(actions, self.on_the_left(), self.rngs)
+        duels, machine, seats = self.duels, self.machine, self.seats
+        left_sides(duels.ram, machine, seats, self.left_side)
+        pressed = self.hands.buttons(actions, self.left_side, self.rngs)
         first, second = self._both(pressed)
-        self.duels.step(first, second, self._look)
-        ram = self.duels.ram[self.machine]
+        duels.step(first, second, self._look)
         by_round = self.config.episode is Episode.round
-        before = self.duels.before[self.machine]
-        judge(before, ram, self.seats, by_round, self.weights, self.outcome)
+        judge(duels.before, duels.ram, machine, seats, by_round, self.weights, self.outcome)
         self.clock += 1
-        self.totals[:, 0] += self.outcome[:, DEALT]
-        self.totals[:, 1] += self.outcome[:, TAKEN]
-        self.totals[:, 2] += self.outcome[:, KO]
+        self.totals += self.outcome[:, : KO + 1]
         self.steps += 1
         if self.packed and self.steps % CHECK_EVERY == 1:
             self._check_packed()
         terminated = self.outcome[:, ENDED] > 0
-        truncated = (self.clock >= self.config.longest) & ~terminated
+        truncated = (self.clock >= self.longest) & ~terminated
         return self.outcome[:, REWARD].astype(np.float32), terminated, truncated
 
     def _both(self, pressed: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -114,11 +107,10 @@ class Fights:
         both[self.machine, self.seats] = pressed
         if len(self.single):
             machine, seats = self.machine[self.single], 1 - self.seats[self.single]
-            look_all(self.duels.ram[machine], seats, self.rival_signals)
+            look_all(self.duels.ram, machine, seats, self.rival_signals)
             rngs = [self.rngs[row] for row in self.single]
             chosen = self.rival.act(self.rival_signals, self.clock[self.single], rngs)
-            side = self.on_the_left(self.single).astype(np.int64)
-            both[machine, seats] = self.hands.combos[side, chosen]
+            both[machine, seats] = self.hands.combos[1 - self.left_side[self.single], chosen]
         return both[:, 0], both[:, 1]
 
     def _look(self, machine: int) -> None:
@@ -129,25 +121,23 @@ class Fights:
     def _look_at(self, row: int) -> None:
         """Takes the row's picture."""
         machine = self.machine[row]
-        ram = self.duels.ram[machine]
-        left = (ram[FIRST + duel.X] <= ram[SECOND + duel.X]) == (self.seats[row] == 0)
-        flip = self.config.mirror and not left
-        screen, out = self.duels.screens[machine], self.frames[row]
+        flip = self.config.mirror and not stands_left(self.duels.ram[machine], self.seats[row])
+        pixels, out = self.duels.pixels[machine], self.frames[row]
         view = self.config.obs
         if view is View.rgb:
-            colour(screen, flip, out)
+            colour(pixels, flip, out)
         elif view is View.half_size:
-            half_screen(screen, flip, out)
+            half_screen(pixels, flip, out)
         elif self.packed:
-            pack_screen(screen, flip, out)
+            pack_screen(pixels, flip, out)
         else:
-            grey(screen, flip, out)
+            grey(pixels, flip, out)
 
     def _check_packed(self) -> None:
         """A packed frame, unpacked, must be the screen: else the game uses other colours."""
-        screen = self.duels.screens[0]
-        packed = np.zeros_like(self.frames[0])
-        pack_screen(screen, False, packed)
+        machine = self.duels.machines[0]
+        screen, packed = machine.screen, np.zeros_like(self.frames[0])
+        pack_screen(machine.pixels, False, packed)
         wanted = screen[screen.shape[0] - len(packed) :, :, :3]
         unpacked = UNPACKED[packed].reshape(wanted.shape[:2])
         if (wanted != unpacked[..., None]).any():
@@ -162,7 +152,7 @@ class Fights:
         if self.duels.renders:
             raw["packed" if self.packed else "frame"] = self.frames[rows]
         if self.config.obs in (View.ram, View.both):
-            look_all(self.duels.ram[self.machine], self.seats, self.signals)
+            look_all(self.duels.ram, self.machine, self.seats, self.signals)
             raw["signals"] = self.signals[rows]
         return raw
 

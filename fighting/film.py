@@ -50,7 +50,7 @@ def picture(shot: Shot, scale: int) -> Image.Image:
 def packed_screen(screen: np.ndarray) -> np.ndarray:
     """A picture (144, 160, 3 or 4) uint8 in two bits per pixel, (144, 40) uint8."""
     packed = np.zeros((SCREEN[0], SCREEN[1] // 4), np.uint8)
-    pack_screen(screen, False, packed)
+    pack_screen(screen[..., 0], False, packed)
     return packed
 
 

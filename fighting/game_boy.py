@@ -314,9 +314,10 @@ class GameBoyEnv(SpecEnv):
         return one <= two
 
     def _picture(self) -> None:
-        screen = self.emulator.screen
-        take = {View.rgb: colour, View.gray: grey, View.half_size: half_screen}[self.config.obs]
-        take(screen, False, self.frame)
+        takes: dict[View, Any] = {
+            View.rgb: colour, View.gray: grey, View.half_size: half_screen,
+        }  # fmt: skip
+        takes[self.config.obs](self.emulator.pixels, False, self.frame)
 
     def raw(self) -> Raw:
         """The current frame."""

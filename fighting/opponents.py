@@ -15,7 +15,7 @@ from fighting.signals import DISTANCE, HIS_STARTUP, HIS_WAVE, OWN_WAVE
 
 # Places in the profile's list of combos.
 NEUTRAL, TOWARD, AWAY, UP, DOWN = range(5)
-DOWN_AWAY, LIGHT, HEAVY, SWEEP, TOWARD_LIGHT = 8, 9, 10, 12, 13
+DOWN_AWAY, LIGHT, HEAVY, SWEEP, TOWARD_LIGHT, TOWARD_HEAVY = 8, 9, 10, 12, 13, 14
 MAX_LEVEL = 7
 Rngs = Sequence[np.random.Generator]
 Script = Callable[[np.ndarray, np.ndarray, Rngs], np.ndarray]
@@ -43,6 +43,11 @@ def heavy(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     return np.where(signals[:, DISTANCE] > 34, TOWARD, np.where(clock % 2 == 0, HEAVY, NEUTRAL))
 
 
+def spammer(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+    """Toward and B in every step, whatever happens: what a learner must beat to have learned."""
+    return np.full(len(signals), TOWARD_HEAVY)
+
+
 def blocker(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Holds low block and answers now and then with a sweep."""
     answer = (signals[:, DISTANCE] < 38) & np.array([rng.random() < 0.08 for rng in rngs])
@@ -62,6 +67,7 @@ SCRIPTS: dict[Rival, Script] = {
     Rival.random: at_random,
     Rival.masher: masher,
     Rival.heavy: heavy,
+    Rival.spammer: spammer,
     Rival.blocker: blocker,
     Rival.turtle: turtle,
 }

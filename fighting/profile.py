@@ -6,12 +6,13 @@ A profile is one YAML file; the ROM itself is the user's and is found only where
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from fighting.emulator import BUTTONS, read_rom, sha1
@@ -216,6 +217,11 @@ def buttons(words: list[str], where: str) -> int:
 def facing_left(byte: int) -> int:
     """The same buttons for a fighter who looks left."""
     return byte & ~0x30 | (byte & 0x10) << 1 | (byte & 0x20) >> 1
+
+
+def sided_combos(combos: Sequence[int]) -> np.ndarray:
+    """(2, C) uint8: the buttons of C combos for a fighter on the right, then on the left."""
+    return np.array([[facing_left(byte) for byte in combos], combos], np.uint8)
 
 
 def _macro(steps: list[Any], where: str) -> tuple[tuple[int, int], ...]:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from fighting.duel import HP_MAX
+from fighting.duel import HP_MAX, X
 
 RAM_BYTES = 22 + 2 * 38
 """State ($C020) and both fighters ($C100, $C200), as the vector environment copies them."""
@@ -34,13 +34,26 @@ TIMING = np.array(
 )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True)
+def stands_left(ram, seat):
+    """Whether the seat's fighter stands left of his opponent; player 1 does at the same place."""
+    return (ram[FIRST + X] <= ram[SECOND + X]) == (seat == 0)
+
+
+@njit(cache=True)
+def left_sides(ram, machine, seats, out):
+    """`stands_left` of rows: ram (M, 98), machine, seats (N,) -> out (N,) uint8, 0 or 1."""
+    for n in range(out.shape[0]):
+        out[n] = stands_left(ram[machine[n]], seats[n])
+
+
+@njit(cache=True)
 def look(ram, seat, out):
     """One seat's view: ram (98,) uint8, seat 0 or 1 -> out (24,) uint8."""
     me = FIRST if seat == 0 else SECOND
     he = SECOND if seat == 0 else FIRST
     own_x, his_x = np.int64(ram[me + 2]), np.int64(ram[he + 2])
-    on_the_left = own_x < his_x or (own_x == his_x and seat == 0)
+    on_the_left = stands_left(ram, seat)
     out[OWN_HP], out[HIS_HP] = ram[me], ram[he]
     out[HP_LEAD] = HP_MAX + np.int64(ram[me]) - np.int64(ram[he])
     out[DISTANCE] = abs(own_x - his_x)
@@ -68,10 +81,10 @@ def look(ram, seat, out):
 
 
 @njit(cache=True)
-def look_all(ram, seats, out):
-    """Ram (N, 98) uint8, seats (N,) -> out (N, 24) uint8."""
-    for n in range(ram.shape[0]):
-        look(ram[n], seats[n], out[n])
+def look_all(ram, machine, seats, out):
+    """Rows' views: ram (M, 98) uint8, machine, seats (N,) -> out (N, 24) uint8."""
+    for n in range(out.shape[0]):
+        look(ram[machine[n]], seats[n], out[n])
 
 
 def _feature_table() -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:

@@ -13,11 +13,13 @@ from fighting.config import DuelConfig
 from fighting.duels import Duels
 from fighting.league import Payoff, level_rating
 from fighting.opponents import SCRIPTS, Script
-from fighting.profile import facing_left
+from fighting.profile import sided_combos
 from fighting.rules import ENDED, SCORE, Weights, judge
-from fighting.signals import FIRST, SECOND, SIGNALS, look_all
+from fighting.signals import SIGNALS, left_sides, look_all
 
 FIGHTS = 64
+KNOWN_FIGHTS = 16
+"""Fights of two players of which neither learned, at most: their strengths are known."""
 SIDE_BY_SIDE = 16
 
 
@@ -28,6 +30,7 @@ class Contestant:
     name: str
     level: int | None = None
     script: Script | None = None
+    learned: bool = False
 
 
 def known_contestants(lowest: int = 1) -> list[Contestant]:
@@ -47,7 +50,7 @@ def tournament(
     seed: int = 0,
     levels_meet: bool = True,
 ) -> Payoff:
-    """Every pair fights `fights` rounds, sides swapped half way.
+    """Every pair fights `fights` rounds, sides swapped half way; two known ones KNOWN_FIGHTS.
 
     Two levels of the computer, whose ratings are fixed, need not meet.
     """
@@ -57,9 +60,11 @@ def tournament(
     for i, j in combinations(range(len(names)), 2):
         if not levels_meet and None not in (contestants[i].level, contestants[j].level):
             continue
-        points = fight_out(contestants[i], contestants[j], fights, seed + 1000 * i + j)
-        score[i, j], score[j, i] = points, fights - points
-        count[i, j] = count[j, i] = fights
+        learned = contestants[i].learned or contestants[j].learned
+        rounds = fights if learned else min(fights, KNOWN_FIGHTS)
+        points = fight_out(contestants[i], contestants[j], rounds, seed + 1000 * i + j)
+        score[i, j], score[j, i] = points, rounds - points
+        count[i, j] = count[j, i] = rounds
     return Payoff(names, score, count)
 
 
@@ -112,7 +117,7 @@ def _play(duels: Duels, one: Contestant, two: Contestant, fights: int, seed: int
     rngs = [np.random.default_rng([seed, i]) for i in range(count)]
     clock, left = np.zeros(count, np.int64), np.full(count, fights // count)
     left[: fights % count] += 1
-    outcome, seats = np.zeros((count, 6)), np.zeros(count, np.int64)
+    outcome, seats, machine = np.zeros((count, 6)), np.zeros(count, np.int64), np.arange(count)
     weights, points = Weights().array(), 0.0
 
     def begin(i: int) -> None:
@@ -127,7 +132,7 @@ def _play(duels: Duels, one: Contestant, two: Contestant, fights: int, seed: int
         first = _buttons(duels, one, 0, clock, rngs)
         second = _buttons(duels, two, 1, clock, rngs) if two.script else None
         duels.step(first, second, lambda machine: None)
-        judge(duels.before, duels.ram, seats, True, weights, outcome)
+        judge(duels.before, duels.ram, machine, seats, True, weights, outcome)
         clock += 1
         for i in np.flatnonzero(outcome[:, ENDED] > 0):
             if left[i] > 0:
@@ -143,16 +148,9 @@ def _buttons(
     """The button bytes of one player on all cartridges."""
     if who.script is None:
         return np.zeros(duels.count, np.uint8)
-    signals = np.zeros((duels.count, SIGNALS), np.uint8)
-    look_all(duels.ram, np.full(duels.count, seat), signals)
-    chosen = who.script(signals, clock, rngs)
-    places = duels.ram[:, [FIRST + duel.X, SECOND + duel.X]].astype(np.int64)
-    left = places[:, 0] <= places[:, 1] if seat == 0 else places[:, 1] < places[:, 0]
-    combos = duels.config.profile.combos
-    return np.array(
-        [
-            combos[c] if side else facing_left(combos[c])
-            for c, side in zip(chosen, left, strict=True)
-        ],
-        np.uint8,
-    )
+    every, seats = np.arange(duels.count), np.full(duels.count, seat)
+    signals, left_side = np.zeros((duels.count, SIGNALS), np.uint8), np.zeros(duels.count, np.uint8)
+    look_all(duels.ram, every, seats, signals)
+    left_sides(duels.ram, every, seats, left_side)
+    combos = sided_combos(duels.config.profile.combos)
+    return combos[left_side, who.script(signals, clock, rngs)]

@@ -47,12 +47,15 @@ class ThreadedEnv(SerialEnv):
         threads: int,
     ) -> None:
         super().__init__(env, num_envs, encoding, memory)
-        self._pool = ThreadPoolExecutor(threads, "environments")
+        # The calling thread takes the first share itself: one thread less to wake per step.
+        self._pool = ThreadPoolExecutor(max(threads - 1, 1), "environments")
         self._shares = shares(num_envs, threads)
 
     def _step(self) -> list[tuple[int, Report]]:
-        steps = [self._pool.submit(self.singles.step, a, b) for a, b in self._shares]
-        return [(0, step.result()) for step in steps]
+        own, *others = self._shares
+        steps = [self._pool.submit(self.singles.step, a, b) for a, b in others]
+        first = self.singles.step(*own)
+        return [(0, report) for report in (first, *(step.result() for step in steps))]
 
     def close(self) -> None:
         """Stop the threads, close all environments."""

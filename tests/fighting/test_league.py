@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from fighting import duel, league
+from fighting.contest import intervals
 from fighting.film import Shot, save_gif
 from fighting.frames import pack_screen
 from fighting.league import Payoff, expected, exploits, updated
@@ -53,6 +54,8 @@ def test_forgotten_opponents_are_named():
     score = np.array([[0, 60.0, 10.0], [4, 0, 0], [54, 0, 0]])
     payoff = Payoff(("me", "cpu_1", "cpu_2"), score, np.full((3, 3), 64))
     assert exploits(payoff, "me", ["cpu_1", "cpu_2"]) == ["cpu_2"]
+    words = ["cpu_1: 60 of 64 (0.85 to 0.98)", "cpu_2: 10 of 64 (0.09 to 0.26)"]
+    assert intervals(payoff, "me") == words
     assert "cpu_1" in payoff.table(payoff.ratings({"cpu_1": 900.0}))
 
 
@@ -71,7 +74,7 @@ def test_a_tournament_fills_the_matrix_and_repeats_itself():
     assert payoff.score[0, 2] == 4
     assert anchors(players) == {"cpu_1": 900.0, "cpu_0": 800.0}
     assert league.level_rating(7) == 1500
-    assert len(known_contestants()) == 13
+    assert len(known_contestants()) == 14
 
 
 @pytest.mark.slow
@@ -133,7 +136,7 @@ def test_a_gif_holds_every_shot_in_four_greys(match, tmp_path):
     for frame in range(5):
         fight.emulator.tick(4, True)
         packed = np.zeros((144, 40), np.uint8)
-        pack_screen(fight.emulator.screen, False, packed)
+        pack_screen(fight.emulator.pixels, False, packed)
         shots.append(Shot(packed, f"step {frame}", value=0.5))
     path = save_gif(tmp_path / "fight.gif", shots)
     with Image.open(path) as gif:

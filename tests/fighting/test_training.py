@@ -18,6 +18,7 @@ from fighting.opponents import SCRIPTS
 from fighting.rom import ROM_PATH
 from fighting.signals import HIS_X
 from fighting.spec import View
+from fighting.vec_env import DuelVecEnv
 from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError, WorkerError
 from frugal_rl.memory.profile import MemoryProfile
@@ -25,7 +26,9 @@ from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.train.checkpoints import save_checkpoint
 from frugal_rl.train.identity import identity
+from frugal_rl.vec_env.serial import Serial
 from frugal_rl.vec_env.shared_memory import SharedMemory
+from frugal_rl.vec_env.threads import Threads
 
 SMALL = [
     "env=fighting", "env.crop=true", "env.threads=1", "env.round_seconds=2", "algo.num_envs=2",
@@ -220,32 +223,44 @@ def frame_seconds():
 
 @pytest.mark.slow
 def test_bare_frames_are_at_least_twice_as_fast_as_pyboys_own_with_picture_and_sound(frame_seconds):
-    assert frame_seconds[True, True] > 2 * frame_seconds[False, False]
+    factor = frame_seconds[True, True] / frame_seconds[False, False]
+    print(f"picture and sound take {factor:.2f} times as long")
+    assert factor > 2
 
 
 @pytest.mark.slow
-def test_sound_costs_a_tenth_though_the_cartridge_makes_none(frame_seconds):
-    """Twice as much was hoped for; PyBoy does little for a sound unit that is off."""
-    assert frame_seconds[True, False] > 1.1 * frame_seconds[False, False]
+@pytest.mark.xfail(reason="PyBoy does little for a sound unit that is off, as Duel's is (NR52 = 0)")
+def test_bare_frames_are_at_least_twice_as_fast_as_those_with_sound(frame_seconds):
+    """As the specification words it."""
+    factor = frame_seconds[True, False] / frame_seconds[False, False]
+    print(f"sound alone takes {factor:.2f} times as long")
+    assert factor > 2
+
+
+def best_seconds(env):
+    """The best of five: 40 steps of 8 environments, both fighters still."""
+    env.reset(0)
+    times = []
+    for _ in range(5):
+        begin = time.perf_counter()
+        for _ in range(40):
+            env.step(np.zeros(8, np.int64))
+        times.append(time.perf_counter() - begin)
+    env.close()
+    return min(times)
 
 
 @pytest.mark.slow
-def test_two_threads_are_at_least_1_3_times_as_fast_as_one():
-    from fighting.vec_env import DuelVecEnv
-
-    def best(threads):
-        config = DuelConfig(obs=View.rgb, stack=1, threads=threads)
-        env = DuelVecEnv(config, 8, Encoding.choose(config.spec(), Storage.dense), MemoryProfile())
-        env.reset(0)
-        times = []
-        for _ in range(5):
-            begin = time.perf_counter()
-            for _ in range(40):
-                env.step(np.zeros(8, np.int64))
-            times.append(time.perf_counter() - begin)
-        env.close()
-        return min(times)
-
-    if os.cpu_count() < 2:
-        pytest.skip("needs two cores")
-    assert best(1) > 1.3 * best(2)
+@pytest.mark.skipif(os.cpu_count() < 2, reason="needs two cores")
+@pytest.mark.parametrize("backend", ["batch", "threads"])
+def test_two_threads_are_at_least_1_3_times_as_fast_as_one(backend):
+    one, two = (DuelConfig(obs=View.rgb, stack=1, threads=t) for t in (1, 2))
+    encoding = Encoding.choose(one.spec(), Storage.dense)
+    if backend == "batch":
+        single, double = (DuelVecEnv(c, 8, encoding, MemoryProfile()) for c in (one, two))
+    else:
+        single = Serial().build(one, 8, encoding, MemoryProfile())
+        double = Threads(threads=2).build(one, 8, encoding, MemoryProfile())
+    factor = best_seconds(single) / best_seconds(double)
+    print(f"{backend}: two threads are {factor:.2f} times as fast as one")
+    assert factor > 1.3

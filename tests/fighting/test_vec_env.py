@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fighting.config import DuelConfig, Rival
+from fighting.frames import colour, grey, half_screen, pack_screen
 from fighting.signals import FEATURES, NAMES, SIGNALS, features, look
 from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
@@ -198,6 +199,23 @@ def test_signals_equal_their_slow_twin():
                 assert out.tolist() == slow_look(ram, seat)
     assert len(seen) >= 6
     env.close()
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_pictures_equal_their_slow_twins(flip):
+    screen = np.random.default_rng(4).integers(0, 4, (144, 160, 4)).astype(np.uint8) * 85
+    pixels, plain = screen.view("<u4")[..., 0], screen[40:, ::-1] if flip else screen[40:]
+    shades = (plain[..., 0] // 85).reshape(104, 40, 4)
+    squares = plain[..., 0].astype(int).reshape(52, 2, 80, 2).sum(axis=(1, 3)) // 4
+    for take, wanted in (
+        (grey, plain[..., 0]),
+        (colour, plain[..., :3]),
+        (pack_screen, (shades << [6, 4, 2, 0]).sum(axis=2)),
+        (half_screen, squares),
+    ):
+        out = np.zeros(wanted.shape, np.uint8)
+        take(pixels, flip, out)
+        np.testing.assert_array_equal(out, wanted)
 
 
 def test_features_are_in_range_and_named():
