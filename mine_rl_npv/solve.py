@@ -44,6 +44,7 @@ class Method(Enum):
     ratio = "ratio"
     cone = "cone"
     pits = "pits"
+    filling = "filling"
     toposort = "toposort"
     window = "window"
     evolution = "evolution"
@@ -187,7 +188,7 @@ def solve(instance: Instance, config: SolveConfig) -> Solution:
 
 FAST = (
     Method.random, Method.bench, Method.greedy, Method.density, Method.gershon, Method.ratio,
-    Method.cone, Method.pits, Method.toposort,
+    Method.cone, Method.pits, Method.filling, Method.toposort,
 )  # fmt: skip
 
 
@@ -296,6 +297,8 @@ def _keys(problem: Problem, bound: Bound, config: SolveConfig) -> list[np.ndarra
         return [simple[config.method](problem)]
     if config.method is Method.random:
         return [orders.random_order(problem, config.seed)]
+    if config.method is Method.filling:
+        return list(orders.filling_orders(problem).values())
     return list(orders.toposort_orders(problem, bound).values())
 
 

@@ -127,26 +127,27 @@ def deposit_instance(
     return model_instance(block_model(deposit), economics, plan, name)
 
 
-def varied_instance(seed: int, smallest: int = 9, largest: int = 18) -> Instance:
+def varied_instance(seed: int, smallest: int = 10, largest: int = 20) -> Instance:
     """A deposit whose size, geology, slopes, capacities and discount rate all follow the seed.
 
-    Meant for training policies that must work on mines they never saw.
+    Meant for training policies that must work on mines they never saw: like real ones, some
+    hold as much waste as ore, lie on a hillside, or end long before their last period.
     """
     rng = np.random.default_rng([seed, 77])
     nx, ny = rng.integers(smallest, largest + 1, 2)
     deposit = Deposit(
         int(nx),
         int(ny),
-        int(rng.integers(6, 14)),
+        int(rng.integers(6, 18)),
         seed,
         int(rng.integers(1, 5)),
-        float(rng.uniform(0.25, 0.8)),
+        float(rng.uniform(0.4, 1.0)),
         float(rng.uniform(0.05, 0.35)),
-        float(rng.choice([0.0, 0.3])),
+        float(rng.choice([0.0, 0.3, 0.7])),
     )
     economics = Economics(
         copper_price=float(rng.uniform(1.0, 2.4)),
-        molybdenum_price=float(rng.uniform(3, 8)),
+        molybdenum_price=float(rng.uniform(0, 5)),
         mining_cost=float(rng.uniform(1.0, 3.5)),
     )
     plan = MinePlan(
@@ -158,4 +159,5 @@ def varied_instance(seed: int, smallest: int = 9, largest: int = 18) -> Instance
     high = instance.high.copy()
     high[0] = np.ceil(high[0] * rng.choice([0.9, 1.0, 1.3, 2.0, 8.0]))
     high[1] = np.ceil(high[1] * rng.uniform(0.8, 1.3))
+    high = np.ceil(high * rng.choice([1.0, 1.0, 1.5, 2.5]))
     return replace(instance, high=high, name=f"varied_{seed}")

@@ -14,6 +14,7 @@ from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.optimise.closure import max_closure
 
 LARGEST_EXACT_BLOCKS = 3000
+LARGEST_ORDER_ROWS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,17 @@ def _order_rows(instance: Instance, keep: np.ndarray, slots: int, d: int) -> sp.
 
 
 def direct_relaxation(instance: Instance, destinations: bool = False) -> ExactResult:
-    """The LP in one piece; handles lower limits and general rows, for small instances."""
+    """The LP in one piece; handles lower limits and general rows, for small instances.
+
+    Raises:
+        ConfigError: the LP would have too many rows, or has no solution.
+    """
+    slots = instance.periods * (instance.destination_value.shape[1] if destinations else 1)
+    if instance.graph.arcs * slots > LARGEST_ORDER_ROWS:
+        raise ConfigError(
+            f"method=lp_direct takes up to {LARGEST_ORDER_ROWS:,} precedence rows, "
+            f"{instance.name} has {instance.graph.arcs * slots:,}; use method=lp."
+        )
     started = time.perf_counter()
     model = _model(instance, destinations)
     finite_high, finite_low = np.isfinite(model.high), np.isfinite(model.low)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mine_rl_npv.optimise.bound import Bound
+from mine_rl_npv.optimise.filling import filling_times
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.optimise.problem import Problem
 from mine_rl_npv.precedence import best_of_needing, cone_sums
@@ -58,6 +59,12 @@ def nested_pit_order(problem: Problem, count: int = 60) -> np.ndarray:
     first = penalised_pits(instance, count).first[problem.inside]
     bench = instance.position[problem.inside, 2]
     return -(first.astype(float) * (bench.max() + 1) + (bench.max() - bench))
+
+
+def filling_orders(problem: Problem) -> dict[str, np.ndarray]:
+    """Keys (m,) by name: pits dug in the order in which they fill the capacity; see `filling`."""
+    most, scarcest, delayed = filling_times(problem)
+    return {"most": -most, "scarcest": -scarcest, "delayed": -delayed}
 
 
 def toposort_orders(problem: Problem, bound: Bound) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ class EvolutionConfig:
     """Size and first step of the search."""
 
     population: int = 24
-    sigma: float = 0.3
+    sigma: float = 0.1
 
 
 class CovarianceAdaptation:

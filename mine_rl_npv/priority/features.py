@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mine_rl_npv.optimise.bound import Bound
+from mine_rl_npv.optimise.filling import capacity_shares, filling_times
+from mine_rl_npv.optimise.orders import cone_order
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.optimise.problem import Problem
 from mine_rl_npv.precedence import cone_sums
@@ -13,7 +15,9 @@ CLIP = 5.0
 GEOLOGY = (
     "value", "value_per_tonne", "tonnes", "tightest_use", "bench", "needs", "needed_by",
     "value_below", "tonnes_below", "value_above", "tonnes_above", "cone_ratio", "pit",
-    "best_below", "value_rank", "cone_rank", "pit_rank",
+    "best_below", "value_rank", "cone_rank", "pit_rank", "floating_cone", "floating_cone_rank",
+    "filled", "filled_rank", "filled_scarcest", "filled_scarcest_rank",
+    "filled_delayed", "filled_delayed_rank",
 )  # fmt: skip
 RELAXATION = ("expected_period", "alpha_10", "alpha_50", "alpha_90", "expected_rank")
 
@@ -27,7 +31,7 @@ def block_features(problem: Problem, bound: Bound | None = None) -> np.ndarray:
     """Features (m, F) float32 of the pit's blocks.
 
     Each is standardised inside the pit and clipped to +-5, so that sentinel values cannot drown
-    the rest; ranks run from -1 to 1.
+    the rest; ranks run from -1 to 1. No column but those of the relaxation has seen an LP.
 
     Args:
         problem: the pit.
@@ -36,8 +40,7 @@ def block_features(problem: Problem, bound: Bound | None = None) -> np.ndarray:
     instance, inside = problem.instance, problem.inside
     graph = problem.graph
     value = problem.value.max(axis=1)
-    limits = np.where(np.isfinite(instance.high), instance.high, np.inf).mean(axis=1)
-    share = instance.use[inside] / limits
+    share = capacity_shares(problem)
     tonnes = instance.use[inside].max(axis=1)
     tonnes = np.where(tonnes > 0, tonnes, tonnes[tonnes > 0].mean() if tonnes.any() else 1.0)
     columns = np.column_stack((value, tonnes))
@@ -51,6 +54,10 @@ def block_features(problem: Problem, bound: Bound | None = None) -> np.ndarray:
         above[:, 0], above[:, 1], ratio, pit, _best_below(problem, value),
         _rank(value), _rank(ratio), _rank(pit),
     ]  # fmt: skip
+    cone = cone_order(problem)
+    stack += [cone, _rank(cone)]
+    for filled in filling_times(problem):
+        stack += [filled, _rank(filled)]
     if bound is not None:
         expected = bound.expected_period()[inside]
         alphas = [bound.alpha_period(a)[inside] for a in (0.1, 0.5, 0.9)]

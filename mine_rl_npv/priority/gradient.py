@@ -66,9 +66,9 @@ class Ascent:
 
 
 def _guided(features: int, seed: int, config: GradientConfig) -> ScoreNet:
-    """A network that starts as TopoSort, or as nested pits where it sees no relaxation."""
+    """A network that starts as TopoSort, or as capacity pits where it sees no relaxation."""
     names = feature_names(relaxation=features == len(feature_names(True)))
-    guide = "expected_period" if "expected_period" in names else "pit"
+    guide = "expected_period" if "expected_period" in names else "filled"
     torch.manual_seed(seed)
     return ScoreNet(features, config.hidden, names.index(guide))
 

@@ -23,9 +23,9 @@ class PriorityNet:
         return self.features + self.hidden * (self.features + 2)
 
     def start(self, names: tuple[str, ...]) -> np.ndarray:
-        """Weights that rank by LP expected period when it is known, else by nested pit."""
+        """Weights that rank by LP expected period when it is known, else by capacity pit."""
         weights = np.zeros(self.size)
-        guide = "expected_period" if "expected_period" in names else "pit"
+        guide = "expected_period" if "expected_period" in names else "filled"
         weights[names.index(guide)] = -1.0
         rng = np.random.default_rng(0)
         inner = slice(self.features, self.features * (1 + self.hidden))

@@ -73,7 +73,7 @@ def test_methods_are_compared_in_one_table(tmp_path):
     config = SolveConfig(method=Method.compare, pictures=str(tmp_path))
     found = solve(INSTANCE, config)
     assert found.verdict.feasible
-    assert len(found.notes) == 1 + 9 * 3
+    assert len(found.notes) == 1 + 10 * 3
     assert (tmp_path / "methods.png").is_file()
     gaps = [float(line.split()[-2]) for line in found.notes[1:]]
     assert gaps == sorted(gaps)

@@ -39,6 +39,12 @@ def test_the_decomposition_finds_the_optimum_of_the_lp(seed, destinations):
     assert_allclose(check_shares(instance, bound.fractions, 1e-6).value, bound.primal, rtol=1e-7)
 
 
+def test_the_lp_in_one_piece_refuses_what_it_could_never_solve(monkeypatch):
+    monkeypatch.setattr("mine_rl_npv.optimise.exact.LARGEST_ORDER_ROWS", 10)
+    with pytest.raises(ConfigError, match="method=lp"):
+        direct_relaxation(small(0))
+
+
 def test_every_iteration_is_a_certificate():
     instance = small(1)
     optimum = direct_relaxation(instance).value

@@ -1,6 +1,7 @@
 """Maximum closures against slow ones."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from scipy.sparse.csgraph import maximum_flow
 
 from mine_rl_npv.data.instance import Graph
 from mine_rl_npv.data.synthetic import varied_instance
+from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.closure import largest_closure, max_closure
+from mine_rl_npv.optimise.filling import capacity_pits
 from mine_rl_npv.optimise.pits import penalised_pits, revenue_factor_pits, ultimate_pit
 from mine_rl_npv.precedence import named_pattern, template_graph
 
@@ -102,3 +105,26 @@ def test_nested_pits_grow_and_end_in_the_ultimate_pit():
     assert_array_equal(factors.first < 9, ultimate_pit(instance))
     assert len(factors.phases(4)) <= 4
     assert all(b == a + 1 for a, b in pits.gaps())
+
+
+def test_capacity_pits_are_closures_dug_from_small_to_large():
+    instance = varied_instance(11)
+    share = np.random.default_rng(0).random(instance.blocks)
+    filled = capacity_pits(instance.value, share, instance.graph, 20)
+    for used in np.unique(filled):
+        inside = filled <= used
+        assert is_closed(instance.graph, inside)
+        assert_allclose(share[inside].sum(), used)
+
+
+def test_with_one_limit_the_relaxation_digs_the_capacity_pits_in_their_order():
+    instance = varied_instance(11)
+    instance = replace(instance, use=instance.use[:, :1], low=instance.low[:1],
+                       high=instance.high[:1] / 3)  # fmt: skip
+    expected = relaxation(instance).expected_period()
+    share = instance.use[:, 0] / instance.high[0, 0]
+    filled = capacity_pits(instance.value, share, instance.graph)
+    steps = np.unique(filled)
+    assert len(steps) > 10
+    for used in steps[:-1]:
+        assert expected[filled <= used].max() <= expected[filled > used].min() + 1e-6

@@ -1,0 +1,78 @@
+"""When the mine's capacity would reach each block if it dug nested pits one after the other.
+
+With one limited resource the LP relaxation of CPIT does just that: its prices of the periods are
+penalties per share of a period's capacity. Pits of such penalties therefore order blocks as the
+relaxation does, without solving it.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+import numpy as np
+
+from mine_rl_npv.data.instance import Graph
+from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.problem import Problem
+from mine_rl_npv.precedence import cone_sums
+
+
+def capacity_shares(problem: Problem) -> np.ndarray:
+    """(m, R) float64 share of a period's capacity that a block takes where it takes most."""
+    return problem.use.max(axis=1) / problem.room.mean(axis=1)
+
+
+def filling_times(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Periods (m,) float64 until each block's pit is dug, by three kinds of pit.
+
+    Shares of the resource that each block takes most of; shares of the mine's scarcest resource;
+    the first again, with each block's value discounted by the periods that what it needs takes at
+    least. That splits the pits between which the first two see one large step.
+    """
+    graph = problem.graph
+    value, share = problem.value.max(axis=1), capacity_shares(problem)
+    most, scarcest = share.max(axis=1), share[:, share.sum(axis=0).argmax()]
+    soonest = cone_sums(graph.pointer, graph.index, most[:, None])[:, 0]
+    delayed = value * (1.0 + problem.instance.rate) ** -soonest
+    return (
+        capacity_pits(value, most, graph),
+        capacity_pits(value, scarcest, graph),
+        capacity_pits(delayed, most, graph),
+    )
+
+
+def capacity_pits(
+    value: np.ndarray, share: np.ndarray, graph: Graph, count: int = 64
+) -> np.ndarray:
+    """Periods (n,) float64 that the smallest pit of value - penalty * share around a block takes.
+
+    Blocks in no pit count as dug when everything is.
+
+    Args:
+        value: (n,) float64 money.
+        share: (n,) float64 of a period's capacity that each block takes.
+        graph: precedence between the n blocks.
+        count: closures to compute; the widest step between two pits is halved next.
+    """
+    pits: dict[float, np.ndarray] = {}
+    used: dict[float, float] = {}
+
+    def dig(penalty: float) -> None:
+        pits[penalty] = max_closure(value - penalty * share, graph)
+        used[penalty] = float(share[pits[penalty]].sum())
+
+    top = float((value[share > 0] / share[share > 0]).max(initial=0.0))
+    dig(top)
+    dig(0.0)
+    widest = [(used[top] - used[0.0], top, 0.0)]
+    while widest and len(pits) < count:
+        _, high, low = heappop(widest)
+        middle = (high + low) / 2
+        dig(middle)
+        for one, other in ((high, middle), (middle, low)):
+            if used[one] < used[other] and one - other > 1e-6 * top:
+                heappush(widest, (used[one] - used[other], one, other))
+    filled = np.full(len(value), share.sum())
+    for penalty in sorted(pits):
+        filled[pits[penalty]] = used[penalty]
+    return filled
