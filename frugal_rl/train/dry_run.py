@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-import time
 from dataclasses import replace
 
 from numba.core import event
@@ -40,8 +39,7 @@ def measure(run: RunConfig) -> dict[str, int]:
             open_log(run, draw_up(run), meter) as log,
         ):
             train(run, log, phase=meter.phase)
-            time.sleep(3 * SAMPLE_SECONDS)  # the tracker's process is sampled once more
-        return {phase.value: peaks.ram for phase, peaks in meter.peaks.items()}
+            return {phase.value: peaks.ram for phase, peaks in meter.peaks.items()}
 
 
 def main() -> None:
