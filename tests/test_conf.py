@@ -31,7 +31,7 @@ ENVIRONMENTS = [
     *(f"nclone env.obs={obs}" for obs in ("ways", "graph", "pixels", "full")),
     "fighting env.obs=gray", "mine_cpit",
 ]  # fmt: skip
-UNREADABLE = {("mine", "attention"), ("mine", "sparse"), ("mine", "parallel")}
+UNREADABLE = {("mine", "attention"), ("mine", "sparse")}
 """The column network beside a stored grid: neither columns nor what they follow from is kept."""
 SMALL = ["algo.num_envs=4", "algo.n_steps=4", "algo.batch_size=8"]
 
