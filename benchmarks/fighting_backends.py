@@ -6,7 +6,8 @@ Each cell: environment steps/s, emulated frames/s, and processor microseconds pe
 processes together, which tell backends apart where the machine has other work (steps/s do not).
 Below, how many times as many steps/s as `sb3` each backend makes.
 
-`batch` is the native form of `threads`: the same threads around all cartridges, the rest batched.
+`threads`, which `batch` is another name of here, runs all cartridges on a few threads and does the
+rest for all at once; `plain threads` steps single environments, as games without a batch do.
 `sb3` is Stable-Baselines3's own `SubprocVecEnv` with one process per environment; with more than 8
 environments it is timed for `rgb` and `packed` only (each process imports torch).
 """
@@ -14,6 +15,7 @@ environments it is timed for `rgb` and `packed` only (each process imports torch
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -24,7 +26,6 @@ import psutil
 
 from fighting.config import DuelConfig
 from fighting.spec import View
-from fighting.vec_env import DuelVecEnv
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
@@ -75,11 +76,12 @@ def rate(step: Callable[[np.ndarray], object], count: int, seconds: float) -> Pa
 
 def ours(name: str, view: View, storage: Storage, count: int, seconds: float) -> Pace:
     """One of our backends."""
-    config = DuelConfig(obs=view, stack=1, levels=(3,), threads=1 if name != "batch" else 0)
+    config = DuelConfig(obs=view, stack=1, levels=(3,), threads=1)
     encoding = Encoding.choose(config.spec(), storage)
-    backends = {"serial": Serial(), "threads": Threads(), "shared_memory": SharedMemory()}
-    if name == "batch":
-        env = DuelVecEnv(config, count, encoding, MEMORY)
+    backends = {"serial": Serial(), "plain threads": Threads(), "shared_memory": SharedMemory()}
+    if name == "threads":
+        threads = Threads(threads=os.cpu_count() or 1)
+        env = config.make_vec(count, encoding, MEMORY, threads, "train")
     else:
         env = backends[name].build(config, count, encoding, MEMORY)
     env.reset(0)
@@ -130,7 +132,7 @@ def main() -> None:
         print(f"\n{count} environments, {SKIP} frames per step: steps/s (frames/s), cpu per step")
         print(head)
         found: dict[str, list[Pace | None]] = {}
-        for name in ("sb3", "serial", "threads", "batch", "shared_memory"):
+        for name in ("sb3", "serial", "threads", "plain threads", "shared_memory"):
             found[name] = list(paces(name, count, seconds))
             cells = [str(pace) if pace else "-" for pace in found[name]]
             print(f"{name:<16}" + "".join(f"{cell:>28}" for cell in cells), flush=True)

@@ -21,6 +21,7 @@ class EmulatorFacts:
     four_shades: bool = True
     sound: bool = False
     observes_pixels: bool = True
+    hides_health: bool = False
     renders: bool = True
     windowed: bool = False
     stack: int = 4
@@ -40,9 +41,10 @@ def version_numbers(text: str = PYBOY_VERSION) -> tuple[int, ...]:
 
 
 def findings(f: EmulatorFacts) -> list[Finding]:
-    """F21, F27, F28, F29, F33, F34."""
+    """F21, F27, F28, F29, F33, F34, F36."""
     return [
         _four_shades(f), _sound(f), _rendering(f), _skip_and_stack(f), _state_pool(f), _versions(f),
+        _health(f),
     ]  # fmt: skip
 
 
@@ -107,4 +109,13 @@ def _versions(f: EmulatorFacts) -> Finding:
         ".".join(map(str, f.pyboy)),
         "before 2.5 a tick holds the lock: threads wait for each other" if wrong else "",
         "pip install 'pyboy>=2.5'",
+    )  # fmt: skip
+
+
+def _health(f: EmulatorFacts) -> Finding:
+    return Finding(
+        "F36", "health in view", _graded(f.hides_health), "hidden" if f.hides_health else "shown",
+        "the crop leaves out the health bars and nothing else tells them: values cannot be learned"
+        if f.hides_health else "",
+        "env.crop=false, or env.obs=both",
     )  # fmt: skip

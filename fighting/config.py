@@ -21,6 +21,7 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
+from frugal_rl.vec_env.threads import Threads
 
 if TYPE_CHECKING:
     from fighting.env import DuelEnv
@@ -88,7 +89,7 @@ class DuelConfig:
     obs: View = View.ram
     """ram | rgb | gray | half_size | both."""
     crop: bool = False
-    """Leave out sky and head-up display."""
+    """Leave out sky and head-up display; the health is then in the features of obs=both."""
     stack: int = 4
     """Frames that the policy sees at once."""
     max_pool: bool = False
@@ -203,6 +204,7 @@ class DuelConfig:
             EmulatorFacts(
                 packed=self.fields.get("frame") in ("packed", "delta"),
                 observes_pixels=self.camera.renders,
+                hides_health=self.camera.hides_health,
                 renders=self.camera.renders,
                 stack=self.stack,
                 frame_skip=self.frame_skip,
@@ -232,13 +234,20 @@ class DuelConfig:
     def make_vec(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
     ) -> VectorEnv:
-        """All cartridges in this process on threads; `vec` other than `batch` wraps plain ones."""
+        """All cartridges in this process on threads; `vec` other than `batch` wraps plain ones.
+
+        `vec=threads` is the same batch: its cartridges run on threads, the rest is done for all.
+        """
         from fighting.vec_env import DuelVecEnv
 
         if split == "eval" and self.opponent in (Rival.self_play, Rival.curriculum):
             known = self.eval_levels or tuple(range(1, 8))
             return replace(self, opponent=Rival.cpu, levels=known, eval_levels=known).make_vec(
                 num_envs, encoding, memory, vec, split
+            )
+        if isinstance(vec, Threads):
+            return replace(self, threads=vec.threads or self.threads).make_vec(
+                num_envs, encoding, memory, None, split
             )
         if vec is None or vec.native:
             return DuelVecEnv(self, num_envs, encoding, memory, split)

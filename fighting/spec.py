@@ -52,6 +52,11 @@ class Camera:
         """Whether a picture is needed at all."""
         return self.view is not View.ram
 
+    @property
+    def hides_health(self) -> bool:
+        """Whether the health bars are cut off and no features tell them either."""
+        return self.crop and self.renders and self.view is not View.both
+
 
 def observation_spec(
     camera: Camera, four_shades: bool = True, signals: bool = True

@@ -23,6 +23,7 @@ CASES = {
     "F29": ({"frame_skip": 6}, Severity.warning),
     "F33": ({"loads_states": True, "episode_steps": 50}, Severity.warning),
     "F34": ({"pyboy": (2, 4, 0)}, Severity.error),
+    "F36": ({"hides_health": True}, Severity.warning),
 }
 
 
@@ -54,12 +55,19 @@ def test_the_guides_configuration_gives_its_known_findings():
         "F29": ("ok", "0.27 s"),
         "F33": ("ok", "0.0% of the time"),
         "F34": ("ok", pyboy),
+        "F36": ("ok", "shown"),
     }
 
 
 def test_the_present_configuration_passes():
     assert {f.severity for f in DuelConfig().checks()} == {Severity.ok}
     assert version_numbers("2.8.1") == (2, 8, 1)
+
+
+@pytest.mark.parametrize(("view", "hidden"), [("half_size", True), ("both", False), ("ram", False)])
+def test_a_crop_that_hides_the_health_is_reported(view, hidden):
+    found = {f.id: f for f in DuelConfig(obs=View(view), crop=True).checks()}
+    assert (found["F36"].severity is Severity.warning) == hidden
 
 
 def rollout(view, storage, stack, **fields):

@@ -38,6 +38,14 @@ def test_backends_play_the_same_fights(view, backend):
     )
 
 
+def test_threads_are_the_batch_and_play_the_same_fights():
+    config = DuelConfig(levels=(3, 6), round_seconds=2)
+    threads = config.make_vec(3, encoding_of(config), MEMORY, Threads(threads=2), "train")
+    assert isinstance(threads, DuelVecEnv)
+    assert len(threads.fights.duels.shares) == 2
+    check_vec_env(lambda: native(config, 3), lambda: threads, steps=40)
+
+
 def test_shared_memory_workers_play_the_same_fights():
     config = DuelConfig(obs=View.gray, levels=(3, 6), round_seconds=2, threads=1)
     check_vec_env(
