@@ -118,7 +118,7 @@ class SelfPlayLearner(PpoLearner):
         if len(pool.players) - scripts >= self.self_play.pool_size:
             for items in (pool.names, pool.players, pool.ratings):
                 del items[scripts]
-            pool.chosen[pool.chosen >= len(pool.players)] = scripts - 1
+            pool.chosen[pool.chosen > scripts] -= 1  # places of the gone one meet the next
             self.snapshots.pop(0)
         pool.add(name, SnapshotPlayer(policy))
         self.snapshots.append((name, kept))

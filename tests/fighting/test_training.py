@@ -99,6 +99,9 @@ def test_self_play_joins_its_past_and_resumes():
     env = run.env.make_vec(4, run.encoding(), run.memory, run.vec, "train")
     again = run.algo.build(run, env)
     again.load(state)
+    again.pool.chosen[:] = len(SCRIPTS) + 1
+    again._join("self_480", state["policy"])
+    assert {again.pool.names[i] for i in again.pool.chosen} == {"self_384"}
     one, two = (x.iterate(lambda phase: nullcontext()) for x in (again, again))
     assert one["self_play/pool"] == two["self_play/pool"] == len(SCRIPTS) + 2
     env.close()
