@@ -63,6 +63,7 @@ class Rival(Enum):
     masher = "masher"
     heavy = "heavy"
     spammer = "spammer"
+    riser = "riser"
     blocker = "blocker"
     turtle = "turtle"
     policy = "policy"

@@ -48,6 +48,11 @@ def spammer(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     return np.full(len(signals), TOWARD_HEAVY)
 
 
+def riser(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+    """The motion of the rising strike over and over: the strongest attack, never aimed."""
+    return np.choose(clock % 3, [TOWARD, DOWN, TOWARD_HEAVY])
+
+
 def blocker(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     """Holds low block and answers now and then with a sweep."""
     answer = (signals[:, DISTANCE] < 38) & np.array([rng.random() < 0.08 for rng in rngs])
@@ -68,6 +73,7 @@ SCRIPTS: dict[Rival, Script] = {
     Rival.masher: masher,
     Rival.heavy: heavy,
     Rival.spammer: spammer,
+    Rival.riser: riser,
     Rival.blocker: blocker,
     Rival.turtle: turtle,
 }

@@ -74,7 +74,7 @@ def test_a_tournament_fills_the_matrix_and_repeats_itself():
     assert payoff.score[0, 2] == 4
     assert anchors(players) == {"cpu_1": 900.0, "cpu_0": 800.0}
     assert league.level_rating(7) == 1500
-    assert len(known_contestants()) == 14
+    assert len(known_contestants()) == 15
 
 
 @pytest.mark.slow
