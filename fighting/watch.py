@@ -96,12 +96,16 @@ def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
 
 
 def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:
-    """Films `options.episodes` fights of a checkpoint, or shows them in a window."""
+    """Films `options.episodes` fights of a checkpoint, or shows them in a window.
+
+    It meets `env.levels` where they are given now, else the levels of its evaluation in turn.
+    """
     with open_saved(options.checkpoint, run) as saved:
         config = saved.run.env
         if not isinstance(config, DuelConfig):
             raise ConfigError(f"{options.checkpoint} was not trained with env=fighting.")
-        levels = config.eval_levels or config.levels
+        named = any(word.startswith("env.levels=") for word in run.overrides)
+        levels = config.levels if named else config.eval_levels or config.levels
         shots = (
             shot
             for number in range(options.episodes or (1 if options.video else 1_000_000))

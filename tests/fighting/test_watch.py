@@ -70,6 +70,19 @@ def test_a_checkpoint_is_filmed_to_the_decision_and_beyond(checkpoint, tmp_path,
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_levels_named_now_come_before_those_of_the_evaluation(checkpoint, monkeypatch, tmp_path):
+    met = []
+
+    def noted(run, policy, level, seed):
+        met.append(level)
+        return fight(run, policy, level, seed)
+
+    monkeypatch.setattr("fighting.watch.fight", noted)
+    for words in ((), ("env.levels=[7]",)):
+        played(checkpoint, "env.eval_levels=[2]", *words, video=str(tmp_path / "fight.gif"))
+    assert met == [2, 7]
+
+
 def test_every_picture_of_a_policy_that_sees_memory_shows_the_fight(checkpoint):
     run = replace(compose_run(SMALL), run_dir="")
     with open_saved(checkpoint, run) as saved:
