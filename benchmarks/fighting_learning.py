@@ -21,6 +21,7 @@ from __future__ import annotations
 import csv
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
@@ -33,6 +34,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from fighting.opponents import SCRIPTS, Script
 from fighting.spec import View
+from fighting.watch import action_words
 from frugal_rl.config import compose_run
 from frugal_rl.run import RunConfig
 from frugal_rl.train.checkpoints import load_checkpoint, save_checkpoint
@@ -92,10 +94,11 @@ class Seed:
     def tried(self, wall: float, episodes: int, run: RunConfig | None = None) -> list[Row]:
         """An evaluation as rows; prints a line."""
         run = run or self.run
-        found = list(won_by_level(run, PolicyPlayer(self.learner.policy, True), episodes))
+        player = Counted(PolicyPlayer(self.learner.policy, True), self.run)
+        found = list(won_by_level(run, player, episodes))
         steps = self.learner.num_steps
         head = f"{self.run.seed:>6} {steps:>9,} {self.cpu:>7.0f} {wall:>7.0f}"
-        print(head, "  ", words(found), flush=True)
+        print(head, "  ", words(found), "|", player.favourite(), flush=True)
         rows: list[Row] = []
         for found_at_level in found:
             rows.append((str(self.run.seed), steps, self.cpu, wall, *found_at_level))
@@ -131,6 +134,26 @@ def words(found: list[tuple[int, int, int]]) -> str:
         low, high = wilson(won, episodes)
         parts.append(f"level {level}: {won / episodes:.0%} ({low:.0%}-{high:.0%})")
     return ", ".join(parts)
+
+
+class Counted:
+    """A player whose actions are counted: a policy that repeats one has learned little."""
+
+    def __init__(self, player: Player, run: RunConfig) -> None:
+        self.player, self.run = player, run
+        self.count: Counter[int] = Counter()
+
+    def __call__(self, rows: Rows) -> np.ndarray:
+        """What the player does."""
+        actions = self.player(rows)
+        self.count.update(np.asarray(actions).tolist())
+        return actions
+
+    def favourite(self) -> str:
+        """The most frequent action and its share of the steps."""
+        (action, times), *_ = self.count.most_common(1)
+        name = action_words(self.run.env.profile, action)
+        return f"{name} in {times / self.count.total():.0%} of the steps"
 
 
 class ScriptPlayer:
