@@ -247,9 +247,8 @@ class DuelConfig:
                 num_envs, encoding, memory, vec, split
             )
         if isinstance(vec, Threads):
-            return replace(self, threads=vec.threads or self.threads).make_vec(
-                num_envs, encoding, memory, None, split
-            )
+            config = replace(self, threads=vec.threads or self.threads)
+            return DuelVecEnv(config, num_envs, encoding, memory, split)
         if vec is None or vec.native:
             return DuelVecEnv(self, num_envs, encoding, memory, split)
         if self.opponent is Rival.self_play:

@@ -157,7 +157,10 @@ class Fights:
         return raw
 
     def stats(self, rows: np.ndarray) -> dict[str, np.ndarray]:
-        """Statistics [n] of episodes that ended in the last step; tells the curriculum."""
+        """Statistics [n] of episodes that ended in the last step; tells the curriculum.
+
+        `level` is one of them where the cartridge's player is fought.
+        """
         machine = self.machine[rows]
         ram = self.duels.ram[machine].astype(np.int64)
         me = np.where(self.seats[rows] == 0, FIRST, SECOND)
@@ -168,7 +171,9 @@ class Fights:
             if self.rival is not None and len(self.rows_of[m]) == 1:
                 self.rival.tell(int(row - self.single[0]), float(value))
         frames = ram[:, duel.FRAME] + 256 * ram[:, duel.FRAME + 1]
+        level = {"level": self.level[machine].astype(np.float64)} if self.rival is None else {}
         return {
+            **level,
             "length": self.clock[rows].astype(np.float64),
             "success": (score == 1).astype(np.float64),
             "score": score,
@@ -179,7 +184,6 @@ class Fights:
             "blocked": ram[every, me + duel.BLOCKED].astype(np.float64),
             "throws": ram[every, me + duel.THROWS].astype(np.float64),
             "seconds": frames / 60.0,
-            "level": self.level[machine].astype(np.float64),
         }
 
     def state(self) -> dict[str, Any]:

@@ -127,6 +127,16 @@ def test_evaluation_takes_its_levels_in_turn():
     env.close()
 
 
+@pytest.mark.parametrize(("opponent", "told"), [(Rival.cpu, True), (Rival.masher, False)])
+def test_a_level_is_told_only_where_the_cartridges_player_is_fought(opponent, told):
+    env = native(DuelConfig(opponent=opponent, round_seconds=1), 2)
+    env.reset(0)
+    ended = [env.step(np.zeros(2, np.int64)).ended for _ in range(20)]
+    env.close()
+    (stats,) = {tuple(sorted(e.stats)) for e in ended if e is not None}
+    assert ("level" in stats) == told
+
+
 def test_the_curriculum_rises_when_its_level_is_beaten():
     config = DuelConfig(opponent=Rival.curriculum, levels=(1, 2, 3), raise_after=5, raise_at=0.7)
     env = native(config, 1)
