@@ -18,7 +18,7 @@ from pathlib import Path
 from frugal_rl.memory.part import human
 from frugal_rl.report.document import Document, TableBlock
 from frugal_rl.report.results import RunResult
-from frugal_rl.train.digest import parameter_digest
+from frugal_rl.run.digest import parameter_digest
 
 ROOT = Path(__file__).resolve().parents[1]
 WORDS = (

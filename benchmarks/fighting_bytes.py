@@ -18,8 +18,8 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import FrameStack, Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.rollout.buffer import RolloutBuffer
-from frugal_rl.rollout.layout import planned_bytes
+from frugal_rl.store.layout import planned_bytes
+from frugal_rl.store.rollout import RolloutBuffer
 
 GIB = 1 << 30
 

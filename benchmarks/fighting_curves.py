@@ -18,7 +18,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from frugal_rl.train.evaluate import wilson
+from frugal_rl.run.evaluate import wilson
 
 RESULTS = Path(__file__).parent / "results"
 Point = tuple[float, int, int]

@@ -13,7 +13,7 @@ import time
 
 from fighting.opponents import SCRIPTS
 from fighting.tournament import Contestant, fight_out, matches_won
-from frugal_rl.train.evaluate import wilson
+from frugal_rl.run.evaluate import wilson
 
 
 def main() -> None:

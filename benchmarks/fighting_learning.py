@@ -35,10 +35,10 @@ from stable_baselines3.common.utils import set_random_seed
 from fighting.opponents import SCRIPTS, Script
 from fighting.spec import View
 from fighting.watch import action_words
-from frugal_rl.config import compose_run
-from frugal_rl.run import RunConfig
-from frugal_rl.train.checkpoints import load_checkpoint, save_checkpoint
-from frugal_rl.train.evaluate import (
+from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.evaluate import (
     Player,
     PolicyPlayer,
     RandomPlayer,
@@ -47,7 +47,7 @@ from frugal_rl.train.evaluate import (
     play_episodes,
     wilson,
 )
-from frugal_rl.train.identity import identity
+from frugal_rl.run.identity import identity
 
 RESULTS = Path(__file__).parent / "results"
 OWN = {"seeds": "0,1,2", "every": "200000", "episodes": "90", "final": "200"}

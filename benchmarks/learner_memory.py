@@ -26,14 +26,14 @@ import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 from torch import Tensor
 
-from frugal_rl.config import compose_run
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.update import Record, Update
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.profile import Allocator
-from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.probe_process import Gauge
-from frugal_rl.train.probe_rows import play
-from frugal_rl.train.trainer import no_meter
-from frugal_rl.train.update import Record, Update
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.probe_process import Gauge
+from frugal_rl.run.probe_rows import play
+from frugal_rl.run.trainer import no_meter
 
 ENVS, STEPS = 16, 4
 CASES = {

@@ -23,10 +23,10 @@ from itertools import pairwise
 import numpy as np
 import torch
 
-from frugal_rl.config import compose_run
 from frugal_rl.observation.history import History
-from frugal_rl.train.evaluate import PolicyPlayer
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.evaluate import PolicyPlayer
+from frugal_rl.run.trainer import no_meter
 from mine_rl_npv.game import MineGame
 from mine_rl_npv.layout import MineLayout
 from mine_rl_npv.optimise.orders import cone_order

@@ -16,15 +16,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from frugal_rl.config import compose_run
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.memory.usage import peak_resident_bytes
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.edge import decode
+from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.trainer import no_meter
 
 MIB = 2.0**20
 

@@ -15,10 +15,10 @@ import time
 import numpy as np
 import torch
 
-from frugal_rl.config import compose_run
+from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.usage import peak_resident_bytes
 from frugal_rl.observation.history import History
-from frugal_rl.train.collect import to_tensors
+from frugal_rl.run.compose import compose_run
 
 CPU = torch.device("cpu")
 SWITCHES = {

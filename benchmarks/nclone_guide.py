@@ -14,7 +14,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from frugal_rl.config import compose_run
+from frugal_rl.run.compose import compose_run
 from nclone.guide_switches import Guide
 from nclone.levels.bundled import bundled_names
 

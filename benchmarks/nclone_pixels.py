@@ -23,11 +23,11 @@ import torch
 from matplotlib.figure import Figure
 from stable_baselines3.common.utils import set_random_seed
 
-from frugal_rl.config import compose_run
-from frugal_rl.run import RunConfig
-from frugal_rl.train.checkpoints import load_checkpoint, rng_state, save_checkpoint, set_rng_state
-from frugal_rl.train.evaluate import PolicyPlayer, RandomPlayer, Result, evaluate, evaluation_env
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.run.checkpoints import load_checkpoint, rng_state, save_checkpoint, set_rng_state
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, evaluate, evaluation_env
+from frugal_rl.run.trainer import no_meter
 
 KINDS = {
     "pixels": ["experiment=npp_pixels"],

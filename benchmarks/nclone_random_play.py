@@ -16,12 +16,12 @@ from collections import Counter
 import numpy as np
 import torch
 
+from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import Stored
-from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.decoder import Decoder
 from nclone.config import NppConfig
 from nclone.graph.fields import STATIC_FIELDS
 from nclone.levels.generators import CATEGORIES

@@ -15,8 +15,8 @@ import numpy as np
 
 from frugal_rl.observation.choices import FrameStack, Storage
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.rollout.buffer import RolloutBuffer
-from frugal_rl.rollout.layout import planned_bytes
+from frugal_rl.store.layout import planned_bytes
+from frugal_rl.store.rollout import RolloutBuffer
 from nclone.config import NppConfig
 from nclone.game import Game
 from nclone.graph.fields import GRAPH_TABLE

@@ -23,8 +23,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.tables import StaticTable, TableField
-from frugal_rl.train.mirror import TableMirror
 from npp_rl.encoders.gcn import MAX_NODES, Gcn
 from npp_rl.encoders.interface import GraphEncoding
 from npp_rl.graphs import EDGE_INDEX, NODE_FEATS, from_table, ragged_graphs

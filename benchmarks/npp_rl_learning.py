@@ -25,12 +25,12 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from frugal_rl.config import compose_run
-from frugal_rl.run import RunConfig
-from frugal_rl.train.checkpoints import save_checkpoint
-from frugal_rl.train.evaluate import PolicyPlayer, RandomPlayer, Score, wilson
-from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.run.checkpoints import save_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Score, wilson
+from frugal_rl.run.trainer import no_meter
 from nclone.config import NppConfig
 from nclone.levels.generators import CATEGORIES
 from npp_rl.evaluation import CategoryScore, markdown_table, score_categories

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from frugal_rl.config import compose_run
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.trainer import no_meter
 
 
 @dataclass(frozen=True)

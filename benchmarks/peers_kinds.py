@@ -10,8 +10,8 @@ from gymnasium import spaces
 from peers_workloads import Workload
 
 from frugal_rl.observation.history import History
-from frugal_rl.rollout.buffer import RolloutBuffer
-from frugal_rl.rollout.dense import DenseMinibatch
+from frugal_rl.store.dense import DenseMinibatch
+from frugal_rl.store.rollout import RolloutBuffer
 
 ACTIONS = spaces.Discrete(6)
 

@@ -19,12 +19,12 @@ from gymnasium import spaces
 from numba import njit
 
 from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.codecs.packed import PackedCodec
+from frugal_rl.observation.codecs.pooled import DeltaCodec
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.packed import PackedCodec
-from frugal_rl.observation.pooled import DeltaCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from frugal_rl.rollout.dense import samples_of
+from frugal_rl.store.dense import samples_of
 
 
 @dataclass

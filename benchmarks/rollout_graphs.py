@@ -23,16 +23,16 @@ import psutil
 import torch
 from stable_baselines3.common.buffers import DictRolloutBuffer
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.plan import draw_up, plan_memory
-from frugal_rl.observation.edge import decode
+from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.history import History
-from frugal_rl.rollout.buffer import RolloutBuffer
-from frugal_rl.rollout.dense import DenseMinibatch
-from frugal_rl.run import RunConfig
-from frugal_rl.train.decoder import Decoder
-from frugal_rl.train.mirror import distinct
+from frugal_rl.observation.mirror import distinct
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import RunConfig
+from frugal_rl.store.dense import DenseMinibatch
+from frugal_rl.store.rollout import RolloutBuffer
 from nclone.levels.sources import open_levels
 
 CATEGORIES = (

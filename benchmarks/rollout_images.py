@@ -31,7 +31,7 @@ from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import ObservationSpec, Stored
-from frugal_rl.rollout.buffer import RolloutBuffer
+from frugal_rl.store.rollout import RolloutBuffer
 
 SPEC = ObservationSpec((Stored("frame", (84, 84), np.uint8, 0, 255, window=4),))
 ENCODING = Encoding.choose(SPEC, Storage.lossless)

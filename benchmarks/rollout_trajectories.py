@@ -24,7 +24,7 @@ import psutil
 import torch
 
 from frugal_rl.memory.profile import Trajectories
-from frugal_rl.rollout.trajectories import Item, TrajectoryBuffer, trimmed
+from frugal_rl.store.trajectories import Item, TrajectoryBuffer, trimmed
 
 WORKERS = 3
 CASES = {  # label: steps per worker, floats per state, share of the slot that is filled

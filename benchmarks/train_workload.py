@@ -17,14 +17,14 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import CallbackList
 
+from frugal_rl.learn.networks import MlpAgent
+from frugal_rl.learn.ppo import PpoConfig, PpoLearner
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.observation.tables import Tables
-from frugal_rl.run import Hardware, RunConfig
-from frugal_rl.train.networks import MlpAgent
-from frugal_rl.train.ppo import PpoConfig, PpoLearner
-from frugal_rl.train.sb3_adapter import Sb3VecEnv
+from frugal_rl.run.config import Hardware, RunConfig
+from frugal_rl.sb3.adapter import Sb3VecEnv
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 
 EPISODE = 128

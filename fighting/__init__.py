@@ -19,7 +19,7 @@ def make_duel(**options: Any) -> DuelEnv:
     """A Duel environment; options are those of `DuelConfig`, choices as words."""
     from fighting.config import DuelConfig
     from fighting.env import DuelEnv
-    from frugal_rl.building import build_as
+    from frugal_rl.run.building import build_as
 
     return DuelEnv(build_as(DuelConfig, _without_rendering(options), "env"))
 
@@ -32,7 +32,7 @@ def make_self_play(**options: Any) -> DuelEnv:
 def make_game_boy(**options: Any) -> GameBoyEnv:
     """A fighter on the user's cartridge; options are those of `GameBoyConfig`."""
     from fighting.game_boy import GameBoyConfig, GameBoyEnv
-    from frugal_rl.building import build_as
+    from frugal_rl.run.building import build_as
 
     return GameBoyEnv(build_as(GameBoyConfig, _without_rendering(options), "env"))
 

@@ -26,8 +26,8 @@ from frugal_rl.vec_env.threads import Threads
 if TYPE_CHECKING:
     from fighting.env import DuelEnv
     from frugal_rl.memory.checks import Finding
-    from frugal_rl.play import PlayOptions
-    from frugal_rl.run import RunConfig
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.run.play import PlayOptions
 
 EMULATOR_BYTES = 1_100_000
 """One more running cartridge in a process (benchmarks/fighting_memory.py prints it)."""

@@ -10,8 +10,8 @@ from fighting.self_play import saved_player
 from fighting.tournament import Contestant, anchors, known_contestants, tournament
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.files import write_json, write_text
-from frugal_rl.run import RunConfig
-from frugal_rl.train.evaluate import wilson
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.evaluate import wilson
 
 
 def contest(run: RunConfig, checkpoints: Sequence[str]) -> str:

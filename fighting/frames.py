@@ -10,8 +10,8 @@ from numba import njit
 
 from fighting.emulator import SCREEN
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.codecs import Codec
-from frugal_rl.observation.pooled import DeltaCodec
+from frugal_rl.observation.codecs.codec import Codec
+from frugal_rl.observation.codecs.pooled import DeltaCodec
 
 HEIGHT, WIDTH = SCREEN
 PACKED_WIDTH = WIDTH // 4

@@ -31,8 +31,8 @@ from frugal_rl.vec_env.threads import Threads
 
 if TYPE_CHECKING:
     from frugal_rl.memory.checks import Finding
-    from frugal_rl.play import PlayOptions
-    from frugal_rl.run import RunConfig
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.run.play import PlayOptions
 
 EMULATOR_BYTES = 1_600_000
 """A running cartridge with its compressed start states, rounded up."""

@@ -24,8 +24,8 @@ from fighting.profile import facing_left, load_profile
 from fighting.replay import Replay
 from fighting.signals import FIRST, RAM_BYTES, SECOND, SIGNALS, look
 from frugal_rl.errors import ConfigError
-from frugal_rl.play import Keys, PlayOptions, Window
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.play import Keys, PlayOptions, Window
 
 FIRST_KEYS: Mapping[str, int] = {
     "right": RIGHT, "left": LEFT, "up": UP, "down": DOWN, "a": A, "s": B, "return": START,

@@ -14,14 +14,14 @@ from fighting.config import Actions, DuelConfig, Rival
 from fighting.opponents import SCRIPTS, PastSelves, Rngs
 from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
-from frugal_rl.run import RunConfig
-from frugal_rl.train.checkpoints import load_checkpoint
-from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.ppo import PpoConfig, PpoLearner
-from frugal_rl.train.saved import load_policy, saved_run
+from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.ppo import PpoConfig, PpoLearner
+from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.saved import load_policy, saved_run
 from frugal_rl.vec_env.interface import VectorEnv
 
 

@@ -9,17 +9,17 @@ import numpy as np
 from fighting.config import DuelConfig
 from fighting.fights import Fights
 from frugal_rl.memory.profile import Buffers, MemoryProfile
-from frugal_rl.observation.edge import Edge, Raw
-from frugal_rl.observation.encoding import Encoding, Row
+from frugal_rl.observation.encoder import Encoder, Raw
+from frugal_rl.observation.encoding import Encoding, RowSpec
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 from frugal_rl.vec_env.plain import env_seeds
 
 
-class PackedEdge(Edge):
+class PackedEdge(Encoder):
     """An edge whose frames arrive packed, written by the threads that emulate."""
 
-    def _encode_row(self, row: Row, raw: Raw, values: dict[str, np.ndarray]) -> np.ndarray:
+    def _encode_row(self, row: RowSpec, raw: Raw, values: dict[str, np.ndarray]) -> np.ndarray:
         if row.name == "frame" and "packed" in raw:
             return self._own(raw["packed"])
         return super()._encode_row(row, raw, values)

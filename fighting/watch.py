@@ -14,13 +14,13 @@ from fighting.emulator import FRAMES_PER_SECOND
 from fighting.film import Shot, packed_screen, picture, save_film
 from fighting.profile import Profile
 from frugal_rl.errors import ConfigError
-from frugal_rl.observation.edge import Edge
+from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.history import History
-from frugal_rl.play import PlayOptions, Window
-from frugal_rl.run import RunConfig
-from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.saved import open_saved
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.play import PlayOptions, Window
+from frugal_rl.run.saved import open_saved
 
 AFTER_FRAMES = 48
 """Frames that are shown after the decision."""
@@ -49,7 +49,7 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
     config = replace(config, opponent=rival, levels=(level,), eval_levels=(), pool_share=1.0)
     env = config.make()
     encoding = run.encoding()
-    edge, history = Edge(encoding, env.tables, 1), History(encoding, 1)
+    edge, history = Encoder(encoding, env.tables, 1), History(encoding, 1)
     name = f"level {level}" if rival is Rival.cpu else rival.value
     try:
         _, info = env.reset(seed=seed)

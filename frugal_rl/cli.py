@@ -5,8 +5,8 @@ from __future__ import annotations
 import runpy
 import sys
 
-from frugal_rl.building import nearest
-from frugal_rl.config import folder
+from frugal_rl.run.building import nearest
+from frugal_rl.run.compose import folder
 
 
 def main() -> None:

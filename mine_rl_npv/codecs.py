@@ -9,7 +9,7 @@ import numpy as np
 
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.choices import Label
-from frugal_rl.observation.codecs import Codec
+from frugal_rl.observation.codecs.codec import Codec
 
 
 @dataclass(frozen=True)

@@ -249,7 +249,7 @@ def _pit_bytes(mines: MineSet, most: int) -> int:
 
 
 def _arena_bytes(mines: MineSet, blocks: list[int], arcs: list[int]) -> int:
-    """Bytes of `layout.Arena`."""
+    """Bytes of `layout.GrowingArray`."""
     count, total = len(blocks), sum(blocks)
     periods = max(lay.instance.periods for lay in mines.layouts)
     resources = mines.layouts[0].instance.resources

@@ -17,7 +17,7 @@ MAX_DEPTH = 127
 """Blocks in one column; the eighth bit of a stored depth says that the column is closed."""
 
 
-class Arena(NamedTuple):
+class GrowingArray(NamedTuple):
     """K mines side by side; block ids are absolute. Columns are x * ny + y, top block first.
 
     first      (K,)        int64    block id at which a mine's blocks begin
@@ -157,7 +157,7 @@ def _reordered(graph: Graph, block: np.ndarray) -> Graph:
     )
 
 
-def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> Arena:
+def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> GrowingArray:
     """Joins mines on one grid.
 
     Args:
@@ -178,7 +178,7 @@ def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> Arena
         discount[k, : mine.instance.periods] = mine.instance.discount
     pointer, index = _join([mine.graph for mine in layouts], first)
     after_pointer, after_index = _join([mine.graph.successors for mine in layouts], first)
-    return Arena(
+    return GrowingArray(
         first.astype(np.int64),
         sizes.astype(np.int64),
         np.stack([mine.column_start + at for mine, at in zip(layouts, first, strict=True)]),

@@ -16,7 +16,7 @@ from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.data.realisations import realised_models
 from mine_rl_npv.data.synthetic import Deposit, block_model
-from mine_rl_npv.layout import Arena, MineLayout, build_arena, lay_out
+from mine_rl_npv.layout import GrowingArray, MineLayout, build_arena, lay_out
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.problem import kilograms_up
 from mine_rl_npv.spec import FULL_CHANNELS, MINELIB_CHANNELS, Shapes
@@ -92,7 +92,7 @@ class MineSet:
             return np.arange(self.training)
         return np.arange(self.training if held_out else 0, len(self.layouts))
 
-    def arena(self) -> Arena:
+    def arena(self) -> GrowingArray:
         """The kernels' view."""
         return build_arena(self.layouts, self.references)
 

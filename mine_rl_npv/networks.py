@@ -11,10 +11,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.actions import mask_logits
+from frugal_rl.learn.networks import Fields, Network, Output
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from frugal_rl.train.actions import mask_logits
-from frugal_rl.train.networks import Fields, Network, Output
 from mine_rl_npv.spec import TABLE, VIEW
 
 

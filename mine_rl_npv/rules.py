@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mine_rl_npv.layout import Arena
+from mine_rl_npv.layout import GrowingArray
 
 EARLIEST, PERIOD, TONNAGE = 0, 1, 2
 NOWHERE = 65535
@@ -65,7 +65,7 @@ class Pits(NamedTuple):
         return sum(int(part.nbytes) for part in self)
 
 
-def allocate_pits(arena: Arena, n: int) -> Pits:
+def allocate_pits(arena: GrowingArray, n: int) -> Pits:
     """Room for N pits on any mine of the arena."""
     columns, most = arena.column.shape[1] - 1, int(arena.blocks.max())
     return Pits(

@@ -8,8 +8,8 @@ from enum import Enum
 
 import numpy as np
 
-from frugal_rl.observation.arena import capacity_for
-from frugal_rl.observation.codecs import BitCodec
+from frugal_rl.observation.codecs.codec import BitCodec
+from frugal_rl.observation.growing_array import capacity_for
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec
@@ -225,7 +225,7 @@ def table_bytes(shapes: Shapes, blocks: Sequence[int], arcs: Sequence[int]) -> i
 
 
 def _grown(sizes: Sequence[int]) -> int:
-    """Capacity of an arena after appending pieces of these sizes; see `tables.Arena`."""
+    """Capacity of an arena after appending pieces of these sizes; see `tables.GrowingArray`."""
     used = capacity = 0
     for size in sizes:
         used += size

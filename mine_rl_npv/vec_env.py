@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import spaces
 from numba import njit
 
-from frugal_rl.observation.edge import Edge
+from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
@@ -29,8 +29,8 @@ class MineBatch(VectorEnv):
         self.encoding = encoding
         self.tables: Tables = game.tables
         self.action_space: spaces.Space[Any] = game.action_space
-        self.edge = Edge(encoding, self.tables, self.num_envs, reuse)
-        self.final_edge = Edge(encoding, self.tables, self.num_envs, reuse)
+        self.edge = Encoder(encoding, self.tables, self.num_envs, reuse)
+        self.final_edge = Encoder(encoding, self.tables, self.num_envs, reuse)
         self.wanted = frozenset(row.name for row in encoding.rows)
         self.returns = np.zeros(self.num_envs)
         game.watch(self.wanted)

@@ -13,12 +13,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.networks import Fields, Network, Output
 from frugal_rl.memory.part import Part
 from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.mirror import distinct
 from frugal_rl.observation.tables import Tables
-from frugal_rl.run import RunConfig
-from frugal_rl.train.mirror import distinct
-from frugal_rl.train.networks import Fields, Network, Output
+from frugal_rl.run.config import RunConfig
 from mine_rl_npv.incremental import ConvolutionCache, cache_bytes
 from mine_rl_npv.networks import ValueHead, chances, expected, orthogonal
 from mine_rl_npv.spec import TABLE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from frugal_rl.memory.part import Confidence, Part
-from frugal_rl.observation.edge import Edge
+from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
 from nclone.config import NppConfig
 from nclone.game import Game
@@ -73,5 +73,5 @@ def _graphs(game: Game, config: NppConfig, copies: int) -> Part:
 def _measured(game: Game, encoding: Encoding) -> dict[str, int]:
     for number in np.unique(game.level_number):
         game.distances.release(game.distances.acquire(int(number), 0))
-    rows = Edge(encoding, game.tables, game.num_worlds).nbytes
+    rows = Encoder(encoding, game.tables, game.num_worlds).nbytes
     return game.parts() | {"rows": rows}

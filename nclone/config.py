@@ -24,9 +24,9 @@ from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
 
 if TYPE_CHECKING:
-    from frugal_rl.play import PlayOptions
     from frugal_rl.report.recording import RecordOptions
-    from frugal_rl.run import RunConfig
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.run.play import PlayOptions
     from nclone.env import NppEnv
     from nclone.levels.level import Level
 

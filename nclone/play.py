@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.play import Keys, PlayOptions, Window
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.play import Keys, PlayOptions, Window
 from nclone.config import NppConfig
 from nclone.levels.level import Level
 from nclone.render.caption import write_caption

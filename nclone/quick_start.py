@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from frugal_rl.building import build
-from frugal_rl.config import compose_plain, plain
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
+from frugal_rl.run.building import build
+from frugal_rl.run.compose import compose_plain, plain
 from nclone.config import NppConfig
 
 

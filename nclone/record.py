@@ -10,7 +10,7 @@ from rich.table import Table
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.recording import RecordOptions
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 from nclone.config import NppConfig
 from nclone.errors import LevelError, ReplayError
 from nclone.levels.files import read_level, write_level

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.memory.profile import Buffers, MemoryProfile
-from frugal_rl.observation.edge import Edge
+from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 from frugal_rl.vec_env.plain import env_seeds
@@ -40,8 +40,8 @@ class NppVecEnv(VectorEnv):
         self.game = Game(config, levels, num_envs, order, threads)
         self.tables = self.game.tables
         reuse = memory.buffers is Buffers.reused
-        self.edge = Edge(encoding, self.tables, num_envs, reuse)
-        self._final_edge = Edge(encoding, self.tables, num_envs, reuse=False)
+        self.edge = Encoder(encoding, self.tables, num_envs, reuse)
+        self._final_edge = Encoder(encoding, self.tables, num_envs, reuse=False)
         named = dict(zip(self.game.deal.tolist(), groups, strict=True))
         self.level_names = [named[k] for k in range(len(self.game.level_table.level))]
 

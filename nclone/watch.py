@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.play import Keys, PlayOptions, Window
-from frugal_rl.run import RunConfig
-from frugal_rl.train.watch import Watch, open_watch
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.play import Keys, PlayOptions, Window
+from frugal_rl.run.watch import Watch, open_watch
 from nclone.files import file_stem
 from nclone.render.caption import write_caption
 from nclone.render.crop import FULL, common_boxes, cut

@@ -7,7 +7,7 @@ from enum import Enum
 import torch
 from torch import Tensor, nn
 
-from frugal_rl.train.networks import channels_first, scale_pixels
+from frugal_rl.learn.networks import channels_first, scale_pixels
 
 STATE_GROUPS = (3, 5, 2, 3, 6, 10)
 """Sizes of the groups of `game_state`: velocity, movement, input, buffers, contact, forces."""

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.ppo import PpoConfig, PpoLearner
+from frugal_rl.learn.update import Terms
 from frugal_rl.memory.part import Part, Phase, human
-from frugal_rl.run import RunConfig
-from frugal_rl.train.policy import FrugalPolicy
-from frugal_rl.train.ppo import PpoConfig, PpoLearner
-from frugal_rl.train.update import Terms
+from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from npp_rl.cloning import Cloning, Epoch, clone

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.policy import FrugalPolicy
+from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.policy import FrugalPolicy
 from npp_rl.demonstrations import Demonstrations
 
 

@@ -10,7 +10,7 @@ import torch
 
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.train.evaluate import Player, Score, play_episodes
+from frugal_rl.run.evaluate import Player, Score, play_episodes
 from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from nclone.levels.generators import CATEGORIES

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from frugal_rl.learn.networks import observed_shape
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
-from frugal_rl.train.networks import observed_shape
 from npp_rl.branches import (
     AttentiveStateMlp,
     Hazards,

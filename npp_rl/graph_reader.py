@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.spec import Static
-from frugal_rl.train.mirror import TableMirror
 from nclone.graph.fields import GOAL_NODES, PLAYER_NODE
 from npp_rl.embedding_cache import EmbeddingCache
 from npp_rl.encoders.build import build_encoder

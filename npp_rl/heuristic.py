@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from frugal_rl.learn.collect import to_tensors
+from frugal_rl.observation.decoder import DecodedFields, Decoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.decoder import DecodedFields, Decoder
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, PLAYER_NODE
 from npp_rl.embedding_cache import EmbeddingCache
 from npp_rl.graphs import EmbeddedGraphs, ragged_graphs

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from frugal_rl.learn.networks import Network, Output
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from frugal_rl.train.networks import Network, Output
 from npp_rl.auxiliary import AuxiliaryHeads
 from npp_rl.encoders.interface import Readout
 from npp_rl.extractor import Extractor, Features

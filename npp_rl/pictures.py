@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
+from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.evaluate import PolicyPlayer
-from frugal_rl.train.policy import FrugalPolicy
+from frugal_rl.run.evaluate import PolicyPlayer
 from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from nclone.files import file_stem, finished_or_absent

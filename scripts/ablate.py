@@ -2,9 +2,9 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main, options
 from frugal_rl.report.ablation import AblationOptions, ablate
-from frugal_rl.train.digest import parameter_digest
+from frugal_rl.run.compose import build_run, main, options
+from frugal_rl.run.digest import parameter_digest
 
 
 @main("ablate")

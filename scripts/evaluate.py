@@ -2,8 +2,8 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main, plain
-from frugal_rl.train.session import contest, evaluate_saved
+from frugal_rl.run.compose import build_run, main, plain
+from frugal_rl.run.session import contest, evaluate_saved
 
 
 @main("evaluate")

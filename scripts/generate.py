@@ -2,8 +2,8 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main
 from frugal_rl.errors import ConfigError
+from frugal_rl.run.compose import build_run, main
 
 
 @main("generate")

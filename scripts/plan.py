@@ -4,9 +4,9 @@ import sys
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main, options
 from frugal_rl.report.plan_command import PlanOptions, print_plan
-from frugal_rl.train.probe import probe_update
+from frugal_rl.run.compose import build_run, main, options
+from frugal_rl.run.probe import probe_update
 
 
 @main("plan")

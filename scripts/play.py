@@ -2,9 +2,9 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main, options
 from frugal_rl.errors import ConfigError
-from frugal_rl.play import PlayOptions
+from frugal_rl.run.compose import build_run, main, options
+from frugal_rl.run.play import PlayOptions
 
 
 @main("play")

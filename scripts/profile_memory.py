@@ -4,8 +4,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main, options
 from frugal_rl.report.snapshots import SnapshotOptions, profile_memory, report, write_profile
+from frugal_rl.run.compose import build_run, main, options
 
 
 @main("profile_memory")

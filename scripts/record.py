@@ -4,9 +4,9 @@ import sys
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main, options
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.recording import RecordOptions
+from frugal_rl.run.compose import build_run, main, options
 
 
 @main("record")

@@ -2,8 +2,8 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import main, options
 from frugal_rl.report.comparison import ReportOptions, write_report
+from frugal_rl.run.compose import main, options
 
 
 @main("report")

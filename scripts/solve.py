@@ -2,7 +2,7 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import main, options
+from frugal_rl.run.compose import main, options
 
 
 @main("solve")

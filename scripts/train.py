@@ -2,9 +2,9 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main
 from frugal_rl.memory.auto import prepare
-from frugal_rl.train.probe import probe_update
+from frugal_rl.run.compose import build_run, main
+from frugal_rl.run.probe import probe_update
 
 
 @main("train")
@@ -13,7 +13,7 @@ def train(cfg: DictConfig) -> None:
     run = build_run(cfg)  # frozen dataclasses from here on
     run, plan = prepare(run, probe_update)  # refuses what cannot fit before torch is imported
 
-    from frugal_rl.train.session import train_planned
+    from frugal_rl.run.session import train_planned
 
     train_planned(run, plan)
 

@@ -4,9 +4,9 @@ import sys
 
 from omegaconf import DictConfig
 
-from frugal_rl.config import build_run, main, options
 from frugal_rl.report.plan_table import show
 from frugal_rl.report.storage import StorageOptions, storage_table, verify_storage
+from frugal_rl.run.compose import build_run, main, options
 
 
 @main("verify_storage")

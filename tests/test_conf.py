@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 import yaml
 
-from frugal_rl.building import build_as
-from frugal_rl.config import compose_plain, compose_run, folder, plain
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.memory.auto import prepare
 from frugal_rl.memory.base import tiny
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.report import open_log
-from frugal_rl.train.trainer import train
+from frugal_rl.run.building import build_as
+from frugal_rl.run.compose import compose_plain, compose_run, folder, plain
+from frugal_rl.run.trainer import train
 
 CONF = folder("conf")
 FILES = sorted(p for p in CONF.rglob("*.yaml") if "local" not in p.parts)
@@ -166,7 +166,7 @@ def test_the_fields_that_an_environment_lists_are_those_of_its_observation(env):
 
 def test_compose_run_names_the_choices_that_were_made(monkeypatch):
     seen = {}
-    monkeypatch.setattr("frugal_rl.config.run_from", lambda v, *_: seen.update(v))
+    monkeypatch.setattr("frugal_rl.run.compose.run_from", lambda v, *_: seen.update(v))
 
     compose_run(["memory=sparse", "env=toy"])
 

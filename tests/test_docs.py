@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frugal_rl.config import check_words, compose_plain
+from frugal_rl.run.compose import check_words, compose_plain
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.plan import Plan, assemble, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.observation.choices import Label
-from frugal_rl.rollout.layout import scalar_bytes
-from frugal_rl.run import RunConfig
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import RunConfig
+from frugal_rl.store.layout import scalar_bytes
 
 MARGIN = 0.95
 """Advice must fit into this share of the limit: what arithmetic leaves out stays below the rest."""

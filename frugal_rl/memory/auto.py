@@ -12,7 +12,7 @@ from frugal_rl.memory.plan import Plan, draw_up, plan_memory, refusal
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.observation.choices import Label
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 
 AUTO = "auto"
 LEAST_PIECE = 32

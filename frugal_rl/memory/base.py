@@ -21,7 +21,7 @@ from typing import Any
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Part, Phase
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 
 MIB = 1 << 20
 TYPICAL_BYTES = 520 * MIB
@@ -159,7 +159,7 @@ def _sources(run: RunConfig) -> str:
 def _measure(run: RunConfig) -> dict[str, Any]:
     request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
     done = subprocess.run(
-        [sys.executable, "-m", "frugal_rl.train.dry_run"],
+        [sys.executable, "-m", "frugal_rl.run.dry_run"],
         input=json.dumps(request), capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
         check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip

@@ -12,7 +12,7 @@ from enum import Enum
 
 from frugal_rl.memory.facts import Facts, facts_of
 from frugal_rl.memory.plan import Plan, own_parts
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 
 
 class Severity(Enum):

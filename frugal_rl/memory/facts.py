@@ -17,7 +17,7 @@ from frugal_rl.memory.machine import GIB
 from frugal_rl.memory.plan import Plan
 from frugal_rl.observation.choices import FrameStack
 from frugal_rl.observation.spec import Stored
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 
 WORKER_BYTES = {"sb3": 182 << 20, "shared_memory": 50 << 20}
 """Measured: a process that imports torch, and one that does not (fighting, section 5)."""

@@ -16,7 +16,7 @@ from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Part, Phase, human
 from frugal_rl.memory.probe import Probe, ProbeUpdate
 from frugal_rl.memory.sizes import environment_parts, learner_parts, rollout_parts
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 
 TIGHT = 0.9
 """Share of the limit from which a plan is called tight."""
@@ -127,7 +127,7 @@ def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
 
     Args:
         run: the run.
-        probe: measures the learner in a process of its own (`frugal_rl.train.probe`).
+        probe: measures the learner in a process of its own (`frugal_rl.run.probe`).
             Without it the plan is arithmetic, and a bare process a remembered constant.
 
     Raises:

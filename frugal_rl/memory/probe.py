@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from frugal_rl.run import RunConfig
+    from frugal_rl.run.config import RunConfig
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE
-from frugal_rl.rollout.layout import (
+from frugal_rl.run.config import RunConfig
+from frugal_rl.store.layout import (
     ColumnSpec,
     action_layout,
     column_bytes,
@@ -22,7 +23,6 @@ from frugal_rl.rollout.layout import (
     flatten_bytes,
     scalar_bytes,
 )
-from frugal_rl.run import RunConfig
 from frugal_rl.vec_env.episodes import Episodes, learner_layout
 
 UPDATE = frozenset({Phase.update})

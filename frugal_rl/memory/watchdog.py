@@ -8,7 +8,7 @@ from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.part import human
 from frugal_rl.memory.plan import Plan
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 
 
 @dataclass(frozen=True)

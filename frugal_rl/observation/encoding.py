@@ -12,8 +12,8 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack, Label, Storage
-from frugal_rl.observation.codecs import BitCodec, Codec, DenseCodec, HalfCodec
-from frugal_rl.observation.pooled import PooledCodec, RaggedCodec
+from frugal_rl.observation.codecs.codec import BitCodec, Codec, DenseCodec, HalfCodec
+from frugal_rl.observation.codecs.pooled import PooledCodec, RaggedCodec
 from frugal_rl.observation.spec import (
     EPISODE,
     AnyField,
@@ -31,7 +31,7 @@ BY_REFERENCE = {"interned", "derived"}
 
 
 @dataclass(frozen=True)
-class Row:
+class RowSpec:
     """One stored array: [*shape] dtype per step, shown as a window of `window` rows."""
 
     name: str
@@ -102,7 +102,7 @@ class Encoding:
     choice: Mapping[str, str]
     frame_stack: FrameStack = FrameStack.once
     internal: bool = False
-    rows: tuple[Row, ...] = field(init=False)
+    rows: tuple[RowSpec, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self._rows()))
@@ -135,11 +135,11 @@ class Encoding:
             choice[f.name] = wanted
         return cls(spec, choice, frame_stack, internal)
 
-    def _rows(self) -> list[Row]:
+    def _rows(self) -> list[RowSpec]:
         """Rows in order of declaration: ids first, then whatever is stored itself."""
         needed = self._needed()
         rows = [
-            Row(name, (), np.dtype(np.int32), 0, MAX_ID - 1, DenseCodec())
+            RowSpec(name, (), np.dtype(np.int32), 0, MAX_ID - 1, DenseCodec())
             for name in self.spec.id_rows()
             if name in needed
         ]
@@ -167,21 +167,21 @@ class Encoding:
                 todo.extend(f.sources)
         return needed
 
-    def _row(self, f: AnyField) -> Row:
+    def _row(self, f: AnyField) -> RowSpec:
         codec = offered(f)[self.choice[f.name]] or DenseCodec()
         window = f.window if isinstance(f, Stored) and f.window != 1 else codec.window
         padding = f.padding if isinstance(f, Stored) else Padding.zero
         shape, dtype = codec.stored(f.shape, np.dtype(f.dtype))
         low, high = codec.bounds(f.low, f.high, np.dtype(f.dtype), np.dtype(dtype))
-        return Row(f.name, shape, np.dtype(dtype), low, high, codec, window, padding)
+        return RowSpec(f.name, shape, np.dtype(dtype), low, high, codec, window, padding)
 
     @property
-    def by_name(self) -> dict[str, Row]:
+    def by_name(self) -> dict[str, RowSpec]:
         """Rows by name."""
         return {r.name: r for r in self.rows}
 
     @property
-    def windowed(self) -> tuple[Row, ...]:
+    def windowed(self) -> tuple[RowSpec, ...]:
         """Rows that the policy sees with history."""
         return tuple(r for r in self.rows if r.window != 1)
 

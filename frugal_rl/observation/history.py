@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal_rl.observation.encoding import Encoding, Row
+from frugal_rl.observation.encoding import Encoding, RowSpec
 from frugal_rl.observation.spec import EPISODE, Padding
 
 Rows = dict[str, np.ndarray]
@@ -99,7 +99,7 @@ class History:
 class _SlidingWindow:
     """The last k rows, in an array of 2k: shown as a slice that moves, copied every k steps."""
 
-    def __init__(self, row: Row, num_envs: int) -> None:
+    def __init__(self, row: RowSpec, num_envs: int) -> None:
         self.k = row.window
         self.padding = row.padding
         self.values = np.zeros((num_envs, 2 * self.k, *row.shape), row.dtype)
@@ -132,7 +132,7 @@ class _SlidingWindow:
 class _EpisodeWindow:
     """All rows of the running episode, the oldest first, zeros behind the newest."""
 
-    def __init__(self, row: Row, num_envs: int, episode_steps: int) -> None:
+    def __init__(self, row: RowSpec, num_envs: int, episode_steps: int) -> None:
         self.values = np.zeros((num_envs, episode_steps + 1, *row.shape), row.dtype)
         self.every = np.arange(num_envs)
 

@@ -18,7 +18,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 
 if TYPE_CHECKING:
-    from frugal_rl.observation.codecs import Codec
+    from frugal_rl.observation.codecs.codec import Codec
     from frugal_rl.observation.tables import Tables
 
 EPISODE = -1

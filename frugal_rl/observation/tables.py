@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.arena import Arena
-from frugal_rl.observation.repeated import RepeatedArena
+from frugal_rl.observation.growing_array import GrowingArray
+from frugal_rl.observation.repeated_rows import RepeatedRows
 
 MAX_ID = 1 << 24
 
@@ -32,10 +32,10 @@ class TableField:
     ragged: bool = False
     repeated: bool = False
 
-    def arena(self) -> Arena:
+    def arena(self) -> GrowingArray:
         """Where this field's rows, or a ragged field's items, are kept."""
         shape = self.shape[1:] if self.ragged else self.shape
-        return RepeatedArena(shape, self.dtype) if self.repeated else Arena(shape, self.dtype)
+        return RepeatedRows(shape, self.dtype) if self.repeated else GrowingArray(shape, self.dtype)
 
 
 class StaticTable:
@@ -49,7 +49,7 @@ class StaticTable:
         self.name = name
         self.fields = {f.name: f for f in fields}
         self.arenas = {f.name: f.arena() for f in fields}
-        self._offsets = {f.name: Arena((), np.int64) for f in fields if f.ragged}
+        self._offsets = {f.name: GrowingArray((), np.int64) for f in fields if f.ragged}
         for arena in self._offsets.values():
             arena.append(np.zeros(1, np.int64))
         self.ids: dict[Hashable, int] = {}

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from frugal_rl.config import folder
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.advice import variant
 from frugal_rl.memory.plan import draw_up
@@ -19,7 +18,8 @@ from frugal_rl.report import plots
 from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
 from frugal_rl.report.results import Row, RunResult, compare
-from frugal_rl.run import RunConfig
+from frugal_rl.run.compose import folder
+from frugal_rl.run.config import RunConfig
 
 Digest = Callable[[Path], str]
 """A run folder -> a digest of the parameters that it ended with."""

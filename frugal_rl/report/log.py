@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from frugal_rl.config import as_yaml
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
 from frugal_rl.report.files import (
@@ -27,7 +26,8 @@ from frugal_rl.report.files import (
     write_json,
     write_text,
 )
-from frugal_rl.run import RunConfig
+from frugal_rl.run.compose import as_yaml
+from frugal_rl.run.config import RunConfig
 
 
 class Sink(Protocol):

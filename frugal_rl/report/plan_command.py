@@ -10,7 +10,6 @@ from typing import Any
 
 from rich.console import Group
 
-from frugal_rl.config import folder
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import Way, advise, command_of, variant
 from frugal_rl.memory.auto import AUTO, choose
@@ -19,7 +18,8 @@ from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.report.files import plain
 from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view, show
-from frugal_rl.run import RunConfig
+from frugal_rl.run.compose import folder
+from frugal_rl.run.config import RunConfig
 
 RESERVE = 1.1
 """A cluster kills a job at its reservation: it is asked for this much of the planned peak."""

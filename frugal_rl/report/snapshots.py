@@ -24,7 +24,7 @@ from frugal_rl.memory.meter import median_slope
 from frugal_rl.memory.part import human
 from frugal_rl.report.document import Document, TableBlock
 from frugal_rl.report.files import write_text
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
 
 LINES = 15

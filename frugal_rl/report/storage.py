@@ -13,10 +13,10 @@ import numpy as np
 from rich.table import Table
 
 from frugal_rl.observation.choices import FrameStack, Label, Storage
-from frugal_rl.observation.edge import decode
+from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.history import History
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
 
 

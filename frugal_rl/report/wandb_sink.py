@@ -14,7 +14,7 @@ from typing import Any
 
 from frugal_rl.memory.plan import Plan
 from frugal_rl.report.files import plain, write_text
-from frugal_rl.run import RunConfig
+from frugal_rl.run.config import RunConfig
 
 ID_FILE = "wandb_id.txt"
 TAG_LENGTH = 64

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from frugal_rl.observation.choices import Label
-from frugal_rl.observation.codecs import Codec
+from frugal_rl.observation.codecs.codec import Codec
 
 
 def check_codec(

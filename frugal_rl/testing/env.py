@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import FrameStack, Label, Storage
-from frugal_rl.observation.edge import decode
+from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import ObservationSpec, Static, Stored

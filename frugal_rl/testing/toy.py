@@ -16,7 +16,7 @@ from gymnasium import spaces
 
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.edge import Edge
+from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Private, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
@@ -183,8 +183,8 @@ class ToyBatch(VectorEnv):
         self.worlds = ToyWorlds(num_envs, levels, episode_steps)
         self.tables = self.worlds.tables
         self.action_space = spaces.Discrete(len(MOVES))
-        self.edge = Edge(encoding, self.tables, num_envs, reuse)
-        self.final_edge = Edge(encoding, self.tables, num_envs, reuse)
+        self.edge = Encoder(encoding, self.tables, num_envs, reuse)
+        self.final_edge = Encoder(encoding, self.tables, num_envs, reuse)
         self.returns = np.zeros(num_envs)
         self.rngs: list[np.random.Generator] = []
 

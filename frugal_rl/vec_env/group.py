@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.edge import Edge, needed_raw
+from frugal_rl.observation.encoder import Encoder, needed_raw
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.backend import EnvMaker, reuses
@@ -69,8 +69,8 @@ class GroupEnv(VectorEnv):
         self.places = places_of(self._allocate())
         self._ids = IdMap(self.tables, num_envs)
         reuse = reuses(memory)
-        self._edge = Edge(encoding, self.tables, num_envs, reuse)
-        self._final_edge = Edge(encoding, self.tables, num_envs, reuse)
+        self._edge = Encoder(encoding, self.tables, num_envs, reuse)
+        self._final_edge = Encoder(encoding, self.tables, num_envs, reuse)
         self._every = np.arange(num_envs)
 
     def _allocate(self) -> dict[str, np.ndarray]:

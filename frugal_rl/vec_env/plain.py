@@ -13,7 +13,7 @@ import gymnasium as gym
 import numpy as np
 
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.edge import Edge, decode
+from frugal_rl.observation.encoder import Encoder, decode
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import ObservationSpec
@@ -39,7 +39,7 @@ class SpecEnv(gym.Env[Any, Any]):
         self.tables = tables
         self.observation_space = spec.observation_space
         encoding = Encoding.choose(spec, Storage.lossless)
-        self._edge = Edge(encoding, tables, 1)
+        self._edge = Encoder(encoding, tables, 1)
         self._history = History(encoding, 1, episode_steps)
 
     @abstractmethod

@@ -33,7 +33,7 @@ class BlockModel:
     columns: dict[str, np.ndarray]
     """(N,) float64 by name, without the coordinates."""
     block_size: tuple[float, float, float]
-    """Edge lengths in metres."""
+    """Encoder lengths in metres."""
     origin: tuple[float, float, float]
     """Centroid of cell (0, 0, 0) in metres."""
     gaps: int = 0

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.networks import Fields, Network
+from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.part import Part, Phase
-from frugal_rl.run import RunConfig
-from frugal_rl.train.networks import Fields, Network
-from frugal_rl.train.policy import FrugalPolicy
+from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
 from mine_rl_npv.layout import MineLayout
 from mine_rl_npv.mines import Actions, Kind

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from frugal_rl.observation.bounded import BoundedTable
-from frugal_rl.observation.narrow import NarrowCodec
-from frugal_rl.observation.pooled import RaggedCodec
+from frugal_rl.observation.codecs.pooled import RaggedCodec
+from frugal_rl.observation.codecs.quantised import NarrowCodec
 from frugal_rl.observation.spec import Derived, Static
 from frugal_rl.observation.tables import TableField, Tables
 from nclone.graph.features import EDGE_FEATURES, NODE_FEATURES

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal_rl.observation.packed import PackedCodec
+from frugal_rl.observation.codecs.packed import PackedCodec
 from frugal_rl.observation.spec import Derived, Padding, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField
 from nclone.geometry import MAP_WIDTH_PX

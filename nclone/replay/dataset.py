@@ -17,7 +17,7 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.edge import value_of
+from frugal_rl.observation.encoder import value_of
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables

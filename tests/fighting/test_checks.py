@@ -8,11 +8,11 @@ import fighting  # noqa: F401 - registers the environments
 from fighting.checks import EmulatorFacts, findings, version_numbers
 from fighting.config import DuelConfig
 from fighting.spec import View
-from frugal_rl.config import compose_run
 from frugal_rl.memory.checks import Severity
 from frugal_rl.observation.choices import FrameStack, Storage
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.rollout.layout import columns_of, planned_bytes
+from frugal_rl.run.compose import compose_run
+from frugal_rl.store.layout import columns_of, planned_bytes
 
 GIB = 1 << 30
 

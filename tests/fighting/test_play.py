@@ -7,9 +7,9 @@ from PIL import Image
 from fighting import duel, play
 from fighting.opponents import masher
 from fighting.replay import Replay
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError, DataError
-from frugal_rl.play import PlayOptions, Window
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.play import PlayOptions, Window
 
 
 @pytest.fixture

@@ -18,13 +18,13 @@ from fighting.opponents import SCRIPTS
 from fighting.rom import ROM_PATH
 from fighting.signals import HIS_X
 from fighting.spec import View
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError, WorkerError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.train.checkpoints import save_checkpoint
-from frugal_rl.train.identity import identity
+from frugal_rl.run.checkpoints import save_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.identity import identity
 from frugal_rl.vec_env.serial import Serial
 from frugal_rl.vec_env.shared_memory import SharedMemory
 from frugal_rl.vec_env.threads import Threads

@@ -10,12 +10,12 @@ from PIL import Image
 from fighting.config import DuelConfig
 from fighting.frames import UNPACKED
 from fighting.watch import action_words, fight
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
-from frugal_rl.play import PlayOptions
-from frugal_rl.train.saved import open_saved
-from frugal_rl.train.session import contest
-from frugal_rl.train.trainer import train
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.play import PlayOptions
+from frugal_rl.run.saved import open_saved
+from frugal_rl.run.session import contest
+from frugal_rl.run.trainer import train
 
 SMALL = [
     "env=fighting", "env.threads=1", "env.round_seconds=2", "algo.num_envs=4", "algo.n_steps=8",

@@ -4,8 +4,8 @@ import pytest
 import torch
 from stable_baselines3.common.utils import set_random_seed
 
-from frugal_rl.config import compose_run
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.trainer import no_meter
 
 WORDS = [
     "env=mine_daily_small", "env.obs=columns", "env.deposit.nx=9", "env.deposit.ny=8",

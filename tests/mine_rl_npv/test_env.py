@@ -8,13 +8,13 @@ from numpy.testing import assert_array_equal
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.edge import decode
+from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.testing.codec import check_codec
 from frugal_rl.testing.env import check_env
 from frugal_rl.testing.vec_env import check_vec_env
-from frugal_rl.train.decoder import Decoder
 from frugal_rl.vec_env.batch import Batch
 from frugal_rl.vec_env.serial import Serial
 from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec

@@ -9,10 +9,10 @@ from torch import nn
 from torch.nn import functional as F
 from torch.testing import assert_close
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
+from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.history import History
-from frugal_rl.train.decoder import Decoder
+from frugal_rl.run.compose import compose_run
 from mine_rl_npv.incremental import ConvolutionCache, cache_bytes
 from mine_rl_npv.voxels import Norm
 

@@ -7,13 +7,13 @@ import pytest
 import torch
 from numpy.testing import assert_allclose
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.train.decoder import Decoder
+from frugal_rl.run.compose import compose_run
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.mines import Actions, Kind

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.train.evaluate import RandomPlayer
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.evaluate import RandomPlayer
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.instance import NEVER
 from mine_rl_npv.data.synthetic import Deposit

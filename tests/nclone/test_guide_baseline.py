@@ -5,8 +5,8 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.run.compose import compose_run
 from nclone.guide_baseline import ENTITY_VALUES, GuideEnv, guide_parts
 from nclone.guide_switches import Guide, switches
 from nclone.spec import Observation

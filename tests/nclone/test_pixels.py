@@ -7,19 +7,19 @@ from gymnasium.utils.env_checker import check_env as check_with_gymnasium
 from numpy.testing import assert_array_equal
 from stable_baselines3.common.env_checker import check_env as check_with_sb3
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.profile import MemoryProfile, RolloutLocation, Shuffle
 from frugal_rl.observation.choices import FrameStack, Storage
+from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import Padding
-from frugal_rl.rollout.buffer import RolloutBuffer
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.trainer import no_meter
+from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.testing.env import check_determinism, check_env, check_raw_fields
-from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.decoder import Decoder
-from frugal_rl.train.trainer import no_meter
 from nclone.config import NppConfig
 from nclone.observe import SPEED
 from nclone.spec import Observation

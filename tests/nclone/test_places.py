@@ -6,12 +6,12 @@ import numpy as np
 import torch
 from numpy.testing import assert_array_equal
 
+from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.edge import decode
+from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.train.collect import to_tensors
-from frugal_rl.train.decoder import Decoder
 from nclone.config import NppConfig
 from nclone.geometry import MAP_HEIGHT_PX, MAP_WIDTH_PX
 from nclone.graph import lattice, paths

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError, DataError
-from frugal_rl.play import Keys, PlayOptions, Window, WindowError
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.play import Keys, PlayOptions, Window, WindowError
 from nclone.levels.bundled import bundled_level, winning_inputs
 from nclone.play import WAIT_FRAMES, Session, shown
 from nclone.replay.outcome import verify_all

@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.report.recording import RecordOptions
+from frugal_rl.run.compose import compose_run
 from nclone.files import WriteError, finished_or_absent
 from nclone.levels.bundled import FOLDER, bundled_level, winning_inputs
 from nclone.replay import Replay, inputs_of_actions

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
-from frugal_rl.play import PlayOptions
-from frugal_rl.train.session import train_planned
-from frugal_rl.train.watch import open_watch
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.play import PlayOptions
+from frugal_rl.run.session import train_planned
+from frugal_rl.run.watch import open_watch
 from nclone.replay.outcome import verify_all
 from nclone.watch import HOLD_FRAMES, Spectator
 

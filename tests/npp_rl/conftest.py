@@ -8,11 +8,11 @@ import torch
 from gymnasium import spaces
 
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.edge import Edge
+from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from frugal_rl.train.decoder import Decoder
 from nclone.graph.fields import DERIVED_FIELDS, GOAL_NODES, NODE_INDEX
 
 MAX_NODES, MAX_EDGES = 60, 240
@@ -111,7 +111,7 @@ class World:
 
     def fields(self, encoding: Encoding, take: np.ndarray | None = None):
         raw = {k: v if take is None else v[take] for k, v in self.raw.items()}
-        rows = Edge(encoding, self.tables, len(raw["graph_id"]), reuse=False).encode(raw)
+        rows = Encoder(encoding, self.tables, len(raw["graph_id"]), reuse=False).encode(raw)
         tensors = {k: torch.from_numpy(np.ascontiguousarray(v)) for k, v in rows.items()}
         return Decoder(encoding, self.tables)(tensors)
 

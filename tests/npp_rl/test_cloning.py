@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from frugal_rl.errors import DataError
+from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.train.policy import FrugalPolicy
 from nclone.config import NppConfig
 from nclone.levels.pool import Split, load_pool
 from nclone.spec import Observation

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from frugal_rl.config import compose_run, folder
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.run.compose import compose_run, folder
+from frugal_rl.run.trainer import no_meter
 
 AGENTS = sorted(
     path.stem

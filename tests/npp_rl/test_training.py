@@ -7,12 +7,12 @@ import pytest
 import torch
 from stable_baselines3.common.utils import set_random_seed
 
+from frugal_rl.learn.ppo import PpoConfig
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.memory.sizes import rollout_parts
 from frugal_rl.observation.choices import Storage
-from frugal_rl.run import Hardware, RunConfig
-from frugal_rl.train.ppo import PpoConfig
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.run.config import Hardware, RunConfig
+from frugal_rl.run.trainer import no_meter
 from nclone.config import NppConfig
 from nclone.spec import Observation
 from npp_rl.cloned_ppo import ClonedPpo

@@ -1,9 +1,9 @@
 """A bare process, phase by phase: what is always there, and what a tiny phase held beyond that."""
 
-from frugal_rl.config import compose_run
 from frugal_rl.memory import plan
 from frugal_rl.memory.base import Base, tiny
 from frugal_rl.memory.part import Confidence, Phase
+from frugal_rl.run.compose import compose_run
 
 MIB = 1 << 20
 HELD = {Phase.rollout: 300, Phase.update: 310, Phase.evaluation: 400, Phase.checkpoint: 300}

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.memory.checks import Severity, check, check_run, worst
 from frugal_rl.memory.facts import Facts
 from frugal_rl.memory.plan import draw_up
+from frugal_rl.run.compose import compose_run
 
 GIB, MIB = 1 << 30, 1 << 20
 FRAME = 144 * 160 * 3

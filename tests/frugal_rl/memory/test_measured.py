@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.auto import choose, prepare
 from frugal_rl.memory.meter import MemoryMeter
@@ -13,9 +12,10 @@ from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report import open_log
 from frugal_rl.report.files import read_json
-from frugal_rl.train.checkpoints import load_checkpoint
-from frugal_rl.train.probe import probe_update
-from frugal_rl.train.trainer import train
+from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.probe import probe_update
+from frugal_rl.run.trainer import train
 
 TOY = ["env=toy", "tracking=disabled", "algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=64"]
 
@@ -40,7 +40,7 @@ def measured(words: list[str], folder: Path) -> tuple[float, float]:
     import subprocess
     import sys
 
-    from frugal_rl.config import folder as place
+    from frugal_rl.run.compose import folder as place
 
     script = str(place("scripts") / "train.py")
     subprocess.run([sys.executable, script, *words, f"hydra.run.dir={folder}"], check=True)

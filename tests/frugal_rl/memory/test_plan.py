@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from frugal_rl.config import compose_run, folder
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import advise, variant
 from frugal_rl.memory.auto import choose
@@ -16,7 +15,8 @@ from frugal_rl.memory.part import Confidence, Phase
 from frugal_rl.memory.plan import draw_up, plan_memory
 from frugal_rl.memory.probe import Probe
 from frugal_rl.observation.choices import Label
-from frugal_rl.rollout.buffer import RolloutBuffer
+from frugal_rl.run.compose import compose_run, folder
+from frugal_rl.store.rollout import RolloutBuffer
 
 PROBE = Probe(1000, 50.0, 400, 400, 800, 10.0)
 SMALL = ["env=toy", "tracking=disabled", "algo.num_envs=6", "algo.n_steps=10", "algo.batch_size=20"]

@@ -4,12 +4,12 @@ from dataclasses import fields
 
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.memory import MemoryProfile, auto
 from frugal_rl.memory.base import Base
 from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.plan import assemble
 from frugal_rl.memory.probe import Probe
+from frugal_rl.run.compose import compose_run
 from nclone.guide_switches import Guide, switches
 
 TOY = [

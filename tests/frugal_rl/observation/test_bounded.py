@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from frugal_rl.observation.bounded import BoundedTable
+from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.tables import StaticTable, TableField
-from frugal_rl.train.mirror import TableMirror
 
 FIELDS = (
     TableField("items", (8, 3), np.int16, ragged=True),

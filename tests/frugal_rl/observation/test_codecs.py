@@ -10,11 +10,11 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.codecs import BitCodec, DenseCodec, HalfCodec
-from frugal_rl.observation.columns import DepthCodec, LogCodec
-from frugal_rl.observation.narrow import GridCodec, NarrowCodec, smallest_integer
-from frugal_rl.observation.packed import PackedCodec
-from frugal_rl.observation.pooled import DeltaCodec, RaggedCodec
+from frugal_rl.observation.codecs.codec import BitCodec, DenseCodec, HalfCodec
+from frugal_rl.observation.codecs.depth import DepthCodec, LogCodec
+from frugal_rl.observation.codecs.packed import PackedCodec
+from frugal_rl.observation.codecs.pooled import DeltaCodec, RaggedCodec
+from frugal_rl.observation.codecs.quantised import GridCodec, NarrowCodec, smallest_integer
 from frugal_rl.testing.codec import assert_same_bits, check_codec
 
 BATCHED = array_shapes(min_dims=2, max_dims=4, max_side=7)

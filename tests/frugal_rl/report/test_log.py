@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import DataError
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.part import Phase
@@ -18,6 +17,7 @@ from frugal_rl.memory.plan import draw_up
 from frugal_rl.report import open_log
 from frugal_rl.report.files import read_json, read_metrics, write_json
 from frugal_rl.report.log import Log
+from frugal_rl.run.compose import compose_run
 
 WORDS = ["env=toy", "algo.num_envs=6", "memory.micro_batch=5", "seed=3"]
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.report.plan_command import (
@@ -17,6 +16,7 @@ from frugal_rl.report.plan_command import (
     profiles,
     recommended,
 )
+from frugal_rl.run.compose import compose_run
 
 BASE = ["env=toy", "tracking=disabled"]
 JSON = PlanOptions(format=Format.json)

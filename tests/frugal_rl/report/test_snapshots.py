@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
 from frugal_rl.report import snapshots as snap
 from frugal_rl.report.snapshots import SnapshotOptions, judge, profile_memory, write_profile
+from frugal_rl.run.compose import compose_run
 from frugal_rl.testing.toy import ToyBatch
 
 STEPS = list(range(100, 1100, 100))

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
-from frugal_rl.observation.codecs import BitCodec
+from frugal_rl.observation.codecs.codec import BitCodec
 from frugal_rl.report import ablation
 from frugal_rl.report.ablation import OPTIMISATIONS, AblationOptions, ablate, filled
 from frugal_rl.report.files import write_json
 from frugal_rl.report.results import RunResult
 from frugal_rl.report.storage import StorageOptions, verify_storage
-from frugal_rl.train.digest import parameter_digest
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.digest import parameter_digest
 
 RUN = ["env=toy", "tracking=disabled"]
 

@@ -11,8 +11,8 @@ import torch
 from frugal_rl.errors import EncodingError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.codecs import DenseCodec, HalfCodec
-from frugal_rl.observation.edge import Edge, decode
+from frugal_rl.observation.codecs.codec import DenseCodec, HalfCodec
+from frugal_rl.observation.encoder import Encoder, decode
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.testing import toy_twins
@@ -123,10 +123,10 @@ def test_every_storage_of_the_toy_trains_on_what_it_acts_on():
     for storage in Storage:
         encoding = Encoding.choose(TOY_SPEC, storage)
         env = Toy().make_vec(2, encoding, MemoryProfile(), None, "train")
-        edge = Edge(encoding, env.tables, 2)
+        edge = Encoder(encoding, env.tables, 2)
         raw = env.worlds.raw() if env.reset(0) else {}
         rows = edge.encode(raw)
-        again = Edge(encoding, env.tables, 2).encode(raw)
+        again = Encoder(encoding, env.tables, 2).encode(raw)
         for name, row in rows.items():
             np.testing.assert_array_equal(row, again[name])
 

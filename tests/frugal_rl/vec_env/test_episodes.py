@@ -11,7 +11,7 @@ from frugal_rl.memory.profile import MemoryProfile, Trajectories
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.rollout.trajectories import Item, TrajectoryBuffer, as_blocks, trimmed
+from frugal_rl.store.trajectories import Item, TrajectoryBuffer, as_blocks, trimmed
 from frugal_rl.testing.toy import TOY_SPEC, Toy
 from frugal_rl.vec_env.batch import Batch
 from frugal_rl.vec_env.episodes import Episodes

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.plan import draw_up, own_parts, plan_memory
-from frugal_rl.train.session import evaluate_saved, train_planned
-from frugal_rl.train.trainer import no_meter
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.session import evaluate_saved, train_planned
+from frugal_rl.run.trainer import no_meter
 from mine_rl_npv.data.synthetic import varied_instance
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.features import CLIP, feature_names

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from frugal_rl.config import compose_run
 from frugal_rl.errors import ConfigError
+from frugal_rl.run.compose import compose_run
 from nclone.errors import LevelError
 from nclone.files import WriteError
 from nclone.levels import growing

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from frugal_rl.train.mirror import TableMirror
 from nclone import derive
 from nclone.levels.format import pack_level
 from nclone.levels.generators import draw_recipes, generate

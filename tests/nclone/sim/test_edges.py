@@ -13,7 +13,7 @@ RECORDS = [(0, 90, 50, 0, 0), (5, 40, 42, 0, 0), (6, 46, 40, 2, 0), (7, 20, 20, 
 
 
 def twin_edges(tiles):
-    """Edge counters [2, 89, 51] before doors, toggled tile by tile."""
+    """Encoder counters [2, 89, 51] before doors, toggled tile by tile."""
     counters = np.zeros((2, 89, 51), int)
     counters[0, :88, [0, 50]] = 1
     counters[1, [0, 88], :50] = 1

@@ -1,0 +1,1 @@
+"""Learning: learners, policies, networks and the update."""

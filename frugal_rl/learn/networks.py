@@ -1,0 +1,351 @@
+"""Networks for any observation: a multilayer perceptron, and a CNN for stacked images."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.learn.actions import action_head
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import EPISODE, Derived, Static, Stored
+from frugal_rl.observation.tables import Tables
+
+Fields = Mapping[str, Tensor]
+Observed = Stored | Static | Derived
+
+
+@dataclass
+class Output:
+    """What one forward pass gives.
+
+    logits   [B, size of the action head]
+    value    [B, 1]
+    losses   name -> scalar added to the loss, coefficient included (attention entropy, ...)
+    metrics  name -> scalar to be logged
+    """
+
+    logits: Tensor
+    value: Tensor
+    losses: dict[str, Tensor] = field(default_factory=dict)
+    metrics: dict[str, Tensor] = field(default_factory=dict)
+
+
+class Network(nn.Module, ABC):
+    """Decoded fields in, `Output` out. Reads only the fields that it needs, by name."""
+
+    recompute: bool = False
+    """True recomputes each block's activations in the backward pass instead of keeping them."""
+    events: tuple[str, ...] = ()
+    """The `Step.events` that `labels` is made from."""
+
+    def labels(self, events: Mapping[str, np.ndarray], done: np.ndarray) -> dict[str, np.ndarray]:
+        """Labels [T, N] of a rollout in time order, from its events and episode ends [T, N].
+
+        They come back as rows of the samples for which `forward` computes its losses.
+        """
+        return {}
+
+    @abstractmethod
+    def actor(self, fields: Fields) -> Tensor:
+        """Logits or means [B, size]."""
+
+    @abstractmethod
+    def critic(self, fields: Fields) -> Tensor:
+        """Values [B, 1]."""
+
+    def forward(self, fields: Fields) -> Output:
+        """Both; override where they share work."""
+        return Output(self.actor(fields), self.critic(fields))
+
+    def run(self, block: nn.Module, inputs: Tensor) -> Tensor:
+        """One block, its activations recomputed in the backward pass where that is asked for."""
+        if self.recompute and torch.is_grad_enabled():
+            out: Tensor = checkpoint(block, inputs, use_reentrant=False)
+            return out
+        return block(inputs)  # type: ignore[no-any-return]
+
+
+class Activation(Enum):
+    """The function between layers."""
+
+    tanh = "tanh"
+    relu = "relu"
+    silu = "silu"
+
+    def layer(self) -> nn.Module:
+        """A fresh layer."""
+        layers: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU}
+        return layers[self.value]()
+
+
+def scale_pixels(images: Tensor) -> Tensor:
+    """[...] uint8 -> [...] float32 in [0, 1]: the one place where pixels are scaled."""
+    return images.float() / 255.0
+
+
+def channels_first(images: Tensor) -> Tensor:
+    """[B, (stack,) H, W, (C)] -> [B, stack * C, H, W]: the two largest axes are the picture."""
+    axes = sorted(range(1, images.ndim), key=lambda a: (-images.shape[a], a))[:2]
+    rest = [a for a in range(1, images.ndim) if a not in axes]
+    return images.permute(0, *rest, *sorted(axes)).flatten(1, -3) if rest else images.unsqueeze(1)
+
+
+def observed_shape(f: Observed) -> tuple[int, ...]:
+    """Shape of one decoded field, its window included."""
+    return f.observed_shape if isinstance(f, Stored) else f.shape
+
+
+def is_image(f: Observed) -> bool:
+    """An 8-bit field with at least two axes of 8 or more is a picture, or a stack of them."""
+    large = [n for n in observed_shape(f) if n >= 8]
+    return np.dtype(f.dtype) == np.uint8 and len(large) >= 2
+
+
+def orthogonal(module: nn.Module, gain: float) -> None:
+    """Orthogonal weights and zero biases, as Stable-Baselines3 does."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            nn.init.orthogonal_(layer.weight, gain=gain)
+            if layer.bias is not None:
+                layer.bias.data.fill_(0.0)
+
+
+def perceptron(inputs: int, hidden: Sequence[int], activation: Activation) -> nn.Sequential:
+    """Linear layers with an activation behind each."""
+    layers: list[nn.Module] = []
+    for size in hidden:
+        layers += [nn.Linear(inputs, size), activation.layer()]
+        inputs = size
+    return nn.Sequential(*layers)
+
+
+Shape = tuple[int, int, int]
+Convolutions = Sequence[Sequence[int]]
+
+
+def small_cnn(
+    shape: Shape, features: int, convolutions: Convolutions = ((16, 8, 4), (32, 4, 2))
+) -> nn.Module:
+    """[B, C, H, W] -> [B, features]: layers of (channels, kernel, stride), then a linear one.
+
+    A picture that is too small for the convolutions is read by the linear layer alone.
+    """
+    c, h, w = shape
+    side = min(h, w)
+    body: list[nn.Module] = []
+    for channels, kernel, stride in convolutions:
+        side = (side - kernel) // stride + 1
+        body += [nn.Conv2d(c, channels, kernel, stride), nn.ReLU()]
+        c = channels
+    if side < 1:
+        return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), features), nn.ReLU())
+    return _with_linear([*body, nn.Flatten()], shape, features)
+
+
+def nature_cnn(shape: tuple[int, int, int], features: int) -> nn.Module:
+    """[B, C, H, W] -> [B, features]: the network of Mnih et al. 2015; needs 36 pixels."""
+    if min(shape[1:]) < 36:
+        raise ConfigError(
+            f"agent=nature_cnn needs pictures of at least 36 x 36, got {shape[1]} x {shape[2]}; "
+            "choose agent=mlp."
+        )
+    body = [
+        nn.Conv2d(shape[0], 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(),
+        nn.Conv2d(64, 64, 3, 1), nn.ReLU(), nn.Flatten(),
+    ]  # fmt: skip
+    return _with_linear(body, shape, features)
+
+
+def _with_linear(body: list[nn.Module], shape: tuple[int, ...], features: int) -> nn.Module:
+    with torch.no_grad():
+        width = nn.Sequential(*body)(torch.zeros(1, *shape)).shape[1]
+    return nn.Sequential(*body, nn.Linear(width, features), nn.ReLU())
+
+
+class Embedding(nn.Module):
+    """Observed fields, each by its rule, side by side as [B, width] float32.
+
+    Floats as they are; flags cast; integers cast and divided by their declared bound where that is
+    above 1; pictures scaled and read by a CNN, with their channels innermost where that is asked
+    for.
+    """
+
+    def __init__(
+        self,
+        fields: Sequence[Observed],
+        image_features: int,
+        cnn: Callable[[tuple[int, int, int], int], nn.Module],
+        channels_last: bool = False,
+    ) -> None:
+        super().__init__()
+        self.layout = torch.channels_last if channels_last else torch.contiguous_format
+        self.plain = [f.name for f in fields if not is_image(f)]
+        self.scales = {f.name: _scale(f) for f in fields}
+        self.cnns = nn.ModuleDict()
+        for f in fields:
+            if is_image(f):
+                shape = channels_first(torch.zeros(1, *observed_shape(f), dtype=torch.uint8)).shape
+                self.cnns[f.name] = cnn((shape[1], shape[2], shape[3]), image_features)
+        sizes = [math.prod(observed_shape(f)) for f in fields if not is_image(f)]
+        self.width = sum(sizes) + image_features * len(self.cnns)
+
+    def forward(self, fields: Fields, run: Callable[[nn.Module, Tensor], Tensor]) -> Tensor:
+        """Decoded fields -> [B, width]; `run` is the network's way to run a block."""
+        parts = [self._plain(name, fields[name]) for name in self.plain]
+        for name, cnn in self.cnns.items():
+            images = channels_first(fields[name])
+            if self.layout is torch.channels_last:
+                images = images.contiguous(memory_format=self.layout)
+            parts.append(run(cnn, scale_pixels(images)))
+        return torch.cat(parts, dim=1)  # one part too: products of unaligned rows may round apart
+
+    def _plain(self, name: str, values: Tensor) -> Tensor:
+        flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
+        scaled = flat if flat.dtype == torch.float32 else flat.float()
+        return scaled if self.scales[name] == 1.0 else scaled * self.scales[name]
+
+
+def _scale(f: Observed) -> float:
+    whole = not np.issubdtype(np.dtype(f.dtype), np.floating)
+    bound = max(abs(f.low), abs(f.high))
+    return 1.0 / bound if whole and np.isfinite(bound) and bound > 1 else 1.0
+
+
+class PerceptronNetwork(Network):
+    """Embedded fields, a shared trunk, separate trunks for actor and critic."""
+
+    def __init__(self, embedding: Embedding, agent: MlpAgent, outputs: int) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.shared = perceptron(embedding.width, agent.shared, agent.activation)
+        width = agent.shared[-1] if agent.shared else embedding.width
+        self.actor_trunk = perceptron(width, agent.actor, agent.activation)
+        self.critic_trunk = perceptron(width, agent.critic, agent.activation)
+        self.logits = nn.Linear(agent.actor[-1] if agent.actor else width, outputs)
+        self.value = nn.Linear(agent.critic[-1] if agent.critic else width, 1)
+        root_two = math.sqrt(2)
+        for module in (self.embedding, self.shared, self.actor_trunk, self.critic_trunk):
+            orthogonal(module, root_two)
+        orthogonal(self.logits, 0.01)
+        orthogonal(self.value, 1.0)
+
+    def features(self, fields: Fields) -> Tensor:
+        """[B, width of the shared trunk]."""
+        return self.run(self.shared, self.embedding(fields, self.run))
+
+    def actor(self, fields: Fields) -> Tensor:
+        """Logits or means [B, size]."""
+        return self._act(self.features(fields))
+
+    def critic(self, fields: Fields) -> Tensor:
+        """Values [B, 1]."""
+        return self._value(self.features(fields))
+
+    def forward(self, fields: Fields) -> Output:
+        """Both from one embedding."""
+        features = self.features(fields)
+        return Output(self._act(features), self._value(features))
+
+    def _act(self, features: Tensor) -> Tensor:
+        logits: Tensor = self.logits(self.run(self.actor_trunk, features))
+        return logits
+
+    def _value(self, features: Tensor) -> Tensor:
+        value: Tensor = self.value(self.run(self.critic_trunk, features))
+        return value
+
+
+@dataclass(frozen=True)
+class MlpAgent:
+    """A multilayer perceptron over all observed fields; pictures go through a small CNN."""
+
+    name: str = "mlp"
+    actor: tuple[int, ...] = (64, 64)
+    """Sizes of the actor's hidden layers."""
+    critic: tuple[int, ...] = (64, 64)
+    """Sizes of the critic's hidden layers."""
+    shared: tuple[int, ...] = ()
+    """Sizes of hidden layers that both share, before their own."""
+    activation: Activation = Activation.tanh
+    image_features: int = 128
+    """Numbers that a picture becomes."""
+    convolutions: tuple[tuple[int, ...], ...] = ((16, 8, 4), (32, 4, 2))
+    """Layers over a picture: channels, kernel and stride of each, in px."""
+    channels_last: bool = False
+    """Pictures with their channels innermost; the same sums in another order."""
+    read: tuple[str, ...] = ()
+    """Fields to read; empty reads all whose size is at most `largest_field`."""
+    largest_field: int = 8192
+    """Values above which an unnamed field that is no picture is left out."""
+
+    def __post_init__(self) -> None:
+        wrong = [c for c in self.convolutions if len(c) != 3 or min(c) < 1]
+        if wrong:
+            raise ConfigError(
+                f"agent.convolutions has {list(wrong[0])}; give [channels,kernel,stride] of each "
+                "layer, for instance [[16,8,4],[32,4,2]]."
+            )
+
+    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
+        """The network for this observation and these actions."""
+        cnn = partial(small_cnn, convolutions=self.convolutions)
+        return self._network(encoding, action_space, cnn)
+
+    def _network(
+        self,
+        encoding: Encoding,
+        action_space: Any,
+        cnn: Callable[[tuple[int, int, int], int], nn.Module],
+    ) -> Network:
+        fields = self.fields(encoding)
+        embedding = Embedding(fields, self.image_features, cnn, self.channels_last)
+        return PerceptronNetwork(embedding, self, action_head(action_space).size)
+
+    def fields(self, encoding: Encoding) -> list[Observed]:
+        """The fields that the network reads."""
+        observed = {f.name: f for f in encoding.spec.observed()}
+        unknown = set(self.read) - set(observed)
+        if unknown:
+            raise ConfigError(
+                f"agent.read names {sorted(unknown)}; this environment observes {sorted(observed)}."
+            )
+        if self.read:
+            return [observed[name] for name in self.read]
+        chosen = [f for f in observed.values() if self._small(f)]
+        if not chosen:
+            raise ConfigError(
+                f"No observed field has at most {self.largest_field} values; raise "
+                "agent.largest_field, name fields in agent.read, or choose another agent."
+            )
+        return chosen
+
+    def _small(self, f: Observed) -> bool:
+        if isinstance(f, Stored) and f.window == EPISODE:
+            return False
+        return is_image(f) or math.prod(observed_shape(f)) <= self.largest_field
+
+
+@dataclass(frozen=True)
+class NatureCnnAgent(MlpAgent):
+    """The convolutional network of the Atari literature over stacked pictures."""
+
+    name: str = "nature_cnn"
+    actor: tuple[int, ...] = ()
+    critic: tuple[int, ...] = ()
+    activation: Activation = Activation.relu
+    image_features: int = 512
+
+    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
+        """The network for this observation and these actions."""
+        return self._network(encoding, action_space, nature_cnn)

@@ -1,0 +1,222 @@
+"""PPO's update, lean: the operations of Stable-Baselines3 in the same order, and nothing else.
+
+No distribution objects, no argument checks, no number read back per minibatch; statistics are
+computed once per epoch. In float32 the parameters are equal to those of `PPO.train` to the bit.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
+from torch import Tensor
+from torch.nn import functional as F
+
+from frugal_rl.learn.optimizer import FlatAdam
+from frugal_rl.learn.policy import FrugalPolicy
+
+WORTH_THREADS = 16_000_000
+"""Weights times samples below which a second thread costs more than it brings."""
+
+
+class Rollout(Protocol):
+    """What the update needs of a rollout buffer."""
+
+    values: np.ndarray
+    returns: np.ndarray
+
+    def get(self, batch_size: int) -> Iterable[Any]:
+        """Minibatches in a fresh random order."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The numbers in the loss, at one moment of the run."""
+
+    clip_range: float
+    clip_range_vf: float | None
+    ent_coef: float
+    vf_coef: float
+    normalize_advantage: bool
+    max_grad_norm: float
+    target_kl: float | None
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The parts of one minibatch's loss; scalars, but for `log_ratio` [B]."""
+
+    total: Tensor
+    policy: Tensor
+    value: Tensor
+    entropy: Tensor
+    log_ratio: Tensor
+    metrics: dict[str, Tensor]
+
+
+def normalised(advantages: Tensor, terms: Terms) -> Tensor:
+    """Zero mean and unit deviation over the minibatch; one sample stays as it is."""
+    if not terms.normalize_advantage or len(advantages) < 2:
+        return advantages
+    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+
+def ppo_loss(policy: FrugalPolicy, batch: Minibatch, advantages: Tensor, terms: Terms) -> Losses:
+    """Clipped surrogate, value and entropy losses (Schulman et al. 2017), as in SB3's `train`."""
+    out = policy.outputs(batch.observations)
+    log_prob, entropy = policy.head.evaluate(out.logits, batch.actions, terms.ent_coef != 0)
+    log_ratio = log_prob - batch.old_log_prob
+    ratio = torch.exp(log_ratio)
+    clip = terms.clip_range
+    clipped = advantages * torch.clamp(ratio, 1 - clip, 1 + clip)
+    policy_loss = -torch.min(advantages * ratio, clipped).mean()
+    value_loss = F.mse_loss(batch.returns, _clipped_values(out.value.flatten(), batch, terms))
+    entropy_loss = -torch.mean(entropy)
+    total = policy_loss + terms.ent_coef * entropy_loss + terms.vf_coef * value_loss
+    for extra in out.losses.values():
+        total = total + extra
+    metrics = {**out.losses, **out.metrics}
+    return Losses(
+        total, policy_loss.detach(), value_loss.detach(), entropy_loss.detach(),
+        log_ratio.detach(), {k: v.detach() for k, v in metrics.items()},
+    )  # fmt: skip
+
+
+def _clipped_values(values: Tensor, batch: Minibatch, terms: Terms) -> Tensor:
+    if terms.clip_range_vf is None:
+        return values
+    change = torch.clamp(values - batch.old_values, -terms.clip_range_vf, terms.clip_range_vf)
+    return batch.old_values + change
+
+
+def split(batch: Minibatch, advantages: Tensor, size: int) -> Iterator[tuple[Minibatch, Tensor]]:
+    """Pieces of `size` samples as views, and their advantages; size 0 keeps the minibatch whole."""
+    if size <= 0 or size >= len(advantages):
+        yield batch, advantages
+        return
+    for start in range(0, len(advantages), size):
+        s = slice(start, start + size)
+        observations = {k: v[s] for k, v in batch.observations.items()}
+        yield Minibatch(observations, *(column[s] for column in batch[1:])), advantages[s]
+
+
+class Update:
+    """All epochs of one update; gradients are accumulated over micro-batches where asked for."""
+
+    def __init__(self, policy: FrugalPolicy, optimizer: FlatAdam, micro_batch: int = 0) -> None:
+        self.policy = policy
+        self.optimizer = optimizer
+        self.micro_batch = micro_batch
+
+    def run(
+        self, rollout: Rollout, batch_size: int, n_epochs: int, terms: Terms
+    ) -> dict[str, float]:
+        """Learn from a rollout; returns the metrics that Stable-Baselines3 logs."""
+        self.policy.set_training_mode(True)
+        record = Record()
+        for _ in range(n_epochs):
+            record.new_epoch()
+            for batch in rollout.get(batch_size):
+                goes_on = self.learn(batch, terms, record)
+                del batch  # else the next one would be drawn beside it
+                if not goes_on:
+                    return record.summary(rollout, terms)
+        return record.summary(rollout, terms)
+
+    def learn(self, batch: Minibatch, terms: Terms, record: Record) -> bool:
+        """One minibatch; False where `target_kl` stops the update before its step."""
+        advantages = normalised(batch.advantages, terms)
+        self.optimizer.zero_grad()
+        pieces = list(split(batch, advantages, self.micro_batch))
+        for piece, piece_advantages in pieces:
+            losses = ppo_loss(self.policy, piece, piece_advantages, terms)
+            share = len(piece_advantages) / len(advantages)
+            (losses.total if len(pieces) == 1 else losses.total * share).backward()  # type: ignore[no-untyped-call]
+            record.add(losses, share)
+        if terms.target_kl is not None and record.last_kl() > 1.5 * terms.target_kl:
+            return False
+        self.reduce_gradient()
+        self.optimizer.step(terms.max_grad_norm)
+        return True
+
+    def reduce_gradient(self) -> None:
+        """Where a data-parallel run averages the gradient over its ranks; alone, nothing to do."""
+
+
+class Record:
+    """Losses of one update, kept as tensors and read once at its end."""
+
+    def __init__(self) -> None:
+        self.losses: list[Tensor] = []
+        self.weights: list[float] = []
+        self.log_ratios: list[Tensor] = []
+        self.metrics: dict[str, list[Tensor]] = {}
+
+    def new_epoch(self) -> None:
+        """Ratios are looked at for the last epoch only."""
+        self.log_ratios.clear()
+
+    def add(self, losses: Losses, share: float) -> None:
+        """One minibatch, or `share` of one."""
+        self.losses.append(
+            torch.stack((losses.policy, losses.value, losses.entropy, losses.total.detach()))
+        )
+        self.weights.append(share)
+        self.log_ratios.append(losses.log_ratio)
+        for name, value in losses.metrics.items():
+            self.metrics.setdefault(name, []).append(value)
+
+    def last_kl(self) -> float:
+        """Approximate KL divergence of the last minibatch (http://joschu.net/blog/kl-approx.html)."""
+        share, count = 0.0, 0
+        while share < 0.9999 and count < len(self.weights):
+            count += 1
+            share += self.weights[-count]
+        return approximate_kl(torch.cat(self.log_ratios[-count:]))
+
+    def summary(self, rollout: Rollout, terms: Terms) -> dict[str, float]:
+        """Means over minibatches; ratios over the last epoch."""
+        weights = torch.tensor(self.weights).to(self.losses[0].device)
+        means = (torch.stack(self.losses) * weights[:, None]).sum(0) / weights.sum()
+        policy, value, entropy, total = means.tolist()
+        log_ratio = torch.cat(self.log_ratios)
+        far = (torch.exp(log_ratio) - 1).abs() > terms.clip_range
+        metrics = {
+            "train/policy_loss": policy,
+            "train/value_loss": value,
+            "train/entropy": -entropy,
+            "train/loss": total,
+            "train/clip_fraction": far.float().mean().item(),
+            "train/approx_kl": approximate_kl(log_ratio),
+            "train/explained_variance": explained_variance(rollout.values, rollout.returns),
+        }
+        for name, values in self.metrics.items():
+            metrics[f"train/{name}"] = torch.stack(values).mean().item()
+        return metrics
+
+
+def approximate_kl(log_ratio: Tensor) -> float:
+    """KL divergence of old from new policy, by its non-negative estimator."""
+    return ((torch.exp(log_ratio) - 1) - log_ratio).mean().item()
+
+
+def explained_variance(values: np.ndarray, returns: np.ndarray) -> float:
+    """1 - Var[returns - values] / Var[returns]; NaN where returns do not vary."""
+    spread = float(np.var(returns))
+    return float("nan") if spread == 0 else 1 - float(np.var(returns - values)) / spread
+
+
+def update_threads(wanted: int, policy: torch.nn.Module, samples: int) -> int:
+    """Torch threads while updating: as many as wanted; for 0 all cores, or one for little work.
+
+    The rule looks at sizes only, so that equal runs stay equal to the bit on one machine.
+    """
+    weights = sum(p.numel() for p in policy.parameters())
+    if wanted or weights * samples < WORTH_THREADS:
+        return wanted or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,20 @@
+"""Arrays that begin where torch's own tensors do."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT = 64
+"""Bytes; matrix kernels round differently where an operand begins elsewhere."""
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array that begins at a multiple of `ALIGNMENT` bytes, as torch's own tensors do."""
+    count = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(count + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    array: np.ndarray = memory[start : start + count].view(dtype).reshape(shape)
+    return array

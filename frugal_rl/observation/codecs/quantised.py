@@ -1,0 +1,93 @@
+"""`quantised`: whole numbers in the smallest type that holds them, or floats on a uniform grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from frugal_rl.errors import EncodingError
+from frugal_rl.observation.choices import Label
+from frugal_rl.observation.codecs.codec import Codec
+
+
+def smallest_integer(low: float, high: float) -> np.dtype[Any]:
+    """The smallest integer type that holds all whole numbers in [low, high], and zero."""
+    low, high = min(0, math.floor(low)), max(0, math.ceil(high))
+    kinds = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
+    return next(np.dtype(k) for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+
+
+@dataclass(frozen=True)
+class NarrowCodec(Codec):
+    """Whole numbers in [low, high], of whatever type, in the smallest integer type. Lossless."""
+
+    low: float
+    high: float
+    values: str = "int64"
+    """Type of the field: what is decoded."""
+    name: ClassVar[str] = "quantised"
+    twin: ClassVar[str] = "frugal_rl.observation.codecs.torch_halves:narrow"
+
+    def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
+        """The same shape in the smallest type."""
+        return shape, smallest_integer(self.low, self.high)
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Whole numbers [...]; refuses fractions, negative zeros and numbers out of range."""
+        dtype = smallest_integer(self.low, self.high)
+        if values.size and not self.low <= values.min() <= values.max() <= self.high:
+            raise EncodingError(
+                f"Values from {values.min()} to {values.max()} are outside [{self.low:g}, "
+                f"{self.high:g}]. Widen the range of this field, or keep it dense."
+            )
+        stored = values.astype(dtype)
+        exact = stored.astype(values.dtype)
+        if values.dtype.kind == "f" and not (
+            np.array_equal(exact, values) and np.array_equal(np.signbit(exact), np.signbit(values))
+        ):
+            raise EncodingError(
+                "A field that is stored as whole numbers has fractions or negative zeros. "
+                "Keep it dense, or give it a grid."
+            )
+        return stored
+
+    def decode(self, stored: np.ndarray) -> np.ndarray:
+        """The same numbers in the field's type."""
+        return stored.astype(self.values)
+
+
+@dataclass(frozen=True)
+class GridCodec(Codec):
+    """Multiples of `step` in [low, high]: the absolute error is at most step / 2."""
+
+    step: float
+    low: float
+    high: float
+    name: ClassVar[str] = "quantised"
+    twin: ClassVar[str] = "frugal_rl.observation.codecs.torch_halves:grid"
+
+    @property
+    def label(self) -> Label:
+        """Rounds."""
+        return Label.precision
+
+    def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
+        """The same shape, in the smallest type that numbers the grid."""
+        return shape, smallest_integer(self.low / self.step, self.high / self.step)
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """[...] float32 -> number of the nearest grid point; refuses values out of range."""
+        if values.size and not self.low <= values.min() <= values.max() <= self.high:
+            raise EncodingError(
+                f"Values from {values.min():g} to {values.max():g} are outside the grid's range "
+                f"[{self.low:g}, {self.high:g}]. Widen it, or keep this field dense."
+            )
+        dtype = smallest_integer(self.low / self.step, self.high / self.step)
+        return np.rint(values.astype(np.float64) / self.step).astype(dtype)
+
+    def decode(self, stored: np.ndarray) -> np.ndarray:
+        """Number of the grid point -> [...] float32."""
+        return (stored * np.float64(self.step)).astype(np.float32)

@@ -1,0 +1,178 @@
+"""The first layer of every network: stored rows become named tensors, on the rows' device.
+
+Only what a network reads is computed, once per minibatch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, singledispatch
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.observation.aligned import ALIGNMENT
+from frugal_rl.observation.codecs.codec import BitCodec, Codec, DenseCodec, HalfCodec
+from frugal_rl.observation.encoding import BY_REFERENCE, Encoding
+from frugal_rl.observation.mirror import TableMirror, eager
+from frugal_rl.observation.spec import AnyField, Derived, Static
+from frugal_rl.observation.tables import Tables
+
+OURS = frozenset({"frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting"})
+"""Packages whose functions a spec may name as torch twins; plugins add theirs."""
+
+
+def torch_dtype(dtype: Any) -> torch.dtype:
+    """The torch dtype of a NumPy dtype."""
+    return torch.from_numpy(np.empty(0, np.dtype(dtype))).dtype
+
+
+@eager
+def aligned(values: Tensor) -> Tensor:
+    """The same where it begins at a multiple of `ALIGNMENT` bytes, else a copy that does.
+
+    Kernels for matrices round differently elsewhere, and then equal observations in arrays of
+    other origin would not train to equal parameters.
+    """
+    astray = values.device.type == "cpu" and values.data_ptr() % ALIGNMENT
+    return values.clone() if astray and values.is_floating_point() else values
+
+
+@singledispatch
+def decode_row(codec: Codec, stored: Tensor) -> Tensor:
+    """The stored form [..., *stored shape] back to values [..., *shape].
+
+    A codec of a guest names its torch decoder in `twin`, called with the codec and the tensor;
+    without one, the NumPy decoder is used, by way of the CPU.
+    """
+    twin = getattr(codec, "twin", "")
+    if twin:
+        decoded: Tensor = resolve_twin(twin)(codec, stored)
+        return decoded
+    values = np.ascontiguousarray(codec.decode(stored.detach().cpu().numpy()))
+    return torch.from_numpy(values).to(stored.device)
+
+
+@decode_row.register
+def _(codec: DenseCodec, stored: Tensor) -> Tensor:
+    return stored
+
+
+@decode_row.register
+def _(codec: HalfCodec, stored: Tensor) -> Tensor:
+    return stored.float()
+
+
+@decode_row.register
+def _(codec: BitCodec, stored: Tensor) -> Tensor:
+    shifts = torch.arange(7, -1, -1, dtype=torch.uint8, device=stored.device)
+    bits = (stored.unsqueeze(-1) >> shifts) & 1
+    return bits.flatten(-2)[..., : codec.length]
+
+
+@cache
+def resolve_twin(path: str, plugins: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """The function that a spec names as "package.module:function"."""
+    module, _, name = path.partition(":")
+    if module.partition(".")[0] not in OURS | set(plugins) or not name:
+        raise ConfigError(
+            f"The torch twin '{path}' is not 'package.module:function' inside "
+            f"{sorted(OURS | set(plugins))}. Name the package in plugins=[...] to allow it."
+        )
+    try:
+        twin: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ConfigError(f"The torch twin '{path}' cannot be imported: {error}.") from error
+    return twin
+
+
+class Decoder:
+    """Turns stored rows of one encoding into decoded fields."""
+
+    def __init__(self, encoding: Encoding, tables: Tables, plugins: tuple[str, ...] = ()) -> None:
+        self.encoding = encoding
+        self.tables = {name: TableMirror(table) for name, table in tables.items()}
+        self.names = tuple(f.name for f in encoding.spec.observed())
+        self._fields: Mapping[str, AnyField] = encoding.spec.by_name
+        self._rows = encoding.by_name
+        self._ids = encoding.spec.id_rows()
+        self._plugins = plugins
+        self._dtypes = {name: torch_dtype(f.dtype) for name, f in self._fields.items()}
+
+    def reading(self, tables: Tables) -> Decoder:
+        """The same decoder over other static tables."""
+        return Decoder(self.encoding, tables, self._plugins)
+
+    def __call__(self, rows: Mapping[str, Tensor]) -> DecodedFields:
+        """Rows [B, *row shape] by name, as the policy receives them."""
+        return DecodedFields(self, rows)
+
+    def decode(self, name: str, fields: DecodedFields) -> Tensor:
+        """One field [B, *observed shape] in its declared dtype, or an id row [B] int64."""
+        if name in self._ids:
+            return fields.rows[name].reshape(-1).long()
+        if name not in self._fields:
+            return fields.rows[name]
+        field = self._fields[name]
+        if self.encoding.choice[name] in BY_REFERENCE:
+            values = self._refer(field, fields)
+        elif name not in self._rows:
+            raise ConfigError(
+                f"The network reads '{name}', which env.obs does not show and which is not stored "
+                f"as env.fields.{name}={self.encoding.choice[name]}. Choose env.fields.{name}="
+                "derived or memory=lossless, an env.obs that shows it, or another agent."
+            )
+        else:
+            row = self._rows[name]
+            stored = fields.rows[name]
+            scalar = row.shape == () and row.window == 1  # SB3's buffer hands these out as [B, 1]
+            values = decode_row(row.codec, stored.reshape(-1) if scalar else stored)
+        return aligned(values.to(self._dtypes[name]))
+
+    def _refer(self, field: AnyField, fields: DecodedFields) -> Tensor:
+        if isinstance(field, Static):
+            table, ids = self.tables[field.table], fields[f"{field.table}_id"]
+            if field.ragged:
+                return table.ragged(field.name, ids).padded(field.shape[0])
+            return table.rows(field.name, ids)
+        assert isinstance(field, Derived)
+        derived: Tensor = resolve_twin(field.twin, self._plugins)(fields, self.tables)
+        return derived
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the tables' device copies."""
+        return sum(mirror.nbytes for mirror in self.tables.values())
+
+
+class DecodedFields(Mapping[str, Tensor]):
+    """Decoded fields by name, each computed when it is first read.
+
+    Beside the observed fields, `<table>_id`, `age` and unobserved sources can be read by name;
+    `tables` gives the static tables to networks that read each distinct row once.
+    """
+
+    def __init__(self, decoder: Decoder, rows: Mapping[str, Tensor]) -> None:
+        self.rows = rows
+        self._decoder = decoder
+        self._decoded: dict[str, Tensor] = {}
+
+    @property
+    def tables(self) -> Mapping[str, TableMirror]:
+        """The static tables by name."""
+        return self._decoder.tables
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name not in self._decoded:
+            self._decoded[name] = self._decoder.decode(name, self)
+        return self._decoded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._decoder.names)
+
+    def __len__(self) -> int:
+        return len(self._decoder.names)

@@ -1,0 +1,133 @@
+"""An arena whose rows repeat: each distinct row once, and its number wherever it occurs.
+
+A navigation graph's edges have 14 features of 56 bytes, but few distinct combinations of them; a
+number takes 4 bytes. Rows are compared by their bits, so what is read is what was written.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from frugal_rl.observation.growing_array import GrowingArray
+
+EMPTY = -1
+FEWEST_SLOTS = 64
+
+
+class RepeatedRows(GrowingArray):
+    """`codes` [capacity] int32 name rows of `book` [distinct, *shape]; `values` are the codes."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        super().__init__((), np.int32)
+        self.book = GrowingArray(shape, dtype)
+        self._slots = np.full(FEWEST_SLOTS, EMPTY, np.int32)
+
+    def append(self, rows: np.ndarray) -> None:
+        """Add rows [n, *shape] at the end."""
+        rows = np.ascontiguousarray(rows, self.book.dtype)
+        self._make_room(self.book.used + len(rows))
+        codes = np.empty(len(rows), np.int32)
+        fresh = np.empty(len(rows), np.int64)
+        words, known = _words(rows), _words(self.book.values)
+        count = number_rows(words, known, self.book.used, self._slots, codes, fresh)
+        self.book.append(rows[fresh[:count]])
+        super().append(codes)
+
+    def read(self, first: int, end: int) -> np.ndarray:
+        """Rows [end - first, *shape], a copy."""
+        rows: np.ndarray = self.book.values[self.values[first:end]]
+        return rows
+
+    def select(self, index: np.ndarray) -> None:
+        """Keep the rows at these places, in this order, and what they name."""
+        super().select(index)
+        kept = np.unique(self.values)
+        self.values = np.searchsorted(kept, self.values).astype(np.int32)
+        self.book.select(kept)
+        self._number_again(_slots_for(len(kept), FEWEST_SLOTS))
+
+    def allocated_with(self, rows: int) -> int:
+        """Bytes allocated once that many rows are in, if none of them is known."""
+        slots = _slots_for(self.book.used + rows, len(self._slots))
+        return super().allocated_with(rows) + self.book.allocated_with(rows) + 4 * slots
+
+    def content_bytes(self, rows: int) -> int:
+        """Bytes that this many of the valid rows take, with their share of what all name."""
+        shared = self.book.used_bytes + int(self._slots.nbytes)
+        return super().content_bytes(rows) + shared * rows // max(1, self.used)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated: codes, distinct rows, and where those are found."""
+        return super().nbytes + self.book.nbytes + int(self._slots.nbytes)
+
+    def _make_room(self, most: int) -> None:
+        slots = _slots_for(most, len(self._slots))
+        if slots > len(self._slots):
+            self._number_again(slots)
+
+    def _number_again(self, slots: int) -> None:
+        self._slots = np.full(slots, EMPTY, np.int32)
+        find_slots(_words(self.book.values), self.book.used, self._slots)
+
+
+def _slots_for(rows: int, slots: int) -> int:
+    """A power of two of which `rows` take at most half."""
+    return max(slots, 1 << (2 * rows - 1).bit_length()) if rows else slots
+
+
+def _words(rows: np.ndarray) -> np.ndarray:
+    """Contiguous rows [n, *shape] as unsigned words [n, w] with the same bits."""
+    flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
+    size = math.gcd(flat.shape[1] * flat.itemsize, 8)
+    return flat.view(f"u{size}")
+
+
+@njit(cache=True)
+def _slot_of(rows: Any, at: int, known: Any, base: int, slots: Any, fresh: Any) -> Any:
+    """The slot of row `at`: that of an equal row, or the first empty one (linear probing).
+
+    Numbers below `base` are rows of `known`, further ones of `rows` by `fresh`.
+    """
+    hashed = np.uint64(14695981039346656037)  # FNV-1a over words
+    for w in range(rows.shape[1]):
+        hashed = (hashed ^ np.uint64(rows[at, w])) * np.uint64(1099511628211)
+        hashed ^= hashed >> np.uint64(29)
+    slot: Any = np.int64(hashed & np.uint64(slots.shape[0] - 1))
+    while slots[slot] != -1:
+        number, same = slots[slot], True
+        for w in range(rows.shape[1]):
+            other = known[number, w] if number < base else rows[fresh[number - base], w]
+            if rows[at, w] != other:
+                same = False
+                break
+        if same:
+            return slot
+        slot = (slot + 1) & (slots.shape[0] - 1)
+    return slot
+
+
+@njit(cache=True)
+def number_rows(rows: Any, known: Any, base: int, slots: Any, codes: Any, fresh: Any) -> int:
+    """Write the number of each row [n, w] to `codes`; how many are new, their places in `fresh`."""
+    count = 0
+    for at in range(rows.shape[0]):
+        slot = _slot_of(rows, at, known, base, slots, fresh)
+        if slots[slot] == -1:
+            slots[slot] = base + count
+            fresh[count] = at
+            count += 1
+        codes[at] = slots[slot]
+    return count
+
+
+@njit(cache=True)
+def find_slots(known: Any, base: int, slots: Any) -> None:
+    """Enter rows [0, base) of `known`, all distinct, into empty `slots`."""
+    nothing = np.empty(0, np.int64)
+    for at in range(base):
+        slots[_slot_of(known, at, known, base, slots, nothing)] = at

@@ -1,1 +1,0 @@
-"""Rollouts: stored rows of [T, N] transitions, gathered by index."""

@@ -1,0 +1,1 @@
+"""Runs: composed, planned, trained, evaluated, saved and resumed."""

@@ -1,0 +1,297 @@
+"""The one door to Hydra: `@main` composes conf/, `build_run` turns it into frozen dataclasses."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import hydra
+from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+
+from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.run.building import build, build_as, nearest
+from frugal_rl.run.config import RunConfig
+
+__all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
+
+T = TypeVar("T")
+PACKAGE = Path(__file__).resolve().parents[1]
+RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {"resolved", "overrides"}
+
+
+def folder(name: str) -> Path:
+    """The folder `conf` or `scripts`: beside the package in a checkout, inside it in the wheel."""
+    for candidate in (PACKAGE.parent / name, PACKAGE / name):
+        if (candidate / ("train.yaml" if name == "conf" else "train.py")).is_file():
+            return candidate
+    raise ConfigError(
+        f"The folder '{name}' is neither beside nor inside {PACKAGE.name}; reinstall it."
+    )
+
+
+def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
+    """Decorate a script: Hydra composes `conf/<config_name>.yaml` and the command line.
+
+    A mistyped key or group is refused before anything runs, with the nearest valid one. An error
+    that is meant for the user ends a single run with its message; in a sweep it stays an exception,
+    so that the other jobs run.
+    """
+
+    def decorate(task: Callable[[DictConfig], Any]) -> Callable[[], None]:
+        @functools.wraps(task)
+        def job(cfg: DictConfig) -> Any:
+            try:
+                return task(cfg)
+            except FrugalError as error:
+                if HydraConfig.get().mode == RunMode.MULTIRUN:
+                    raise
+                sys.exit(f"{type(error).__name__}: {error}")
+
+        @functools.wraps(task)
+        def script() -> None:
+            try:
+                typed = _typed_words(sys.argv[1:])
+                check_words(config_name, typed)
+                if not {"-m", "--multirun"} & set(sys.argv):  # a sweep composes each job again
+                    sys.argv += _fitting_agent_of(config_name, typed)
+            except ConfigError as error:
+                sys.exit(f"ConfigError: {error}")
+            hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(
+                job
+            )()
+
+        return script
+
+    return decorate
+
+
+def build_run(cfg: DictConfig) -> RunConfig:
+    """The run that a composed configuration describes, checked value by value.
+
+    Raises:
+        ConfigError: naming the key, what is wrong with it and what it takes.
+    """
+    typed: tuple[str, ...] = ()
+    values = plain(cfg)
+    if HydraConfig.initialized():
+        hydra_config = HydraConfig.get()
+        typed = tuple(hydra_config.overrides.task)
+        choices = _own_choices(hydra_config.runtime.choices)
+        config_name = str(hydra_config.job.config_name)
+        if fitting_agent(cfg, typed):
+            cfg, choices = compose_plain(config_name, typed)
+            values = plain(cfg)
+        values["run_dir"] = str(hydra_config.runtime.output_dir)
+        values["config_name"], values["choices"] = config_name, choices
+    return run_from(values, typed, tuple(values.get("plugins") or ()))
+
+
+def run_from(
+    values: Mapping[str, Any], overrides: Sequence[str] = (), plugins: Sequence[str] = ()
+) -> RunConfig:
+    """The run in plain values, as a composed configuration or a checkpoint holds them.
+
+    Plugins named inside a checkpoint are not trusted: the caller passes those that the user named.
+    """
+    _refuse_without_overlay(values)
+    run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
+    run = build_as(RunConfig, run_values, plugins=plugins)
+    return replace(run, resolved=dict(values), overrides=tuple(overrides))
+
+
+def compose_run(
+    overrides: Sequence[str] = (), config_name: str = "train", check: bool = True
+) -> RunConfig:
+    """The run that `scripts/train.py <overrides>` would be, without running Hydra's job.
+
+    `check=False` trusts the words, as those that were checked before.
+    """
+    if check:
+        check_words(config_name, overrides)
+    cfg, choices = compose_plain(config_name, overrides)
+    values = plain(cfg) | {"choices": choices, "config_name": config_name}
+    return run_from(values, overrides, tuple(values.get("plugins") or ()))
+
+
+def _refuse_without_overlay(values: Mapping[str, Any]) -> None:
+    """A profile that makes the problem smaller says nothing without the sizes for its environment.
+
+    Raises:
+        ConfigError: naming the profiles that fit.
+    """
+    memory, choices = values.get("memory") or {}, values.get("choices") or {}
+    if memory.get("label") != "capacity" or not choices:
+        return
+    conf, env = folder("conf"), choices.get("env")
+    overlays = {p.stem for p in (conf / "memory" / "fit").glob("*.yaml")}
+    profile = choices.get("memory")
+    if f"{env}_{profile}" in overlays:
+        return
+    fitting = []
+    for path in sorted((conf / "memory").glob("*.yaml")):
+        label = OmegaConf.select(OmegaConf.load(path), "memory.label")
+        if label != "capacity" or f"{env}_{path.stem}" in overlays:
+            fitting.append(path.stem)
+    raise ConfigError(
+        f"memory={profile} makes the problem smaller, and conf/memory/fit has no sizes for "
+        f"env={env}. Profiles that fit: {', '.join(fitting)}."
+    )
+
+
+def options(cfg: DictConfig, cls: type[T]) -> T:
+    """The options of one command: the dataclass `cls` from the top-level keys of its names."""
+    names = {f.name for f in fields(cls)}  # type: ignore[arg-type]
+    return build_as(cls, {k: v for k, v in plain(cfg).items() if k in names})
+
+
+def plain(cfg: DictConfig) -> dict[str, Any]:
+    """The composed configuration as resolved plain values."""
+    try:
+        values = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True, enum_to_str=True)
+    except MissingMandatoryValue as error:
+        key = getattr(error, "full_key", None) or "A value"
+        raise ConfigError(f"{key} has no value; add {key}=... to the command line.") from error
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"The configuration does not resolve: {error}") from error
+    return {str(k): v for k, v in dict(values).items() if k != "hydra"}  # type: ignore[arg-type]
+
+
+def as_yaml(values: Mapping[str, Any]) -> str:
+    """Plain values as YAML."""
+    return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
+
+
+def check_words(config_name: str, overrides: Sequence[str]) -> None:
+    """Refuse mistyped groups, choices and keys, naming the nearest valid one.
+
+    Raises:
+        ConfigError: for the first word that names nothing.
+    """
+    conf = folder("conf")
+    parsed = OverridesParser.create().parse_overrides(list(overrides))
+    ours = [o for o in parsed if not str(o.key_or_group).startswith("hydra")]
+    groups = [o for o in ours if (conf / o.key_or_group).is_dir() and not o.is_delete()]
+    for override in groups:
+        _check_choice(conf, override)
+    keys = [o for o in ours if o not in groups and not (o.is_add() or o.is_delete())]
+    if not keys:
+        return
+    cfg, _ = compose_plain(config_name, [_first_choice(o) for o in groups])
+    known = set(_dotted(cfg)) | {g.name for g in conf.iterdir() if g.is_dir()}
+    for override in keys:
+        name = str(override.key_or_group)
+        if name not in known and not _inside_free_mapping(cfg, name):
+            raise ConfigError(f"{name} is no option; {nearest_key(name, known)}")
+
+
+def nearest_key(name: str, known: set[str]) -> str:
+    """A hint for a mistyped dotted key: its nearest sibling first, else the nearest of all."""
+    parent = name.rpartition(".")[0]
+    siblings = {k for k in known if k.rpartition(".")[0] == parent}
+    if parent and siblings:
+        return nearest(name, siblings)
+    return nearest(name, known)
+
+
+def _check_choice(conf: Path, override: Override) -> None:
+    group = str(override.key_or_group)
+    choices = {p.stem for p in (conf / group).glob("*.yaml")}
+    for value in _values(override):
+        names = value if isinstance(value, list) else [value]
+        for name in (n for n in names if n is not None and str(n) not in choices):
+            raise ConfigError(f"{group}={name} is no choice; {nearest(str(name), choices)}")
+
+
+def _values(override: Override) -> list[Any]:
+    if override.is_sweep_override():
+        return list(override.sweep_iterator()) if not override.is_range_sweep() else []
+    return [override.value()]
+
+
+def _first_choice(override: Override) -> str:
+    values = _values(override)
+    return f"{override.key_or_group}={values[0]}" if values else str(override.input_line)
+
+
+def _dotted(node: Any, prefix: str = "") -> Iterator[str]:
+    if OmegaConf.is_dict(node):
+        for key in node:
+            name = f"{prefix}{key}"
+            yield name
+            if not OmegaConf.is_missing(node, key) and not OmegaConf.is_interpolation(node, key):
+                yield from _dotted(node._get_node(key), f"{name}.")
+
+
+def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
+    """Whether a list item (`levels.0`) is meant, which only Hydra can judge."""
+    parent = OmegaConf.select(cfg, name.rpartition(".")[0]) if "." in name else None
+    return OmegaConf.is_list(parent)
+
+
+def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfig, dict[str, Any]]:
+    """The composed configuration without Hydra's own keys, and the choice of each group."""
+    running = GlobalHydra.instance().is_initialized()  # inside a job its search path is used
+    with nullcontext() if running else initialize_config_dir(str(folder("conf")), **_version()):
+        words = [*overrides, *_fitting_words(config_name, overrides)]
+        cfg = compose(config_name, words, return_hydra_config=True)
+    choices = _own_choices(cfg.hydra.runtime.choices)
+    OmegaConf.set_struct(cfg, False)
+    del cfg["hydra"]
+    return cfg, choices
+
+
+def fitting_agent(cfg: DictConfig, overrides: Sequence[str]) -> str:
+    """The word that chooses the agent of a memory profile's overlay, unless one was typed.
+
+    Hydra lets no overlay that is itself chosen by environment and profile choose a group, so the
+    overlay names its agent in `fit_agent` and the configuration is composed once more.
+    """
+    wanted = OmegaConf.select(cfg, "fit_agent")
+    typed = any(word.lstrip("+~").split("=")[0] == "agent" for word in overrides)
+    return f"agent={wanted}" if wanted and not typed else ""
+
+
+def _fitting_words(config_name: str, overrides: Sequence[str]) -> list[str]:
+    """`fitting_agent` of words that choose a memory profile, looked up by their groups alone."""
+    groups = [w for w in overrides if (folder("conf") / w.split("=")[0]).is_dir()]
+    if not any(w.startswith("memory=") for w in groups):
+        return []
+    word = fitting_agent(compose(config_name, groups), overrides)
+    return [word] if word else []
+
+
+def _fitting_agent_of(config_name: str, typed: Sequence[str]) -> list[str]:
+    if not any(w.startswith("memory=") for w in typed):
+        return []
+    with initialize_config_dir(str(folder("conf")), **_version()):
+        return _fitting_words(config_name, typed)
+
+
+def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """The choice of each of our groups, without Hydra's own."""
+    return {str(k): v for k, v in choices.items() if not str(k).startswith("hydra")}
+
+
+def _typed_words(arguments: Sequence[str]) -> list[str]:
+    """The overrides among the command line's words; none where another config folder is given."""
+    if {"--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn"} & set(arguments):
+        return []
+    return [a for a in arguments if (not a.startswith("-") and "=" in a) or a.startswith("~")]
+
+
+def _version() -> dict[str, str]:
+    """Hydra 1.3 needs `version_base`; from 1.4 on it is deprecated."""
+    major, minor = (int(n) for n in hydra.__version__.split(".")[:2])
+    return {"version_base": "1.3"} if (major, minor) < (1, 4) else {}

@@ -1,0 +1,173 @@
+"""A run: the frozen dataclasses that a composed configuration turns into, and their contracts.
+
+There is no registry: an environment, agent, algorithm or vector backend is a dataclass that a
+YAML node names by `_target_` and that offers the methods below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+from frugal_rl.memory.part import Part
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import ObservationSpec
+from frugal_rl.observation.tables import Tables
+from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    import gymnasium as gym
+    from gymnasium import spaces
+
+    from frugal_rl.learn.learner import Learner
+
+
+@runtime_checkable
+class EnvConfig(Protocol):
+    """A problem: its observation, one environment of it, many of them.
+
+    One that has pictures to show also offers `draw(vec_env, player, folder) -> list[Path]`: it lets
+    the player play in evaluation environments and writes what is worth seeing. One with tables that
+    fill up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
+    """
+
+    name: str
+    fields: Mapping[str, str]
+    """Representation per field, over the profile's default."""
+    episode_steps: int
+    """The most steps that an episode can take; bounds `EPISODE` windows."""
+
+    def spec(self) -> ObservationSpec:
+        """The observation, declared."""
+
+    def action_space(self) -> spaces.Space[Any]:
+        """The actions, without building an environment."""
+
+    def make(self, seed: int | None = None) -> gym.Env[Any, Any]:
+        """One plain Gymnasium environment with the full observation."""
+
+    def make_vec(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
+    ) -> VectorEnv:
+        """`num_envs` environments; `split` is "train" or "eval"."""
+
+    def parts(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
+    ) -> list[Part]:
+        """Bytes of simulators, workers and static tables, by arithmetic, before anything exists."""
+
+
+@runtime_checkable
+class AgentConfig(Protocol):
+    """A policy: networks as values.
+
+    One that keeps something between two steps also offers `parts(run) -> list[Part]`; one that can
+    show what it looks at, `draw(vec_env, player, folder) -> list[Path]`.
+    """
+
+    name: str
+
+    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Any:
+        """A torch module that maps decoded fields to features, logits and value."""
+
+
+@runtime_checkable
+class AlgoConfig(Protocol):
+    """A learning algorithm and the sizes of its rollout.
+
+    One that keeps no rollout also offers `learner_parts(run) -> list[Part]`: its bytes by
+    arithmetic, in the place of a rollout and a probe. One that holds more than a rollout offers
+    `parts(run) -> list[Part]`; one whose beginning takes long, `tiny()`, itself without that.
+    """
+
+    num_envs: int
+    n_steps: int
+    batch_size: int
+    total_steps: int
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
+        """The learner for these environments."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """When and how a policy is tried out."""
+
+    every_steps: int = 0
+    """Environment steps between evaluations; 0 evaluates at the end only."""
+    episodes: int = 100
+    """Episodes per evaluation."""
+    num_envs: int = 32
+    """Environments that play them side by side."""
+    deterministic: bool = True
+    """True takes the most likely action."""
+    seed: int = 1_000_003
+    """Seed of the evaluation episodes, the same in every evaluation."""
+    film: bool = False
+    """Film an episode of each evaluation, where the environment offers `film`."""
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The machine that the planner assumes; None means: look."""
+
+    device: str = "auto"
+    """`auto`, `cpu` or `cuda`."""
+    threads: int = 0
+    """Torch threads while updating; 0 means all cores."""
+    ram_gib: float | None = None
+    """Pretend this much memory."""
+    vram_gib: float | None = None
+    """Pretend this much device memory."""
+    cores: int | None = None
+    """Pretend this many cores."""
+
+
+@dataclass(frozen=True)
+class Tracking:
+    """Where the numbers go, beside `metrics.jsonl` in the run folder."""
+
+    wandb: str = "offline"
+    """`offline`, `online` or `disabled`."""
+    project: str = "frugal-rl"
+    entity: str | None = None
+    group: str | None = None
+    tensorboard: bool = False
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything that one run is."""
+
+    env: EnvConfig
+    agent: AgentConfig
+    algo: AlgoConfig
+    memory: MemoryProfile
+    vec: Any
+    evaluation: Evaluation = field(default_factory=Evaluation)
+    hardware: Hardware = field(default_factory=Hardware)
+    tracking: Tracking = field(default_factory=Tracking)
+    seed: int = 0
+    run_dir: str = "runs/latest"
+    checkpoint_every_steps: int = 0
+    """Environment steps between checkpoints; 0 saves at the end only."""
+    resume: str | None = None
+    """Run folder to continue from."""
+    visualization: bool = False
+    """Draw what the trained policy does, where the environment offers pictures."""
+    resolved: Mapping[str, Any] = field(default_factory=dict)
+    """The whole composed configuration as plain values, for checkpoints and W&B."""
+    overrides: tuple[str, ...] = ()
+    """The overrides that the user typed."""
+
+    def encoding(self) -> Encoding:
+        """How this run stores its observation."""
+        return Encoding.choose(
+            self.env.spec(),
+            self.memory.storage,
+            self.memory.frame_stack,
+            self.memory.internal_observations,
+            self.env.fields,
+        )

@@ -1,0 +1,55 @@
+"""A tiny training run in a process of its own, and the most that its tree held in each phase.
+
+    python -m frugal_rl.run.dry_run < request.json
+
+It goes through everything that a long run goes through once: libraries, kernels, tracker, rollout,
+update, evaluation, checkpoint. What the plan counts for its sizes is taken off by the caller.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from dataclasses import replace
+
+from numba.core import event
+
+from frugal_rl.memory.allocator import pin_allocator
+from frugal_rl.memory.base import tiny
+from frugal_rl.memory.meter import MemoryMeter
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.memory.profile import Allocator
+from frugal_rl.report.log import open_log
+from frugal_rl.run.compose import run_from
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.trainer import train
+
+SAMPLE_SECONDS = 0.1
+
+
+def measure(run: RunConfig) -> dict[str, int]:
+    """Peak bytes of this process tree in each phase of a tiny run."""
+    if run.memory.allocator is Allocator.pinned:
+        pin_allocator()
+    with tempfile.TemporaryDirectory() as folder:
+        run = replace(tiny(run), run_dir=folder)
+        with (
+            MemoryMeter(sample_seconds=SAMPLE_SECONDS) as meter,
+            open_log(run, draw_up(run), meter) as log,
+        ):
+            train(run, log, phase=meter.phase)
+            return {phase.value: peaks.ram for phase, peaks in meter.peaks.items()}
+
+
+def main() -> None:
+    """Read the request, print the answer as one line of JSON."""
+    request = json.load(sys.stdin)
+    run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+    with event.install_recorder("numba:compile") as compiled:
+        peaks = measure(run)
+    print(json.dumps({"bytes": peaks, "compiled": bool(compiled.buffer)}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""What must be equal for a checkpoint to continue a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from frugal_rl.errors import CheckpointError
+from frugal_rl.run.config import RunConfig
+
+MAY_DIFFER = {"algo.total_steps"}
+"""A resumed run may go further."""
+
+
+def identity(run: RunConfig) -> dict[str, Any]:
+    """Problem, network, algorithm and stored form, as plain values."""
+    encoding = run.encoding()
+    return {
+        "env": plain(run.env),
+        "agent": plain(run.agent),
+        "algo": plain(run.algo),
+        "storage": {"fields": dict(encoding.choice), "stack": encoding.frame_stack.value},
+    }
+
+
+def check_same_run(run: RunConfig, saved: Mapping[str, Any], path: str) -> None:
+    """Refuse a checkpoint of another problem, network, algorithm or stored form.
+
+    Raises:
+        CheckpointError: naming the first value that differs.
+    """
+    now, then = dict(flatten(identity(run))), dict(flatten(saved))
+    for key in sorted(now.keys() | then.keys()):
+        if now.get(key) != then.get(key) and key not in MAY_DIFFER:
+            raise CheckpointError(
+                f"{path} was trained with {key}={then.get(key)}, this run has {now.get(key)}. Give "
+                "the overrides of the saved run, or start a new run without resume."
+            )
+
+
+def plain(value: Any) -> Any:
+    """A dataclass as nested plain values, each with its class's name."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        values = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {"_target_": type(value).__qualname__, **values}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+
+
+def flatten(values: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested mappings as dotted keys."""
+    if isinstance(values, Mapping):
+        for key, value in values.items():
+            yield from flatten(value, f"{prefix}.{key}" if prefix else str(key))
+    else:
+        yield prefix, values

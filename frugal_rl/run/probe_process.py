@@ -1,0 +1,185 @@
+"""The probe's process: real updates of growing size, and what each of them adds to the peak.
+
+python -m frugal_rl.run.probe_process < request.json
+
+A tiny run is measured as a whole beside it; what an update of the run's own size adds to that is
+the chord between both sizes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
+
+from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.learn.episodic import EpisodeLearner
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.ppo import PpoConfig, PpoLearner, choose_device
+from frugal_rl.learn.update import Record, Update, update_threads
+from frugal_rl.memory import usage
+from frugal_rl.memory.allocator import give_back, pin_allocator
+from frugal_rl.memory.base import TINY
+from frugal_rl.memory.probe import Probe
+from frugal_rl.run.compose import run_from
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.probe_rows import Played, play
+from frugal_rl.run.trainer import no_meter
+
+PROBE_ENVS = 16
+"""Environments whose observations fill the probe's minibatches; at most the run's own."""
+STEPS = 4
+"""Steps of the first, complete iteration."""
+FIRST = 64
+"""Samples of the first update that is more than a tiny run's; then twice as many, and so on."""
+CLEAR_BYTES = 8 << 20
+"""Growth between two updates that stands out from pages and thread stacks."""
+REACH_BYTES = 512 << 20
+"""An update that grows by this much is large enough to tell how larger ones grow."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Bytes as a straight line in the number of samples."""
+
+    fixed: float
+    per_sample: float
+
+
+class Gauge:
+    """Growth of the process, or of the device, while something runs."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+
+    def held(self) -> int:
+        """Bytes held now."""
+        if self.device.type == "cuda":
+            return int(torch.cuda.memory_allocated(self.device))
+        give_back()
+        return usage.resident_bytes()
+
+    def growth(self, call: Callable[[], Any]) -> int:
+        """Bytes by which the peak during `call` exceeds what was held before."""
+        before = self.held()
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+            call()
+            return int(torch.cuda.max_memory_allocated(self.device)) - before
+        usage.reset_peak()
+        call()
+        return max(0, usage.peak_resident_bytes() - before)
+
+    def line(
+        self, call: Callable[[int], Callable[[], Any]], few: int, largest: int, share: float = 1.0
+    ) -> Line:
+        """The chord from `few` samples, as a tiny run has them, to `largest`.
+
+        Sizes are doubled until the growth stands out and reaches `REACH_BYTES`; what is left up to
+        `largest` follows the last doubling. Beyond a `share` of `largest` nothing is measured, but
+        for one size. `call(B)` prepares B samples and returns what is to be measured.
+        """
+        few = max(1, min(few, largest - 1))
+        self.growth(call(few))  # loads kernels, starts threads
+        least = low = self.growth(call(few))
+        small, large = few, few
+        reach = min(largest, max(int(share * largest), FIRST))
+        while large < reach:
+            large = min(max(2 * small, FIRST), reach)
+            high = self.growth(call(large))
+            slope = (high - low) / (large - small)
+            if high > REACH_BYTES and high - low > CLEAR_BYTES:
+                break
+            small, low = large, high
+        if largest == few:
+            return Line(0.0, least / few)
+        whole = high + max(0.0, slope) * (largest - large)
+        per_sample = max(0.0, (whole - least) / (largest - few))
+        return Line(max(0.0, least - per_sample * few), per_sample)
+
+
+def measure(run: RunConfig) -> Probe:
+    """Probe in this process; it must do nothing else."""
+    pin_allocator()
+    config = run.algo
+    if not isinstance(config, PpoConfig):
+        raise ConfigError(f"algo={type(config).__name__} has no probe; PPO has one.")
+    envs = min(config.num_envs, PROBE_ENVS)
+    vec_env = run.env.make_vec(envs, run.encoding(), run.memory, run.vec, "train")
+    played = play(run, vec_env)
+    gauge = Gauge(choose_device(run.hardware.device))
+    bare = gauge.held()
+    learner = replace(config, n_steps=STEPS, batch_size=envs * STEPS).build(run, vec_env)
+    learner.iterate(no_meter)  # loads every kernel that a run will need
+    parts = learner.parts()
+    kept = gauge.held() - bare - sum(parts.values())
+    total = config.n_steps * config.num_envs
+    at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
+    torch.set_num_threads(update_threads(run.hardware.threads, learner.policy, at_once))
+    learning = gauge.line(
+        learn(learner, played, at_once), TINY["batch_size"], at_once, played.share
+    )
+    players = max(config.num_envs, 2)
+    acting = gauge.line(act(learner.policy, played), TINY["num_envs"], players, played.share)
+    vec_env.close()
+    return Probe(
+        fixed_bytes=int(max(0, kept) + learning.fixed),
+        bytes_per_sample=learning.per_sample,
+        parameter_bytes=parts["parameters"],
+        gradient_bytes=parts["gradients"],
+        optimizer_bytes=parts["optimiser"],
+        forward_bytes_per_sample=acting.per_sample,
+    )
+
+
+def learn(
+    learner: PpoLearner | EpisodeLearner, played: Played, largest: int
+) -> Callable[[int], Callable[[], Any]]:
+    """B -> an update on B samples of a minibatch of `largest`, drawn already."""
+    update = Update(learner.policy, learner.optimizer)  # without micro-batches: B is what is held
+    terms = replace(learner.config.terms(0.0), target_kl=None)
+
+    def prepared(count: int) -> Callable[[], Any]:
+        observations = played.minibatch(count, largest, learner.policy.device)
+        with torch.no_grad():
+            actions = learner.policy(observations)[0].float()
+        noise = [torch.randn(count, device=learner.policy.device) for _ in range(4)]
+        batch = Minibatch(observations, actions, *noise)
+        return lambda: update.learn(batch, terms, Record())
+
+    return prepared
+
+
+def act(policy: FrugalPolicy, played: Played) -> Callable[[int], Callable[[], Any]]:
+    """B -> acting on B observations."""
+
+    def prepared(count: int) -> Callable[[], Any]:
+        observations = played.acting(count, policy.device)
+
+        def forward() -> None:
+            with torch.no_grad():
+                policy(observations)
+
+        return forward
+
+    return prepared
+
+
+def main() -> None:
+    """Read the request, print the answer as one line of JSON; or why the run is refused."""
+    request = json.load(sys.stdin)
+    try:
+        run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+        answer = vars(measure(run))
+    except FrugalError as error:
+        answer = {"refused": str(error)}
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""Names that moved: what older checkpoints, run folders and command lines call a thing now."""
+
+from __future__ import annotations
+
+MODULES = {
+    "frugal_rl.building": "frugal_rl.run.building",
+    "frugal_rl.config": "frugal_rl.run.compose",
+    "frugal_rl.observation.arena": "frugal_rl.observation.growing_array",
+    "frugal_rl.observation.codecs": "frugal_rl.observation.codecs.codec",
+    "frugal_rl.observation.columns": "frugal_rl.observation.codecs.depth",
+    "frugal_rl.observation.edge": "frugal_rl.observation.encoder",
+    "frugal_rl.observation.narrow": "frugal_rl.observation.codecs.quantised",
+    "frugal_rl.observation.packed": "frugal_rl.observation.codecs.packed",
+    "frugal_rl.observation.pooled": "frugal_rl.observation.codecs.pooled",
+    "frugal_rl.observation.repeated": "frugal_rl.observation.repeated_rows",
+    "frugal_rl.play": "frugal_rl.run.play",
+    "frugal_rl.rollout.buffer": "frugal_rl.store.rollout",
+    "frugal_rl.rollout.columns": "frugal_rl.store.columns",
+    "frugal_rl.rollout.delta": "frugal_rl.store.delta",
+    "frugal_rl.rollout.dense": "frugal_rl.store.dense",
+    "frugal_rl.rollout.device": "frugal_rl.store.device",
+    "frugal_rl.rollout.kernels": "frugal_rl.store.kernels",
+    "frugal_rl.rollout.layout": "frugal_rl.store.layout",
+    "frugal_rl.rollout.merged": "frugal_rl.store.merged",
+    "frugal_rl.rollout.pixels": "frugal_rl.store.pixels",
+    "frugal_rl.rollout.pool": "frugal_rl.store.pool",
+    "frugal_rl.rollout.ragged": "frugal_rl.store.ragged",
+    "frugal_rl.rollout.trajectories": "frugal_rl.store.trajectories",
+    "frugal_rl.run": "frugal_rl.run.config",
+    "frugal_rl.train.actions": "frugal_rl.learn.actions",
+    "frugal_rl.train.checkpoints": "frugal_rl.run.checkpoints",
+    "frugal_rl.train.codec_twins": "frugal_rl.observation.codecs.torch_halves",
+    "frugal_rl.train.collect": "frugal_rl.learn.collect",
+    "frugal_rl.train.decoder": "frugal_rl.observation.decoder",
+    "frugal_rl.train.digest": "frugal_rl.run.digest",
+    "frugal_rl.train.dry_run": "frugal_rl.run.dry_run",
+    "frugal_rl.train.episodic": "frugal_rl.learn.episodic",
+    "frugal_rl.train.evaluate": "frugal_rl.run.evaluate",
+    "frugal_rl.train.identity": "frugal_rl.run.identity",
+    "frugal_rl.train.learner": "frugal_rl.learn.learner",
+    "frugal_rl.train.mirror": "frugal_rl.observation.mirror",
+    "frugal_rl.train.networks": "frugal_rl.learn.networks",
+    "frugal_rl.train.optimizer": "frugal_rl.learn.optimizer",
+    "frugal_rl.train.policy": "frugal_rl.learn.policy",
+    "frugal_rl.train.ppo": "frugal_rl.learn.ppo",
+    "frugal_rl.train.probe": "frugal_rl.run.probe",
+    "frugal_rl.train.probe_process": "frugal_rl.run.probe_process",
+    "frugal_rl.train.probe_rows": "frugal_rl.run.probe_rows",
+    "frugal_rl.train.progress": "frugal_rl.run.progress",
+    "frugal_rl.train.rewards": "frugal_rl.learn.rewards",
+    "frugal_rl.train.saved": "frugal_rl.run.saved",
+    "frugal_rl.train.sb3_adapter": "frugal_rl.sb3.adapter",
+    "frugal_rl.train.sb3_workers": "frugal_rl.sb3.workers",
+    "frugal_rl.train.schedules": "frugal_rl.learn.schedules",
+    "frugal_rl.train.session": "frugal_rl.run.session",
+    "frugal_rl.train.trainer": "frugal_rl.run.trainer",
+    "frugal_rl.train.update": "frugal_rl.learn.update",
+    "frugal_rl.train.watch": "frugal_rl.run.watch",
+}
+"""Modules by their former dotted names."""
+
+
+def current(target: str) -> str:
+    """The dotted name "package.module.Class" under which a class is found today."""
+    module, _, name = target.rpartition(".")
+    return f"{MODULES.get(module, module)}.{name}"

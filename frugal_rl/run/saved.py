@@ -1,0 +1,103 @@
+"""A trained policy back from its checkpoint, with the run it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any
+
+from frugal_rl.errors import CheckpointError, ConfigError
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.compose import run_from
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.evaluate import evaluation_env
+from frugal_rl.vec_env.interface import VectorEnv
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A run, its policy, and the environments to try it in."""
+
+    run: RunConfig
+    policy: FrugalPolicy
+    vec_env: VectorEnv
+    num_steps: int
+
+
+@contextmanager
+def open_saved(path: str, asked: RunConfig, num_envs: int | None = None) -> Iterator[Saved]:
+    """The policy in a checkpoint, ready to play; the environments are closed at the end.
+
+    Args:
+        path: a checkpoint, a run folder, or its `checkpoints/`.
+        asked: the composed run of the command at hand; words typed there change the saved run.
+        num_envs: environments to make; None means those of the evaluation.
+    """
+    content = load_checkpoint(path)
+    run = saved_run(content, asked)
+    if num_envs is not None:
+        run = replace(run, evaluation=replace(run.evaluation, num_envs=num_envs))
+    vec_env = evaluation_env(run)
+    try:
+        yield Saved(run, load_policy(content, run, vec_env, path), vec_env, content["num_steps"])
+    finally:
+        vec_env.close()
+
+
+def saved_run(content: Mapping[str, Any], asked: RunConfig) -> RunConfig:
+    """The run in a checkpoint, with the values typed now in the place of its own.
+
+    Raises:
+        ConfigError: a typed word would exchange a whole group, as `env=...` does.
+    """
+    values = deepcopy(dict(content["config"]))
+    for word in asked.overrides:
+        key, _, value = word.lstrip("+").partition("=")
+        if values.get("choices", {}).get(key) == value:
+            continue  # the group that the checkpoint was trained with
+        if key in values and not isinstance(values[key], Mapping):
+            values[key] = asked.resolved[key]
+        elif "." in key:
+            _put(values, asked.resolved, key)
+        elif key in values:
+            raise ConfigError(
+                f"{word}: the checkpoint was trained with {key}="
+                f"{values.get('choices', {}).get(key)}; only single values such as "
+                f"{key}.<name>=... can be changed."
+            )
+    plugins = tuple(asked.resolved.get("plugins") or ())
+    run = run_from(values, asked.overrides, plugins)
+    return replace(run, run_dir=asked.run_dir)
+
+
+def _put(values: dict[str, Any], source: Mapping[str, Any], key: str) -> None:
+    """Copy one dotted key from `source`."""
+    *path, name = key.split(".")
+    for part in path:
+        values = values.setdefault(part, {})
+        source = source[part]
+    values[name] = source[name]
+
+
+def load_policy(
+    content: Mapping[str, Any], run: RunConfig, vec_env: VectorEnv, path: str
+) -> FrugalPolicy:
+    """The policy with the checkpoint's weights.
+
+    Raises:
+        CheckpointError: the weights do not fit the network of this run.
+    """
+    maker = getattr(run.algo, "build_policy", None)
+    policy: FrugalPolicy = maker(run, vec_env) if maker else run.algo.build(run, vec_env).policy
+    try:
+        policy.load_state_dict(content["learner"]["policy"])
+    except (KeyError, RuntimeError) as error:
+        raise CheckpointError(
+            f"The weights in {path} do not fit agent={run.agent.name} on env={run.env.name}: "
+            f"{str(error).splitlines()[-1].strip()}"
+        ) from error
+    policy.set_training_mode(False)
+    return policy

@@ -1,0 +1,89 @@
+"""What the scripts do, as functions: train a planned run, try out a saved one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.checks import Severity, check_run
+from frugal_rl.memory.meter import MemoryMeter
+from frugal_rl.memory.plan import Plan
+from frugal_rl.memory.watchdog import Watchdog
+from frugal_rl.report.files import PICTURES, write_json
+from frugal_rl.report.log import open_log
+from frugal_rl.report.plan_table import checks_table, parts_table, show, verdict_line
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
+from frugal_rl.run.saved import open_saved
+from frugal_rl.run.trainer import train
+
+
+def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
+    """Print the plan and what the checks found, train under meter and watchdog; the summary."""
+    show(parts_table(plan))
+    show(verdict_line(plan))
+    found = [f for f in check_run(run, plan) if f.severity is not Severity.ok]
+    if found:
+        show(checks_table(found))
+    with MemoryMeter() as meter, open_log(run, plan, meter) as log:
+        watch = Watchdog.of(run, meter, plan)
+        return train(run, log, phase=meter.phase, watch=watch)
+
+
+def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
+    """Results of the policy in a checkpoint and of random play, by player; printed and written."""
+    with open_saved(path, asked) as saved:
+        run, env = saved.run, saved.vec_env
+        policy = PolicyPlayer(saved.policy, run.evaluation.deterministic)
+        chance = RandomPlayer(env.encoding, env.tables, env.action_space, run.evaluation.seed)
+        results = {
+            "policy": evaluate(run, env, policy),
+            "random": evaluate(run, env, chance),
+        }
+        drawn = draw(run, env, policy, Path(run.run_dir) / PICTURES) if run.visualization else []
+    written = {name: result.metrics("eval") for name, result in results.items()}
+    folder = Path(run.run_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "evaluation.json", {"checkpoint": path, **written})
+    Console().print(score_table(results))
+    Console().print(f"Results: {folder / 'evaluation.json'}")
+    if run.visualization:
+        Console().print(f"{len(drawn)} pictures: {folder / PICTURES}")
+    return results
+
+
+def contest(paths: str | Sequence[str], asked: RunConfig) -> str:
+    """A tournament of the environment's own players and the checkpoints (or `none`).
+
+    Raises:
+        ConfigError: the environment has no opponents.
+    """
+    play = getattr(asked.env, "tournament", None)
+    if play is None:
+        raise ConfigError(f"env={asked.env.name} has no tournament; env=fighting has one.")
+    given = [paths] if isinstance(paths, str) else paths
+    checkpoints = [path for path in given if path not in ("", "none")]
+    table: str = play(asked, checkpoints)
+    print(table)
+    return table
+
+
+def score_table(results: dict[str, Result]) -> Table:
+    """Player | level | episodes | success with its 95 % interval | return | length."""
+    table = Table()
+    for name in ("player", "level", "episodes", "success", "95 %", "return", "length"):
+        table.add_column(name, justify="left" if name in ("player", "level") else "right")
+    for player, result in results.items():
+        for level, score in {"all": result.score, **result.levels}.items():
+            means = score.means
+            table.add_row(
+                player, level, str(score.episodes), f"{means['success']:.1%}",
+                f"{score.success_low:.1%} to {score.success_high:.1%}",
+                f"{means['return']:.3g}", f"{means['length']:.1f}",
+            )  # fmt: skip
+    return table

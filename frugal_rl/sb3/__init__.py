@@ -1,0 +1,1 @@
+"""Adapters between our stores and environments and stock Stable-Baselines3."""

@@ -1,0 +1,259 @@
+"""A rollout for stable-baselines3 that allocates once, keeps stored types and gathers by index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.memory.profile import RolloutLocation, Shuffle
+from frugal_rl.observation.aligned import aligned_empty
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.store.columns import ArrayColumn, Column
+from frugal_rl.store.delta import DeltaColumn
+from frugal_rl.store.kernels import advantages
+from frugal_rl.store.layout import SCALARS, ColumnSpec, action_layout, columns_of, columns_of_space
+from frugal_rl.store.pool import PooledColumn
+from frugal_rl.store.ragged import RaggedColumn
+
+if TYPE_CHECKING:
+    import torch
+
+
+POOLS: Mapping[str, type[PooledColumn]] = {"ragged": RaggedColumn, "delta": DeltaColumn}
+"""Columns by the pool that a codec asks for."""
+
+
+class RolloutBuffer:
+    """T steps of N environments, drawn as minibatches of (step, environment) pairs.
+
+    Serves as `rollout_buffer_class` of an unmodified SB3 algorithm: same methods, same random
+    draws, bit-identical minibatches. With an `encoding`, `add` takes the policy form of
+    `observation.history` and keeps each row once; without one, each entry of the space is a column.
+
+    Args:
+        buffer_size: T.
+        observation_space: policy space; only read where no encoding is given.
+        action_space: stored in the smallest dtype that is exact.
+        device: where minibatches are delivered; "auto" takes CUDA if it is there.
+        gae_lambda: factor of generalised advantage estimation.
+        gamma: discount.
+        n_envs: N.
+        encoding: how the run stores its observation.
+        episode_steps: the most steps of an episode; sizes `EPISODE` windows.
+        location: RAM, pinned memory, the device, or a mapped file in `folder`.
+        shuffle: `copy` flattens to env-major order before the first minibatch, as SB3 does.
+        reuse: deliver every minibatch in the same arrays; valid until the next one is drawn.
+        folder: where a mapped file lies; the system's temporary folder if empty.
+    """
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        device: Any = "auto",
+        gae_lambda: float = 1.0,
+        gamma: float = 0.99,
+        n_envs: int = 1,
+        *,
+        encoding: Encoding | None = None,
+        episode_steps: int = 0,
+        location: RolloutLocation = RolloutLocation.ram,
+        shuffle: Shuffle = Shuffle.gather,
+        reuse: bool = False,
+        folder: str = "",
+    ) -> None:
+        self.buffer_size = buffer_size
+        self.n_envs = n_envs
+        self.observation_space = observation_space
+        self.action_space = action_space
+        self.gae_lambda = gae_lambda
+        self.gamma = gamma
+        self.device = _device(device)
+        self.shuffle = shuffle
+        self.reuse = reuse
+        self.encoding = encoding
+        specs = (
+            columns_of_space(observation_space)
+            if encoding is None
+            else columns_of(encoding, episode_steps)
+        )
+        self.columns = {c.name: self._column(c, location, folder) for c in specs}
+        self._single = encoding is None and not isinstance(observation_space, spaces.Dict)
+        self._batches: dict[str, Any] = {}
+        self.action_dim, dtype = action_layout(action_space)
+        self.actions = np.zeros((buffer_size, n_envs, self.action_dim), dtype)
+        self.episode_starts = np.zeros((buffer_size, n_envs), np.bool_)
+        self.rewards, self.values, self.log_probs, self.advantages, self.returns = (
+            np.zeros((buffer_size, n_envs), np.float32) for _ in SCALARS
+        )
+        self.labels: dict[str, np.ndarray] = {}
+        self.pos = 0
+        self.full = False
+
+    def _column(self, spec: ColumnSpec, location: RolloutLocation, folder: str) -> Column:
+        """A pool where the codec asks for one, whatever the location; else an array there."""
+        if spec.codec is not None:
+            return POOLS[spec.codec.pool](spec, self.buffer_size, self.n_envs)
+        if location is RolloutLocation.device:
+            from frugal_rl.store.device import DeviceColumn
+
+            return DeviceColumn(spec, self.buffer_size, self.n_envs, self.device)
+        return ArrayColumn(spec, self.buffer_size, self.n_envs, location, folder)
+
+    def size(self) -> int:
+        """Steps written since the last reset."""
+        return self.pos
+
+    def reset(self) -> None:
+        """Begin a new rollout; nothing is allocated or cleared."""
+        self.pos = 0
+        self.full = False
+
+    def add(
+        self,
+        obs: Any,
+        action: np.ndarray,
+        reward: np.ndarray,
+        episode_start: np.ndarray,
+        value: Any,
+        log_prob: Any,
+    ) -> None:
+        """Copy one step of N environments; `obs` in policy form, values as tensors or arrays."""
+        if self._single:
+            obs = {"obs": obs}
+        age = obs["age"].reshape(-1) if "age" in self.columns else None
+        for name, column in self.columns.items():
+            column.write(self.pos, _shaped(obs[name], column.spec), age)
+        self.actions[self.pos] = action.reshape(self.n_envs, self.action_dim)
+        self.rewards[self.pos] = reward
+        self.episode_starts[self.pos] = episode_start
+        self.values[self.pos] = _array(value).reshape(-1)
+        self.log_probs[self.pos] = _array(log_prob).reshape(-1)
+        self.pos += 1
+        self.full = self.pos == self.buffer_size
+
+    def compute_returns_and_advantage(self, last_values: Any, dones: np.ndarray) -> None:
+        """Advantages and returns from the values [N] of the last observation; bit-equal to SB3."""
+        advantages(
+            self.rewards,
+            self.values,
+            self.episode_starts,
+            _array(last_values).reshape(-1),
+            np.asarray(dones, np.bool_),
+            np.float32(self.gamma),
+            np.float32(self.gamma * self.gae_lambda),
+            self.advantages,
+        )
+        np.add(self.advantages, self.values, out=self.returns)
+
+    def get(self, batch_size: int | None = None) -> Iterator[Any]:
+        """Minibatches in a random order drawn from NumPy's global state, exactly as SB3 draws."""
+        if not self.full:
+            raise RuntimeError(
+                f"The rollout holds {self.pos} of {self.buffer_size} steps; fill it before drawing."
+            )
+        total = self.buffer_size * self.n_envs
+        indices = np.random.permutation(total)  # noqa: NPY002 - SB3's stream of random numbers
+        if self.shuffle is Shuffle.copy:
+            for column in self.columns.values():
+                if isinstance(column, ArrayColumn):
+                    column.flatten()
+        step = batch_size or total
+        for start in range(0, total, step):
+            yield self.samples(indices[start : start + step], step)
+
+    def samples(self, indices: np.ndarray, capacity: int = 0) -> Any:
+        """SB3's sample tuple for env-major indices [B], index = n * T + t."""
+        from stable_baselines3.common import type_aliases
+
+        n, t = np.divmod(indices, self.buffer_size)
+        observations = self.observations_at(t, n, max(capacity, len(indices)))
+        observations |= {k: self._tensor(v[t, n]) for k, v in self.labels.items()}
+        single = self._single
+        kind: Any = (
+            type_aliases.RolloutBufferSamples if single else type_aliases.DictRolloutBufferSamples
+        )
+        arrays = (self.values, self.log_probs, self.advantages, self.returns)
+        at = t * self.n_envs + n
+        actions = self.actions.reshape(-1, self.action_dim).take(at, axis=0)
+        return kind(
+            observations["obs"] if single else observations,
+            self._tensor(actions.astype(np.float32, copy=False)),
+            *(self._tensor(a.reshape(-1).take(at)) for a in arrays),
+        )
+
+    def observations_at(self, t: np.ndarray, n: np.ndarray, capacity: int = 0) -> dict[str, Any]:
+        """Observations of samples (t[b], n[b]) in policy form, tensors on `device`."""
+        ages = self.columns.get("age")
+        age = None if ages is None else ages.gather(t, n, None, None).reshape(-1)
+        drawn = {}
+        for name, column in self.columns.items():
+            out = self._batch(column, len(t), max(capacity, len(t)))
+            drawn[name] = self._tensor(column.gather(t, n, age, out))
+        return drawn
+
+    def _batch(self, column: Column, size: int, capacity: int) -> np.ndarray | None:
+        """Room for `size` samples: a slice of an array kept between draws, or a new one."""
+        if not column.fills:
+            return None
+        spec = column.spec
+        if not self.reuse:
+            return aligned_empty((size, *spec.shown()), spec.dtype)
+        kept = self._batches.get(spec.name)
+        if kept is None or len(kept) < size:
+            kept = aligned_empty((capacity, *spec.shown()), spec.dtype)
+            self._batches[spec.name] = kept
+        return kept[:size]
+
+    def _tensor(self, array: Any) -> torch.Tensor:
+        import torch
+
+        return torch.as_tensor(array, device=self.device)
+
+    @property
+    def observations(self) -> Mapping[str, np.ndarray]:
+        """Stored arrays by name, [lead + T, N, ...]."""
+        return {n: c.values for n, c in self.columns.items() if isinstance(c, ArrayColumn)}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated for the rollout, the reused minibatch not counted."""
+        scalars = [
+            *self.labels.values(),
+            self.actions,
+            self.episode_starts,
+            *(getattr(self, s) for s in SCALARS),
+        ]
+        stored = sum(c.nbytes for c in self.columns.values())
+        return stored + sum(int(a.nbytes) for a in scalars)
+
+    def parts(self) -> dict[str, int]:
+        """Bytes by name: each column, the scalars beside them, the reused minibatch."""
+        columns = {f"rollout/{name}": c.nbytes for name, c in self.columns.items()}
+        labels = sum(int(a.nbytes) for a in self.labels.values())
+        scalars = self.nbytes - sum(columns.values()) - labels
+        batch = sum(int(b.nbytes) for b in self._batches.values())
+        found = {**columns, "rollout/scalars": scalars, "rollout/minibatch": batch}
+        return found | ({"rollout/labels": labels} if labels else {})
+
+
+def _shaped(obs: np.ndarray, spec: ColumnSpec) -> np.ndarray:
+    """Discrete observations arrive without their axis of one."""
+    return obs[:, None] if spec.shape == (1,) and obs.ndim == 1 else obs
+
+
+def _array(value: Any) -> np.ndarray:
+    """A tensor or array as a NumPy array."""
+    return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+
+
+def _device(name: Any) -> Any:
+    import torch
+
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(name)

@@ -1,1 +1,0 @@
-"""Training: policy, learner, loop, evaluation, checkpoints. The only core room with torch."""

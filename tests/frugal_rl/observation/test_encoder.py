@@ -1,0 +1,154 @@
+"""The edge codes what the environment gives, once, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from frugal_rl.errors import EncodingError
+from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.codecs.depth import LogCodec
+from frugal_rl.observation.encoder import Encoder, decode, needed_raw
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.history import History
+from frugal_rl.observation.spec import Derived, ObservationSpec, Stored
+from frugal_rl.observation.tables import Tables
+from frugal_rl.testing.toy import TABLE, TOY_SPEC, ToyWorlds, map_rows, toy_tables
+
+
+def encoding(storage=Storage.lossless, **fields):
+    return Encoding.choose(TOY_SPEC, storage, fields=fields)
+
+
+def worlds(n=3):
+    made = ToyWorlds(n, 4, 20)
+    for world in range(n):
+        made.begin(world, np.random.default_rng(world))
+    return made
+
+
+def test_dense_rows_are_the_raw_arrays_themselves():
+    toy = worlds()
+    rows = Encoder(encoding(), toy.tables, 3).encode(toy.raw())
+    assert rows["position"] is toy.position
+
+
+def test_without_reuse_rows_are_copies():
+    toy = worlds()
+    rows = Encoder(encoding(), toy.tables, 3, reuse=False).encode(toy.raw())
+    assert not np.shares_memory(rows["position"], toy.position)
+    assert_array_equal(rows["position"], toy.position)
+
+
+def test_coded_rows_are_written_to_the_same_memory_again():
+    toy = worlds()
+    edge = Encoder(encoding(), toy.tables, 3)
+    assert edge.encode(toy.raw())["action_mask"] is not None
+    first = edge.encode(toy.raw())["action_mask"]
+    assert np.shares_memory(edge.encode(toy.raw())["action_mask"], first)
+
+
+@pytest.mark.parametrize("storage", [Storage.dense, Storage.sparse, Storage.lossless])
+def test_static_fields_survive_in_every_form(storage):
+    toy = worlds()
+    chosen = encoding(storage, doors="dense")
+    rows = Encoder(chosen, toy.tables, 3).encode(toy.raw())
+    shown = History(chosen, 3, 20).reset(rows)
+    decoded = decode(chosen, shown, toy.tables)
+    for n, level in enumerate(toy.map_id):
+        key = toy.tables[TABLE].keys[level]
+        assert_array_equal(decoded["walls"][n], map_rows(key)["walls"])
+        doors = map_rows(key)["doors"]
+        assert_array_equal(decoded["doors"][n, : len(doors)], doors)
+        assert not decoded["doors"][n, len(doors) :].any()
+
+
+def test_a_table_that_grows_is_coded_further():
+    toy = worlds(1)
+    edge = Encoder(encoding(Storage.dense), toy.tables, 1)
+    edge.encode(toy.raw())
+    for level in range(4):
+        toy.map_id[0] = toy.tables[TABLE].intern(level, lambda level=level: map_rows(level))
+        assert_array_equal(edge.encode(toy.raw())["walls"][0], map_rows(level)["walls"])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"position": np.zeros((3, 3), np.uint8)}, r"'position' is declared as \(2,\) uint8"),
+        ({"position": np.zeros((3, 2), np.int64)}, "gave .* int64"),
+        ({"map_id": np.array([0, 1, 99], np.int32)}, "Ids of table 'map' run from 0 to 99"),
+        ({"speed": np.full((3, 2), 7, np.float32)}, r"within \[-1, 1\]"),
+    ],
+)
+def test_what_disagrees_with_the_declaration_is_refused_by_name(change, message):
+    toy = worlds()
+    edge = Encoder(encoding(Storage.dense), toy.tables, 3, debug=True)
+    with pytest.raises(EncodingError, match=message):
+        edge.encode(toy.raw() | change)
+
+
+def test_a_missing_field_is_named():
+    toy = worlds()
+    raw = toy.raw()
+    del raw["position"]
+    with pytest.raises(EncodingError, match="gave no 'position'"):
+        Encoder(encoding(), toy.tables, 3).encode(raw)
+
+
+def test_a_field_of_past_rows_says_that_it_cannot_be_computed_here():
+    toy = worlds()
+    raw = toy.raw()
+    del raw["turns"]
+    with pytest.raises(EncodingError, match=r"env\.fields\.turns=derived"):
+        Encoder(encoding(Storage.dense), toy.tables, 3).encode(raw)
+
+
+def test_only_fields_that_are_read_are_asked_for():
+    given = worlds().raw().keys()
+    assert set(needed_raw(encoding(), given)) == {
+        "map_id", "action_mask", "position", "speed", "trail", "moves",
+    }  # fmt: skip
+    assert "distance" not in needed_raw(encoding(Storage.dense), given)
+
+
+def test_a_log_takes_its_row_from_the_environment_and_decodes_the_episode():
+    codec = LogCodec((2, 2))
+    spec = ObservationSpec((Stored("depth", (2, 2), np.uint8, 0, 9, codecs=(codec,)),))
+    chosen = Encoding.choose(spec, Storage.lossless)
+    assert chosen.choice["depth"] == "log"
+    edge, history = Encoder(chosen, Tables(), 1), History(chosen, 1, 5)
+    depth = np.zeros((1, 2, 2), np.uint8)
+    shown = history.reset(edge.encode({"depth_log": codec.encode(np.array([-1]))}))
+    for column in (3, 0, 3):
+        depth[0, column // 2, column % 2] += 1
+        rows = edge.encode({"depth_log": codec.encode(np.array([column]))})
+        shown, _ = history.push(rows, np.array([False]))
+        assert_array_equal(decode(chosen, shown, Tables())["depth"], depth)
+
+
+def test_derived_fields_of_derived_fields_are_computed():
+    spec = ObservationSpec(
+        (
+            Stored("x", (2,), np.int32, 0, 9, observed=False),
+            Derived("double", (2,), np.int32, 0, 18, observed=False, sources=("x",),
+                    derive=lambda s, t: 2 * s["x"]),
+            Derived("sum", (), np.int32, 0, 27, sources=("x", "double"),
+                    derive=lambda s, t: (s["x"] + s["double"]).sum(1, dtype=np.int32)),
+        )
+    )  # fmt: skip
+    for storage in (Storage.dense, Storage.lossless):
+        chosen = Encoding.choose(spec, storage)
+        rows = Encoder(chosen, Tables(), 1).encode({"x": np.array([[1, 2]], np.int32)})
+        assert decode(chosen, rows, Tables())["sum"] == [9]
+
+
+def test_tables_give_their_rows_and_empty_copies():
+    tables = toy_tables()
+    tables[TABLE].intern("a", lambda: map_rows(1))
+    tables[TABLE].intern("b", lambda: map_rows(2))
+    for name, value in map_rows(2).items():
+        assert_array_equal(tables[TABLE].row(1)[name], value)
+    assert len(tables.empty()[TABLE]) == 0
+    assert set(tables.empty()[TABLE].fields) == {"walls", "doors"}

@@ -1,0 +1,56 @@
+"""Repeated rows: what is read is what was written, bit for bit, at the size of distinct rows."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from frugal_rl.observation.growing_array import GrowingArray
+from frugal_rl.observation.repeated_rows import RepeatedRows
+
+VALUES = np.array([0.0, -0.0, np.nan, 1.5, -2.25], np.float32)
+
+
+def drawn(seed, rows, shape, dtype):
+    return np.random.default_rng(seed).choice(VALUES[:2] if dtype != np.float32 else VALUES,
+                                              (rows, *shape)).astype(dtype)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"), [((3,), np.float32), ((2, 2), np.float32), ((5,), np.uint8), ((), np.int16)]
+)
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.integers(0, 90), max_size=8), st.integers(0, 99))
+def test_rows_are_read_as_they_were_written(shape, dtype, sizes, seed):
+    arena, plain = RepeatedRows(shape, dtype), GrowingArray(shape, dtype)
+    for number, size in enumerate(sizes):
+        rows = drawn(seed + number, size, shape, dtype)
+        bound = arena.allocated_with(size)
+        arena.append(rows)
+        plain.append(rows)
+        assert arena.nbytes <= bound
+    assert arena.used == plain.used
+    assert arena.read(0, arena.used).tobytes() == plain.read(0, plain.used).tobytes()
+    assert arena.book.used == len({row.tobytes() for row in plain.read(0, plain.used)})
+
+    kept = np.random.default_rng(seed).permutation(arena.used)[: arena.used // 3]
+    expected = plain.values[kept].tobytes()
+    arena.select(kept)
+    assert arena.read(0, arena.used).tobytes() == expected
+    assert arena.book.used == len({plain.values[k].tobytes() for k in kept})
+    again = drawn(seed, 5, shape, dtype)
+    arena.append(again)
+    assert arena.read(arena.used - 5, arena.used).tobytes() == again.tobytes()
+
+
+def test_few_distinct_rows_take_four_bytes_each():
+    rows = np.random.default_rng(0).choice(np.eye(14, dtype=np.float32), 20_000)
+    arena = RepeatedRows((14,), np.float32)
+
+    arena.append(rows)
+
+    assert arena.used_bytes == arena.nbytes == 4 * 20_000 + 14 * 56 + 4 * 65_536
+    assert_array_equal(arena.read(7, 9), rows[7:9])
+    arena.clear()
+    assert arena.nbytes < 500

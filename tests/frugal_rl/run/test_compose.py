@@ -1,0 +1,120 @@
+"""The command line: what a typed word becomes, and what is said about a mistyped one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from frugal_rl import cli
+from frugal_rl.errors import ConfigError
+from frugal_rl.run.compose import check_words, run_from
+
+ROOT = Path(__file__).resolve().parents[3]
+
+SCRIPT = """
+from frugal_rl.run.compose import main
+from frugal_rl.errors import MemoryBudgetError
+
+@main("train")
+def run(cfg):
+    if cfg.memory.profile == "baseline":
+        raise MemoryBudgetError("It needs 100 TB. Choose memory=lossless.")
+    print("ran", cfg.seed, cfg.memory.profile, cfg.algo.num_envs)
+
+if __name__ == "__main__":
+    run()
+"""
+
+
+def run_script(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    (folder / "job.py").write_text(SCRIPT)
+    return subprocess.run(
+        [sys.executable, "job.py", *words],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["memory=losless"], "memory=losless is no choice; did you mean 'lossless'?"),
+        (["memmory=lossless"], "memmory is no option; did you mean 'memory'?"),
+        (["algo.n_step=2"], "algo.n_step is no option; did you mean 'algo.n_steps'?"),
+        (["n_steps=2"], "n_steps is no option; did you mean 'algo.n_steps'?"),
+        (["env=ncloen"], "env=ncloen is no choice; did you mean 'nclone'?"),
+        (["memory=parallel,spars"], "memory=spars is no choice; did you mean 'sparse'?"),
+        (["memory.storag=half,dense"], "memory.storag is no option; did you mean 'memory.storage'"),
+        (["hardwre.ram_gib=3"], "did you mean 'hardware.ram_gib'?"),
+    ],
+)
+def test_a_mistyped_word_is_answered_with_the_nearest_valid_one(words, message):
+    with pytest.raises(ConfigError) as error:
+        check_words("train", words)
+
+    assert message in str(error.value)
+
+
+def test_words_that_hydra_understands_pass_the_check():
+    check_words("train", ["seed=0,1,2", "memory=parallel,baseline", "algo.total_steps=1e6"])
+    check_words("train", ["+algo.new=1", "~experiment", "hydra/launcher=joblib", "env=toy"])
+    check_words("plan", ["compare=true", "format=json", "seed=range(0,3)"])
+
+
+def test_the_choices_that_a_group_offers_are_all_listed_where_none_is_near():
+    with pytest.raises(
+        ConfigError,
+        match=r"vec=qqqq is no choice; choose from batch, episodes, sb3, serial, shared",
+    ):
+        check_words("train", ["vec=qqqq"])
+
+
+def test_a_refused_single_run_prints_one_clear_line(tmp_path):
+    done = run_script(tmp_path, "memory=baseline")
+
+    assert done.returncode == 1
+    assert done.stderr == "MemoryBudgetError: It needs 100 TB. Choose memory=lossless.\n"
+
+
+def test_a_mistyped_run_never_starts(tmp_path):
+    done = run_script(tmp_path, "memory=losless")
+
+    assert done.returncode == 1
+    assert "did you mean 'lossless'?" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_a_sweep_goes_on_after_a_refused_job(tmp_path, launcher):
+    words = ["-m", "seed=0,1", "memory=baseline,parallel"]
+    done = run_script(tmp_path, *words, f"hydra/launcher={launcher}")
+
+    assert "MemoryBudgetError" in done.stderr
+    if launcher == "basic":
+        assert "ran 0 parallel 128\n" in done.stdout
+        assert "ran 1 parallel 128\n" in done.stdout
+
+
+def test_a_checkpoint_cannot_bring_its_own_trusted_packages():
+    values = {"env": {"_target_": "evil.Config"}, "plugins": ["evil"]}
+
+    with pytest.raises(ConfigError, match=r"env\._target_=evil\.Config lies outside"):
+        run_from(values)
+
+
+def test_the_console_command_runs_the_scripts_and_knows_no_others(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["frugal-rl", "trian"])
+    with pytest.raises(SystemExit, match="did you mean 'train'"):
+        cli.main()
+
+    monkeypatch.setattr(sys, "argv", ["frugal-rl"])
+    cli.main()
+    assert " plan " in capsys.readouterr().out
+
+    monkeypatch.setattr(sys, "argv", ["frugal-rl", "plan", "memory=losless"])
+    with pytest.raises(SystemExit, match="did you mean 'lossless'"):
+        cli.main()

@@ -1,0 +1,187 @@
+"""The loop: exact resume, good order at the end, one folder with everything."""
+
+import io
+import json
+import os
+import signal
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from rich.console import Console
+
+from frugal_rl.errors import CheckpointError, MemoryBudgetError
+from frugal_rl.learn.networks import MlpAgent
+from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.schedules import Linear, WarmUp
+from frugal_rl.memory import MemoryProfile
+from frugal_rl.memory.part import Phase
+from frugal_rl.observation.history import History
+from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.config import Evaluation, Hardware, RunConfig
+from frugal_rl.run.trainer import Trainer, crosses, train
+from frugal_rl.testing.toy import Toy, ToyBatch
+
+ALGO = PpoConfig(
+    num_envs=4, n_steps=8, batch_size=16, n_epochs=2, total_steps=32 * 6, reward_normalisation=True
+)
+
+
+class Kept:
+    """A log that keeps what it is given."""
+
+    def __init__(self):
+        self.rows, self.end, self.files = [], {}, []
+
+    def metrics(self, step, values):
+        self.rows.append((step, dict(values)))
+
+    def summary(self, values):
+        self.end = dict(values)
+
+    def file(self, path):
+        self.files.append(path)
+
+
+def toy_run(folder, **changes):
+    run = RunConfig(
+        Toy(), MlpAgent(actor=(16,), critic=(16,)), ALGO, MemoryProfile(), None,
+        evaluation=Evaluation(episodes=8, num_envs=4), hardware=Hardware("cpu", 1), seed=3,
+        run_dir=str(folder), resolved={"seed": 3},
+    )  # fmt: skip
+    return replace(run, **changes)
+
+
+def quiet():
+    return Console(file=io.StringIO(), width=200)
+
+
+def weights(folder):
+    return load_checkpoint(folder)["learner"]["policy"]
+
+
+@pytest.mark.parametrize("rate", [3e-4, Linear(1e-3)], ids=["constant", "linear"])
+def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(tmp_path, rate):
+    algo = replace(ALGO, learning_rate=rate)
+    whole, first, second = (tmp_path / name for name in ("whole", "first", "second"))
+    train(toy_run(whole, algo=algo), Kept(), console=quiet())
+    stopped = Trainer(toy_run(first, algo=algo), Kept(), console=quiet(), watch=after(3))
+    with pytest.raises(MemoryBudgetError, match="resume="):
+        stopped.train()
+    train(toy_run(second, algo=algo, resume=str(first)), Kept(), console=quiet())
+    for a, b in zip(weights(whole).values(), weights(second).values(), strict=True):
+        assert torch.equal(a, b)
+    assert not torch.equal(
+        weights(whole)["network.value.bias"], weights(first)["network.value.bias"]
+    )
+
+
+def test_environments_without_a_state_begin_new_episodes_and_the_run_says_so(tmp_path, monkeypatch):
+    def refuse(self):
+        raise NotImplementedError
+
+    monkeypatch.setattr(ToyBatch, "state", refuse)
+    train(toy_run(tmp_path / "a"), Kept(), console=quiet())
+    console, longer = quiet(), replace(ALGO, total_steps=32 * 8)
+    run = toy_run(tmp_path / "b", algo=longer, resume=str(tmp_path / "a"))
+    assert train(run, Kept(), console=console)["num_steps"] == 32 * 8
+    assert "begin new episodes" in console.file.getvalue()
+
+
+def after(iterations):
+    """A watch that gives advice from the given call on."""
+    calls = iter(range(1, 1000))
+    return lambda: "Memory is nearly used up." if next(calls) >= iterations else ""
+
+
+def test_ctrl_c_and_sigterm_save_a_checkpoint_and_end_in_order(tmp_path):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        folder, log = tmp_path / str(number), Kept()
+        signals = iter([0, number])
+
+        def watch(signals=signals):
+            os.kill(os.getpid(), next(signals))  # signal 0 does nothing
+            return ""
+
+        summary = Trainer(toy_run(folder), log, console=quiet(), watch=watch).train()
+        assert summary["interrupted"] is True
+        assert load_checkpoint(folder)["num_steps"] == 64
+        assert signal.getsignal(number) is not None
+
+
+def test_one_folder_holds_summary_and_checkpoint_and_the_log_is_told(tmp_path):
+    log, console = Kept(), quiet()
+    summary = train(toy_run(tmp_path, checkpoint_every_steps=64), log, console=console)
+    written = json.loads((tmp_path / "summary.json").read_text())
+    assert written == json.loads(json.dumps(summary))
+    assert log.end == summary
+    assert log.files == [tmp_path / "checkpoints" / "last.pt"]
+    assert [step for step, row in log.rows if "train/loss" in row] == [32 * i for i in range(1, 7)]
+    assert log.rows[-1][1]["eval/episodes"] == 8
+    assert str(tmp_path) in console.file.getvalue()
+    assert load_checkpoint(tmp_path)["config"] == {"seed": 3}
+
+
+def test_the_meter_hears_every_phase(tmp_path):
+    heard = []
+
+    @contextmanager
+    def listen(phase):
+        heard.append(phase)
+        yield
+
+    train(toy_run(tmp_path), Kept(), console=quiet(), phase=listen)
+    assert heard[:2] == [Phase.rollout, Phase.update]
+    assert heard[-2:] == [Phase.evaluation, Phase.checkpoint]
+
+
+def test_evaluations_keep_the_best_policy_and_change_no_parameter(tmp_path):
+    often = Evaluation(every_steps=64, episodes=8, num_envs=4, deterministic=False)
+    train(toy_run(tmp_path / "often", evaluation=often), Kept(), console=quiet())
+    train(toy_run(tmp_path / "once"), Kept(), console=quiet())
+    assert (tmp_path / "often" / "checkpoints" / "best.pt").is_file()
+    for a, b in zip(
+        weights(tmp_path / "often").values(), weights(tmp_path / "once").values(), strict=True
+    ):
+        assert torch.equal(a, b)
+
+
+def test_a_checkpoint_of_another_run_is_refused_by_the_value_that_differs(tmp_path):
+    train(toy_run(tmp_path), Kept(), console=quiet())
+    other = toy_run(tmp_path / "b", algo=replace(ALGO, gamma=0.9), resume=str(tmp_path))
+    with pytest.raises(CheckpointError, match=r"algo\.gamma=0\.99"):
+        train(other, Kept(), console=quiet())
+
+
+def test_a_multiple_is_crossed_once():
+    assert [crosses(n, n + 30, 100) for n in range(0, 300, 30)] == [
+        False, False, False, True, False, False, True, False, False, True,
+    ]  # fmt: skip
+    assert not crosses(0, 10**9, 0)
+
+
+def test_warm_up_rises_and_then_falls():
+    rate = WarmUp(peak=3.0, start=1.0, end=0.0, warm=0.25)
+    assert [rate.at(d) for d in (0.0, 0.125, 0.25, 0.625, 1.0)] == [1.0, 2.0, 3.0, 1.5, 0.0]
+
+
+@dataclass(frozen=True)
+class PaintingToy(Toy):
+    """A toy that can be drawn."""
+
+    def draw(self, vec_env, player, folder):
+        folder.mkdir()
+        history = History(vec_env.encoding, vec_env.num_envs, self.episode_steps)
+        actions = player(history.reset(vec_env.reset(0)))
+        (folder / "actions.png").write_bytes(bytes(actions.tolist()))
+        return [folder / "actions.png"]
+
+
+def test_visualization_draws_the_policy_at_the_end(tmp_path):
+    log = Kept()
+    train(toy_run(tmp_path, env=PaintingToy(), visualization=True), log, console=quiet())
+    assert tmp_path / "pictures" / "actions.png" in log.files
+    plain = quiet()
+    train(toy_run(tmp_path / "b", visualization=True), Kept(), console=plain)
+    assert "env=toy has no pictures" in plain.file.getvalue()
