@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 class EnvConfig(Protocol):
     """A problem: its observation, one environment of it, many of them.
 
-    One that has pictures to show also offers `draw(vec_env, player, folder) -> list[Path]`: it lets
-    the player play in evaluation environments and writes what is worth seeing. One with tables that
-    fill up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
+    What else can be done with it (play, film, draw, record, generate, tournament, checks) are its
+    tools, in a package that its class names: see `frugal_rl.run.tools`. One with tables that fill
+    up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
     """
 
     name: str
@@ -65,7 +65,7 @@ class AgentConfig(Protocol):
     """A policy: networks as values.
 
     One that keeps something between two steps also offers `parts(run) -> list[Part]`; one that can
-    show what it looks at, `draw(vec_env, player, folder) -> list[Path]`.
+    show what it looks at has the tool `draw`: see `frugal_rl.run.tools`.
     """
 
     name: str
