@@ -91,7 +91,7 @@ def check_ranges(config: Any, where: str = "") -> None:
     Raises:
         ConfigError: naming key, value and what the key takes.
     """
-    for name, limits in _declared(type(config)):
+    for name, limits in _declared(config.__class__):
         for value in _values(getattr(config, name)):
             wrong = next((limit for limit in limits if not limit.takes(value)), None)
             if wrong is not None:

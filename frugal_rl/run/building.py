@@ -197,6 +197,8 @@ def _scalar(value: Any, hint: Any, where: str) -> Any:
         return value
     if hint is str and number:
         return str(value)
+    if hint is float and number:
+        raise _wrong(value, "a finite number", where)
     if hint in (int, float, bool, str):
         raise _wrong(value, _words((hint,)), where)
     return _checked(value, hint, where)
@@ -205,7 +207,7 @@ def _scalar(value: Any, hint: Any, where: str) -> Any:
 def _words(hints: tuple[Any, ...]) -> str:
     names = {
         int: "a whole number",
-        float: "a finite number",
+        float: "a number",
         bool: "true or false",
         str: "a word",
         type(None): "null",
