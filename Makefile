@@ -33,5 +33,5 @@ clean:
 	touch $@
 
 .venv/.dev: .venv/.core
-	$(PIP) -e ".[dev,fighting,play,hpo,slurm]"
+	$(PIP) -e ".[dev,play,hpo,slurm]"
 	touch $@
