@@ -28,7 +28,7 @@ class Fights:
     Row r plays seat `seats[r]` of cartridge `machine[r]`. In self-play a cartridge has two rows.
     """
 
-    def __init__(self, config: DuelConfig, rows: int, split: str, packed: bool = False) -> None:
+    def __init__(self, config: DuelConfig, rows: int, split: str, packed: str = "") -> None:
         self.config, self.rows, self.packed = config, rows, packed
         pairs, count = config.pairs(rows), config.machines(rows)
         cpu = config.opponent in (Rival.cpu, Rival.curriculum)
@@ -147,10 +147,10 @@ class Fights:
             )
 
     def observe(self, rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
-        """Raw fields [n, *shape]; `packed` in place of `frame` where frames are packed."""
+        """Raw fields [n, *shape]; where frames are packed, in the form that rows are stored in."""
         raw: dict[str, np.ndarray] = {}
         if self.duels.renders:
-            raw["packed" if self.packed else "frame"] = self.frames[rows]
+            raw[f"frame_{self.packed}" if self.packed else "frame"] = self.frames[rows]
         if self.config.obs in (View.ram, View.both):
             look_all(self.duels.ram, self.machine, self.seats, self.signals)
             raw["signals"] = self.signals[rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ppo import PpoConfig, PpoLearner
+from frugal_rl.ranges import at_least
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import RunConfig
@@ -29,9 +30,9 @@ from frugal_rl.vec_env.interface import VectorEnv
 class SelfPlayConfig(PpoConfig):
     """PPO whose past selves join the pool of opponents. Needs env.opponent=self_play."""
 
-    snapshot_every_steps: int = 50_000
+    snapshot_every_steps: Annotated[int, at_least(1)] = 50_000
     """Environment steps between two past selves."""
-    pool_size: int = 20
+    pool_size: Annotated[int, at_least(1)] = 20
     """Past selves that are kept; the oldest go first."""
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> SelfPlayLearner:

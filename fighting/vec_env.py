@@ -9,20 +9,11 @@ import numpy as np
 from fighting.config import DuelConfig
 from fighting.fights import Fights
 from frugal_rl.memory.profile import Buffers, MemoryProfile
-from frugal_rl.observation.encoder import Encoder, Raw
-from frugal_rl.observation.encoding import Encoding, RowSpec
+from frugal_rl.observation.encoder import Encoder
+from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 from frugal_rl.vec_env.plain import env_seeds
-
-
-class PackedEdge(Encoder):
-    """An edge whose frames arrive packed, written by the threads that emulate."""
-
-    def _encode_row(self, row: RowSpec, raw: Raw, values: dict[str, np.ndarray]) -> np.ndarray:
-        if row.name == "frame" and "packed" in raw:
-            return self._own(raw["packed"])
-        return super()._encode_row(row, raw, values)
 
 
 class DuelVecEnv(VectorEnv):
@@ -37,13 +28,14 @@ class DuelVecEnv(VectorEnv):
         split: str = "train",
     ) -> None:
         self.config, self.num_envs, self.encoding = config, num_envs, encoding
-        packed = encoding.choice.get("frame") in ("packed", "delta")  # a delta is of packed rows
+        form = encoding.choice.get("frame", "")
+        packed = form if form in ("packed", "delta") else ""  # a delta is of packed rows
         self.fights = Fights(config, num_envs, split, packed)
         self.tables = Tables()
         self.action_space = config.action_space()
         reuse = memory.buffers is Buffers.reused
-        self.edge = PackedEdge(encoding, self.tables, num_envs, reuse)
-        self._final_edge = PackedEdge(encoding, self.tables, num_envs, reuse=False)
+        self.edge = Encoder(encoding, self.tables, num_envs, reuse)
+        self._final_edge = Encoder(encoding, self.tables, num_envs, reuse=False)
         self.returns = np.zeros(num_envs)
         self.level_names = [f"cpu_{level}" for level in range(8)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
@@ -18,41 +18,45 @@ from frugal_rl.learn.update import Terms, Update, update_threads
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Buffers, Precision
 from frugal_rl.observation.history import History
+from frugal_rl.ranges import Range, above, at_least, between, check_ranges
 from frugal_rl.run.config import RunConfig
 from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.vec_env.episodes import EpisodesEnv
 from frugal_rl.vec_env.interface import VectorEnv
 
 Value = float | Constant | Linear | WarmUp
+Count = Annotated[int, at_least(1)]
+Factor = Annotated[float, between(0, 1)]
+Positive = above(0)
 
 
 @dataclass(frozen=True)
 class PpoConfig:
     """Proximal policy optimisation; names and defaults as in Stable-Baselines3."""
 
-    num_envs: int = 128
-    n_steps: int = 128
+    num_envs: Count = 128
+    n_steps: Count = 128
     """Steps of each environment per rollout."""
-    batch_size: int = 2048
+    batch_size: Count = 2048
     """Samples per minibatch."""
-    n_epochs: int = 4
+    n_epochs: Count = 4
     """Passes over each rollout."""
-    total_steps: int = 1_000_000
+    total_steps: Count = 1_000_000
     """Environment steps of the whole run."""
-    learning_rate: Value = 3e-4
+    learning_rate: Annotated[Value, Positive] = 3e-4
     """A number, or a schedule: `Constant`, `Linear`, `WarmUp`."""
-    gamma: float = 0.99
-    gae_lambda: float = 0.95
-    clip_range: Value = 0.2
-    clip_range_vf: Value | None = None
+    gamma: Factor = 0.99
+    gae_lambda: Factor = 0.95
+    clip_range: Annotated[Value, Positive] = 0.2
+    clip_range_vf: Annotated[Value | None, Positive] = None
     """Clips the change of values as well; None does not."""
-    ent_coef: float = 0.0
-    vf_coef: float = 0.5
-    max_grad_norm: float = 0.5
+    ent_coef: Annotated[float, Range()] = 0.0
+    vf_coef: Annotated[float, at_least(0)] = 0.5
+    max_grad_norm: Annotated[float, Positive] = 0.5
     normalize_advantage: bool = True
-    target_kl: float | None = None
+    target_kl: Annotated[float | None, Positive] = None
     """Ends an update whose divergence exceeds 1.5 times this."""
-    adam_eps: float = 1e-5
+    adam_eps: Annotated[float, Positive] = 1e-5
     fused_adam: bool = False
     """Adam in one kernel; parameters differ in the last bits."""
     reward_normalisation: bool = False
@@ -63,17 +67,12 @@ class PpoConfig:
     """Compile the network with torch.compile; pays off in long runs only."""
 
     def __post_init__(self) -> None:
-        for name in ("num_envs", "n_steps", "batch_size", "n_epochs", "total_steps"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"algo.{name} is {getattr(self, name)}; use at least 1.")
+        check_ranges(self, "algo")
         if self.normalize_advantage and self.num_envs * self.n_steps < 2:
             raise ConfigError(
                 "One step of one environment has no deviation to normalise by; raise "
                 "algo.n_steps or set algo.normalize_advantage=false."
             )
-        for name in ("gamma", "gae_lambda"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"algo.{name} is {getattr(self, name)}; use a value in [0, 1].")
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> PpoLearner | EpisodeLearner:
         """The learner for these environments: step by step, or from whole trajectories."""
