@@ -15,6 +15,7 @@ extensions = [
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/*.md", "benchmarks/*.md", "README.md", "CHANGELOG.md", "CONTRIBUTING.md"]
+default_role = "code"
 html_theme = "furo"
 html_title = f"Frugal RL {release}"
 myst_enable_extensions = ["colon_fence"]
@@ -23,3 +24,8 @@ autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+doctest_global_setup = """
+import numpy as np
+from gymnasium import spaces
+from frugal_rl import *
+"""
