@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
@@ -16,30 +16,34 @@ from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
 from frugal_rl.learn.update import Rollout, Terms, Update, update_threads
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Precision
+from frugal_rl.ranges import above, at_least, between, check_ranges
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
 
 Value = float | Constant | Linear | WarmUp
+Count = Annotated[int, at_least(1)]
+Factor = Annotated[float, between(0, 1)]
+Positive = above(0)
 
 
 @dataclass(frozen=True)
 class OnPolicyConfig(ABC):
     """What every algorithm that learns from its own fresh experience has."""
 
-    num_envs: int = 128
-    n_steps: int = 128
+    num_envs: Count = 128
+    n_steps: Count = 128
     """Steps of each environment per rollout."""
-    batch_size: int = 2048
+    batch_size: Count = 2048
     """Samples per minibatch."""
-    n_epochs: int = 4
+    n_epochs: Count = 4
     """Passes over each rollout."""
-    total_steps: int = 1_000_000
+    total_steps: Count = 1_000_000
     """Environment steps of the whole run."""
-    learning_rate: Value = 3e-4
+    learning_rate: Annotated[Value, Positive] = 3e-4
     """A number, or a schedule: `Constant`, `Linear`, `WarmUp`."""
-    gamma: float = 0.99
-    gae_lambda: float = 0.95
-    adam_eps: float = 1e-5
+    gamma: Factor = 0.99
+    gae_lambda: Factor = 0.95
+    adam_eps: Annotated[float, Positive] = 1e-5
     fused_adam: bool = False
     """Adam in one kernel; parameters differ in the last bits."""
     reward_normalisation: bool = False
@@ -48,6 +52,9 @@ class OnPolicyConfig(ABC):
     """Value truncated episodes together; one by one, as SB3 does, differs in the last bits."""
     compile: bool = False
     """Compile the network with torch.compile; pays off in long runs only."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, "algo")
 
     @abstractmethod
     def terms(self, done: float) -> Terms:
