@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:
+    from fighting.cartridge.env import GameBoyEnv
     from fighting.env import DuelEnv
-    from fighting.game_boy import GameBoyEnv
 
 
 def make_duel(**options: Any) -> DuelEnv:
@@ -31,7 +31,8 @@ def make_self_play(**options: Any) -> DuelEnv:
 
 def make_game_boy(**options: Any) -> GameBoyEnv:
     """A fighter on the user's cartridge; options are those of `GameBoyConfig`."""
-    from fighting.game_boy import GameBoyConfig, GameBoyEnv
+    from fighting.cartridge.config import GameBoyConfig
+    from fighting.cartridge.env import GameBoyEnv
     from frugal_rl.run.building import build_as
 
     return GameBoyEnv(build_as(GameBoyConfig, _without_rendering(options), "env"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fighting.emulator import FRAMES_PER_SECOND, PYBOY_VERSION
+from fighting.machine.emulator import FRAMES_PER_SECOND, PYBOY_VERSION
 from frugal_rl.memory.checks import Finding, Severity
 
 LOAD_STATE_SECONDS = 3.7e-3
@@ -43,9 +43,14 @@ def version_numbers(text: str = PYBOY_VERSION) -> tuple[int, ...]:
 def findings(f: EmulatorFacts) -> list[Finding]:
     """F21, F27, F28, F29, F33, F34, F36."""
     return [
-        _four_shades(f), _sound(f), _rendering(f), _skip_and_stack(f), _state_pool(f), _versions(f),
+        _four_shades(f),
+        _sound(f),
+        _rendering(f),
+        _skip_and_stack(f),
+        _state_pool(f),
+        _versions(f),
         _health(f),
-    ]  # fmt: skip
+    ]
 
 
 def _graded(wrong: bool, severity: Severity = Severity.warning) -> Severity:
@@ -55,27 +60,36 @@ def _graded(wrong: bool, severity: Severity = Severity.warning) -> Severity:
 def _four_shades(f: EmulatorFacts) -> Finding:
     wrong = f.packed and not f.four_shades
     return Finding(
-        "F21", "packed frames", _graded(wrong, Severity.error),
+        "F21",
+        "packed frames",
+        _graded(wrong, Severity.error),
         "packed" if f.packed else "not packed",
         "two bits per pixel hold four shades, this game has colours" if wrong else "",
         "env.fields.frame=dense",
-    )  # fmt: skip
+    )
 
 
 def _sound(f: EmulatorFacts) -> Finding:
     return Finding(
-        "F27", "sound", _graded(f.sound), "emulated" if f.sound else "off",
+        "F27",
+        "sound",
+        _graded(f.sound),
+        "emulated" if f.sound else "off",
         "emulating sound makes a frame 1.6 to 3.4 times slower" if f.sound else "",
         "leave sound off",
-    )  # fmt: skip
+    )
 
 
 def _rendering(f: EmulatorFacts) -> Finding:
     wrong = (f.renders and not f.observes_pixels) or f.windowed
     return Finding(
-        "F28", "rendering", _graded(wrong), "pixels" if f.renders else "nothing",
-        "pictures are drawn that nobody observes" if wrong else "", "env.obs=ram",
-    )  # fmt: skip
+        "F28",
+        "rendering",
+        _graded(wrong),
+        "pixels" if f.renders else "nothing",
+        "pictures are drawn that nobody observes" if wrong else "",
+        "env.obs=ram",
+    )
 
 
 def _skip_and_stack(f: EmulatorFacts) -> Finding:
@@ -88,34 +102,47 @@ def _skip_and_stack(f: EmulatorFacts) -> Finding:
     elif short:
         words = f"{span} frames are seen, the slowest attack starts up in {f.longest_startup}"
     return Finding(
-        "F29", "frame skip and stack", _graded(bool(words)), f"{span / FRAMES_PER_SECOND:.2f} s",
-        words, "env.frame_skip=4 env.stack=4",
-    )  # fmt: skip
+        "F29",
+        "frame skip and stack",
+        _graded(bool(words)),
+        f"{span / FRAMES_PER_SECOND:.2f} s",
+        words,
+        "env.frame_skip=4 env.stack=4",
+    )
 
 
 def _state_pool(f: EmulatorFacts) -> Finding:
     share = LOAD_STATE_SECONDS / (f.episode_steps * f.step_seconds) if f.loads_states else 0.0
     return Finding(
-        "F33", "start states", _graded(share > 0.05), f"{share:.1%} of the time",
+        "F33",
+        "start states",
+        _graded(share > 0.05),
+        f"{share:.1%} of the time",
         "loading states takes a noticeable share" if share > 0.05 else "",
         "use a cartridge with a mailbox reset, or longer episodes",
-    )  # fmt: skip
+    )
 
 
 def _versions(f: EmulatorFacts) -> Finding:
     wrong = f.threaded and f.pyboy < RELEASES_LOCK
     return Finding(
-        "F34", "PyBoy version", _graded(wrong, Severity.error),
+        "F34",
+        "PyBoy version",
+        _graded(wrong, Severity.error),
         ".".join(map(str, f.pyboy)),
         "before 2.5 a tick holds the lock: threads wait for each other" if wrong else "",
         "pip install 'pyboy>=2.5'",
-    )  # fmt: skip
+    )
 
 
 def _health(f: EmulatorFacts) -> Finding:
     return Finding(
-        "F36", "health in view", _graded(f.hides_health), "hidden" if f.hides_health else "shown",
+        "F36",
+        "health in view",
+        _graded(f.hides_health),
+        "hidden" if f.hides_health else "shown",
         "the crop leaves out the health bars and nothing else tells them: values cannot be learned"
-        if f.hides_health else "",
+        if f.hides_health
+        else "",
         "env.crop=false, or env.obs=both",
-    )  # fmt: skip
+    )

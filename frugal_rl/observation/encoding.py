@@ -111,7 +111,7 @@ class Encoding:
     def choose(
         cls,
         spec: ObservationSpec,
-        storage: Storage,
+        storage: Storage = Storage.lossless,
         frame_stack: FrameStack = FrameStack.once,
         internal: bool = False,
         fields: Mapping[str, str] | None = None,

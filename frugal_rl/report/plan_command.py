@@ -20,6 +20,7 @@ from frugal_rl.report.files import plain
 from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view, show
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.tools import own_findings
 
 RESERVE = 1.1
 """A cluster kills a job at its reservation: it is asked for this much of the planned peak."""
@@ -64,7 +65,7 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
         plan = draw_up(run)
         plan = draw_up(run, probe) if plan.fits and probe else plan
     ways = [] if plan.fits else advise(run, plan, probe=probe)
-    findings = check_run(run, plan)
+    findings = check_run(run, plan, own_findings(run))
     command = command_of(run, chosen or (ways[0].overrides if ways else ()))
     if options.format is Format.launcher:
         print(" ".join(launcher_words(run, plan)))

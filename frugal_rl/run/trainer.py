@@ -27,6 +27,7 @@ from frugal_rl.run.evaluate import PolicyPlayer, Result, draw, evaluate, evaluat
 from frugal_rl.run.keeping import save_newest
 from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.resuming import resume, snapshot
+from frugal_rl.run.tools import tool
 from frugal_rl.vec_env.interface import VectorEnv
 
 
@@ -119,7 +120,7 @@ class Trainer:
             )
             self.result = evaluate(self.run, self.eval_env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
-        film = getattr(self.run.env, "film", None)
+        film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
             path = self.folder / "films" / f"{self.learner.num_steps}.gif"
             self.log.file(film(self.run, self.learner.policy, path))

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fighting import duel, play
-from fighting.opponents import masher
-from fighting.replay import Replay
+from fighting.machine import duel
+from fighting.opponents.scripts import masher
+from fighting.tools import play
+from fighting.tools.replay import Replay
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import PlayOptions, Window

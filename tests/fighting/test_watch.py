@@ -8,8 +8,8 @@ import pytest
 from PIL import Image
 
 from fighting.config import DuelConfig
-from fighting.frames import UNPACKED
-from fighting.watch import action_words, fight
+from fighting.machine.frames import UNPACKED
+from fighting.tools.watch import action_words, fight
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import PlayOptions
@@ -18,10 +18,20 @@ from frugal_rl.run.session import contest
 from frugal_rl.run.trainer import train
 
 SMALL = [
-    "env=fighting", "env.threads=1", "env.round_seconds=2", "algo.num_envs=4", "algo.n_steps=8",
-    "algo.batch_size=16", "algo.n_epochs=1", "algo.total_steps=32", "hardware.device=cpu",
-    "hardware.threads=1", "tracking=disabled", "evaluation.episodes=2", "evaluation.num_envs=2",
-]  # fmt: skip
+    "env=fighting",
+    "env.threads=1",
+    "env.round_seconds=2",
+    "algo.num_envs=4",
+    "algo.n_steps=8",
+    "algo.batch_size=16",
+    "algo.n_epochs=1",
+    "algo.total_steps=32",
+    "hardware.device=cpu",
+    "hardware.threads=1",
+    "tracking=disabled",
+    "evaluation.episodes=2",
+    "evaluation.num_envs=2",
+]
 
 
 class Quiet:
@@ -77,7 +87,7 @@ def test_levels_named_now_come_before_those_of_the_evaluation(checkpoint, monkey
         met.append(level)
         return fight(run, policy, level, seed)
 
-    monkeypatch.setattr("fighting.watch.fight", noted)
+    monkeypatch.setattr("fighting.tools.watch.fight", noted)
     for words in ((), ("env.levels=[7]",)):
         played(checkpoint, "env.eval_levels=[2]", *words, video=str(tmp_path / "fight.gif"))
     assert met == [2, 7]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fighting.league import Payoff, exploits
-from fighting.self_play import saved_player
-from fighting.tournament import Contestant, anchors, known_contestants, tournament
+from fighting.opponents.ratings import Payoff, exploits
+from fighting.opponents.saved_player import saved_player
+from fighting.tools.bouts import Contestant, anchors, known_contestants, tournament
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.files import write_json, write_text
 from frugal_rl.run.config import RunConfig
@@ -39,9 +39,13 @@ def contest(run: RunConfig, checkpoints: Sequence[str]) -> str:
     write_text(folder / "tournament.txt", "".join(lines))
     write_json(
         folder / "tournament.json",
-        {"names": list(payoff.names), "ratings": ratings, "points": payoff.score.tolist(),
-         "fights": payoff.fights.tolist()},
-    )  # fmt: skip
+        {
+            "names": list(payoff.names),
+            "ratings": ratings,
+            "points": payoff.score.tolist(),
+            "fights": payoff.fights.tolist(),
+        },
+    )
     return "".join(lines) + f"Results: {folder / 'tournament.txt'}"
 
 

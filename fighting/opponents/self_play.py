@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-import numpy as np
-import torch
 from torch import Tensor
 
-from fighting.config import Actions, DuelConfig, Rival
-from fighting.opponents import SCRIPTS, PastSelves, Rngs
+from fighting.choices import Rival
+from fighting.config import DuelConfig
+from fighting.opponents.rivals import PastSelves
+from fighting.opponents.saved_player import SnapshotPlayer
+from fighting.opponents.scripts import SCRIPTS
 from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ppo import PpoConfig, PpoLearner
-from frugal_rl.run.checkpoints import load_checkpoint
-from frugal_rl.run.compose import compose_run
+from frugal_rl.ranges import at_least
 from frugal_rl.run.config import RunConfig
-from frugal_rl.run.saved import load_policy, saved_run
 from frugal_rl.vec_env.interface import VectorEnv
 
 
@@ -29,47 +26,14 @@ from frugal_rl.vec_env.interface import VectorEnv
 class SelfPlayConfig(PpoConfig):
     """PPO whose past selves join the pool of opponents. Needs env.opponent=self_play."""
 
-    snapshot_every_steps: int = 50_000
+    snapshot_every_steps: Annotated[int, at_least(1)] = 50_000
     """Environment steps between two past selves."""
-    pool_size: int = 20
+    pool_size: Annotated[int, at_least(1)] = 20
     """Past selves that are kept; the oldest go first."""
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> SelfPlayLearner:
         """The learner for these environments."""
         return SelfPlayLearner(self, run, vec_env)
-
-
-class SnapshotPlayer:
-    """Plays with a policy from the bytes of one seat; draws its actions."""
-
-    def __init__(self, policy: FrugalPolicy) -> None:
-        self.policy = policy
-
-    @torch.no_grad()
-    def __call__(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
-        """Signals (N, 24) -> combos (N,); random numbers come from each place's own source."""
-        rows = to_tensors({"signals": signals}, self.policy.device)
-        chances = self.policy.actor_output(rows).softmax(-1).cumsum(-1).numpy(force=True)
-        drawn = np.array([rng.random() for rng in rngs])[:, None]
-        return np.minimum((chances < drawn).sum(axis=1), chances.shape[1] - 1)
-
-
-def saved_player(path: str) -> SnapshotPlayer:
-    """The policy in a checkpoint or run folder, as a player that sees one seat's bytes."""
-    content = load_checkpoint(path)
-    run = saved_run(content, compose_run(["env=fighting", "evaluation.num_envs=1"]))
-    if not isinstance(run.env, DuelConfig) or run.env.obs is not View.ram:
-        raise ConfigError(f"{path} holds a policy that does not play from Duel's memory.")
-    if run.env.actions is not Actions.combos:
-        raise ConfigError(
-            f"{path} holds a policy with env.actions={run.env.actions.value}; in the "
-            "other seat only env.actions=combos can play."
-        )
-    env = run.env.make_vec(1, run.encoding(), run.memory, None, "eval")
-    try:
-        return SnapshotPlayer(load_policy(content, run, env, path))
-    finally:
-        env.close()
 
 
 class SelfPlayLearner(PpoLearner):
@@ -91,7 +55,7 @@ class SelfPlayLearner(PpoLearner):
         """The opponents of the rows that do not meet the present self."""
         env = self.vec_env
         assert isinstance(env, DuelVecEnv)
-        rival = env.fights.rival
+        rival = env.game.rival
         assert isinstance(rival, PastSelves)
         return rival
 

@@ -6,20 +6,23 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fighting import duel
-from fighting.config import DuelConfig, Episode
-from fighting.emulator import SCREEN
-from fighting.frames import darker
+from fighting.choices import Episode
+from fighting.machine import duel
+from fighting.machine.emulator import SCREEN
+from fighting.machine.frames import darker
 from fighting.signals import RAM_BYTES
-from fighting.spec import View
+
+if TYPE_CHECKING:
+    from fighting.config import DuelConfig
 
 ATTACKS = duel.A | duel.B
 
 
-class Duels:
+class Emulators:
     """The cartridges, their memory after the last step, and their screens.
 
     ram      (N, 98) uint8   state and fighters, see `signals`
@@ -34,13 +37,13 @@ class Duels:
         self.ram = np.zeros((count, RAM_BYTES), np.uint8)
         self._rows = [row.data for row in self.ram]
         self.before = np.zeros_like(self.ram)
-        self.renders = config.obs is not View.ram
+        self.renders = config.camera.renders
         self.pooled = (
             [np.zeros((*SCREEN, 4), np.uint8) for _ in range(count)] if config.max_pool else []
         )
         threads = min(count, config.threads or os.cpu_count() or 1)
         # The calling thread takes the first share itself: one thread less to wake per step.
-        self.pool = ThreadPoolExecutor(threads - 1, "duels") if threads > 1 else None
+        self.pool = ThreadPoolExecutor(threads - 1, "emulators") if threads > 1 else None
         bounds = [count * t // threads for t in range(threads + 1)]
         self.shares = list(pairwise(bounds))
 

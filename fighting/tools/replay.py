@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from fighting import duel
-from fighting.emulator import Emulator, sha1
+from fighting.machine import duel
+from fighting.machine.emulator import Emulator, sha1
 from fighting.rom import ROM_PATH
 from frugal_rl.errors import FrugalError
 

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fighting import duel, league
-from fighting.contest import intervals
-from fighting.film import Shot, save_gif
-from fighting.frames import pack_screen
-from fighting.league import Payoff, expected, exploits, updated
-from fighting.opponents import at_random, masher, still
-from fighting.replay import Replay, ReplayError
-from fighting.tournament import (
+from fighting.machine import duel
+from fighting.machine.frames import pack_screen
+from fighting.opponents import ratings
+from fighting.opponents.ratings import Payoff, expected, exploits, updated
+from fighting.opponents.scripts import at_random, masher, still
+from fighting.tools.bouts import (
     Contestant,
     anchors,
     fight_out,
@@ -19,6 +17,9 @@ from fighting.tournament import (
     matches_won,
     tournament,
 )
+from fighting.tools.film import Shot, save_gif
+from fighting.tools.replay import Replay, ReplayError
+from fighting.tools.tournament import intervals
 
 
 def test_expectations_follow_elo():
@@ -66,14 +67,17 @@ def test_a_masher_beats_somebody_who_stands_still_from_both_sides():
 
 
 def test_a_tournament_fills_the_matrix_and_repeats_itself():
-    players = [Contestant("cpu_1", level=1), Contestant("masher", script=masher),
-               Contestant("cpu_0", level=0)]  # fmt: skip
+    players = [
+        Contestant("cpu_1", level=1),
+        Contestant("masher", script=masher),
+        Contestant("cpu_0", level=0),
+    ]
     payoff = tournament(players, fights=4, seed=3)
     np.testing.assert_array_equal(payoff.score + payoff.score.T, payoff.fights)
     np.testing.assert_array_equal(payoff.score, tournament(players, fights=4, seed=3).score)
     assert payoff.score[0, 2] == 4
     assert anchors(players) == {"cpu_1": 900.0, "cpu_0": 800.0}
-    assert league.level_rating(7) == 1500
+    assert ratings.level_rating(7) == 1500
     assert len(known_contestants()) == 15
 
 

@@ -13,24 +13,31 @@ from typing import Any
 
 import numpy as np
 
-from fighting import duel
+from fighting.cartridge.config import GameBoyConfig
+from fighting.cartridge.profile import facing_left, load_profile
+from fighting.cartridge.start_states import StartStates
 from fighting.config import DuelConfig
-from fighting.duel import DOWN, LEFT, RIGHT, SELECT, START, UP, A, B
-from fighting.emulator import FRAMES_PER_SECOND, Emulator
-from fighting.film import Shot, check_film, packed_screen, save_film
-from fighting.game_boy import GameBoyConfig, StartStates
-from fighting.opponents import Script
-from fighting.profile import facing_left, load_profile
-from fighting.replay import Replay
+from fighting.machine import duel
+from fighting.machine.duel import DOWN, LEFT, RIGHT, SELECT, START, UP, A, B
+from fighting.machine.emulator import FRAMES_PER_SECOND, Emulator
+from fighting.opponents.scripts import Script
 from fighting.signals import FIRST, RAM_BYTES, SECOND, SIGNALS, look
+from fighting.tools.film import Shot, check_film, packed_screen, save_film
+from fighting.tools.replay import Replay
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.play import Keys, PlayOptions, Window
 
 FIRST_KEYS: Mapping[str, int] = {
-    "right": RIGHT, "left": LEFT, "up": UP, "down": DOWN, "a": A, "s": B, "return": START,
+    "right": RIGHT,
+    "left": LEFT,
+    "up": UP,
+    "down": DOWN,
+    "a": A,
+    "s": B,
+    "return": START,
     "backspace": SELECT,
-}  # fmt: skip
+}
 SECOND_KEYS: Mapping[str, int] = {"l": RIGHT, "j": LEFT, "i": UP, "k": DOWN, "g": A, "h": B}
 WINDOW_SCALE = 4
 POLICY_SKIP = 4
@@ -99,8 +106,10 @@ class Session:
         ram = np.zeros(RAM_BYTES, np.uint8)
         read = self.emulator.read
         ram[:FIRST], ram[FIRST:SECOND], ram[SECOND:] = (
-            read(0xC020, 22), read(0xC100, 38), read(0xC200, 38),
-        )  # fmt: skip
+            read(0xC020, 22),
+            read(0xC100, 38),
+            read(0xC200, 38),
+        )
         phase = self.clock % POLICY_SKIP
         if phase == 0:
             signals = np.zeros((1, SIGNALS), np.uint8)
@@ -121,21 +130,21 @@ def play(config: DuelConfig, run: RunConfig, options: PlayOptions) -> Iterator[s
     a film asked for, the policy plays and you watch.
     """
     if options.probe:
-        from fighting.hunt import hunt
+        from fighting.tools.address_search import search
 
-        yield from hunt(duel.boot(), config.profile, options.frames)
+        yield from search(duel.boot(), config.profile, options.frames)
         return
     if options.video:
         check_film(Path(options.video))
     watching = any(word.startswith("env.opponent=") for word in run.overrides)
     if options.checkpoint and (options.video or watching):
-        from fighting.watch import watch  # imports torch
+        from fighting.tools.watch import watch  # imports torch
 
         yield from watch(run, options)
         return
     session = Session(duel.boot(), duel.MatchSettings(level=config.levels[0]))
     if options.checkpoint:
-        from fighting.self_play import saved_player  # imports torch
+        from fighting.opponents.saved_player import saved_player  # imports torch
 
         session.rival = saved_player(options.checkpoint)
         session.restart()
@@ -186,11 +195,11 @@ def play_game_boy(config: GameBoyConfig, options: PlayOptions) -> Iterator[str]:
     game = load_profile(config.profile)
     rom = game.open_rom(config.rom, config.allow_unknown_rom)
     emulator = Emulator(rom)
-    StartStates(config, emulator, rom, game).load(0)
+    StartStates(config.cache, emulator, rom, game).load(0)
     if options.probe:
-        from fighting.hunt import hunt
+        from fighting.tools.address_search import search
 
-        yield from hunt(emulator, game, options.frames)
+        yield from search(emulator, game, options.frames)
         return
     window = Window(game.title, emulator.screen[..., :3].shape, WINDOW_SCALE * options.scale)
     keys, count = Keys(), 0

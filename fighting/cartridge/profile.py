@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import yaml
 
-from fighting.emulator import BUTTONS, read_rom, sha1
+from fighting.machine.emulator import BUTTONS, read_rom, sha1
 from fighting.rom import ROM_PATH
 from frugal_rl.errors import ConfigError
 
-FOLDER = Path(__file__).parent / "profiles"
+FOLDER = Path(__file__).parents[1] / "profiles"
 SCHEMA = 1
 DIRECTIONS = {"toward": 1 << 4, "away": 1 << 5, "up": 1 << 6, "down": 1 << 7}
 """Directions as button bits, for a fighter who looks right."""
@@ -170,9 +170,16 @@ def parse_profile(node: Any, where: str) -> Profile:
         raise ConfigError(f"{where} is not a profile: it has no keys.")
     required = {"schema", "id", "title", "system", "memory", "actions"}
     optional = {
-        "cartridge_title", "roms", "rules", "input", "commands", "start", "features",
-        "fastest_startup", "longest_startup",
-    }  # fmt: skip
+        "cartridge_title",
+        "roms",
+        "rules",
+        "input",
+        "commands",
+        "start",
+        "features",
+        "fastest_startup",
+        "longest_startup",
+    }
     if missing := sorted(required - set(node)):
         raise ConfigError(f"{where}: {', '.join(missing)} missing.")
     if unknown := sorted(set(node) - required - optional):

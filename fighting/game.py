@@ -3,36 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fighting import duel
 from fighting.actions import Hands
-from fighting.config import DuelConfig, Episode, Rival
-from fighting.duels import Duels
-from fighting.frames import UNPACKED, colour, grey, half_screen, pack_screen
-from fighting.opponents import Levels, rival_of
+from fighting.choices import Episode, Rival
+from fighting.machine import duel
+from fighting.machine.emulators import Emulators
+from fighting.machine.frames import UNPACKED, colour, grey, half_screen, pack_screen
+from fighting.opponents.levels import Levels
+from fighting.opponents.rivals import rival_of
 from fighting.rules import ENDED, KO, REWARD, SCORE, judge
 from fighting.signals import FIRST, SECOND, SIGNALS, left_sides, look_all, stands_left
 from fighting.spec import View
 from frugal_rl.errors import EncodingError
 
+if TYPE_CHECKING:
+    from fighting.config import DuelConfig
+
 CHECK_EVERY = 10_000
 """Steps between two comparisons of packed frames with the screen."""
 
 
-class Fights:
+class DuelGame:
     """Rows of fights: buttons in, memory and pictures out, rewards and ends judged.
 
     Row r plays seat `seats[r]` of cartridge `machine[r]`. In self-play a cartridge has two rows.
     """
 
-    def __init__(self, config: DuelConfig, rows: int, split: str, packed: bool = False) -> None:
+    def __init__(self, config: DuelConfig, rows: int, split: str, packed: str = "") -> None:
         self.config, self.rows, self.packed = config, rows, packed
         pairs, count = config.pairs(rows), config.machines(rows)
         cpu = config.opponent in (Rival.cpu, Rival.curriculum)
-        self.duels = Duels(config, count, duel.HOST_CPU if cpu else duel.HOST_HOST)
+        self.emulators = Emulators(config, count, duel.HOST_CPU if cpu else duel.HOST_HOST)
         self.machine = np.concatenate([np.arange(pairs).repeat(2), np.arange(pairs, count)])
         self.seats = np.concatenate([np.arange(2 * pairs) % 2, np.zeros(count - pairs, np.int64)])
         self.rows_of = [np.flatnonzero(self.machine == m) for m in range(count)]
@@ -52,7 +56,7 @@ class Fights:
         shape = config.camera.shape
         if packed:
             shape = (*shape[:-1], shape[-1] // 4)
-        self.frames = np.zeros((rows if self.duels.renders else 0, *shape), np.uint8)
+        self.frames = np.zeros((rows if self.emulators.renders else 0, *shape), np.uint8)
         self.steps = 0
 
     def seed(self, rngs: list[np.random.Generator]) -> None:
@@ -75,7 +79,9 @@ class Fights:
                 self.seats[first] = options.get("side", self.seats[first])
             self.level[m] = level
             seed = int(rng.integers(1, 1 << 16))
-            self.duels.begin(int(m), seed, level, int(options.get("gap", gap)), options.get("hp"))
+            self.emulators.begin(
+                int(m), seed, level, int(options.get("gap", gap)), options.get("hp")
+            )
             self._look(int(m))
         self.hands.begin(rows)
         self.clock[rows] = 0
@@ -83,13 +89,13 @@ class Fights:
 
     def advance(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """One action per row: reward [N] float32, terminated [N] bool, truncated [N] bool."""
-        duels, machine, seats = self.duels, self.machine, self.seats
-        left_sides(duels.ram, machine, seats, self.left_side)
+        emulators, machine, seats = self.emulators, self.machine, self.seats
+        left_sides(emulators.ram, machine, seats, self.left_side)
         pressed = self.hands.buttons(actions, self.left_side, self.rngs)
         first, second = self._both(pressed)
-        duels.step(first, second, self._look)
+        emulators.step(first, second, self._look)
         by_round = self.config.episode is Episode.round
-        judge(duels.before, duels.ram, machine, seats, by_round, self.weights, self.outcome)
+        judge(emulators.before, emulators.ram, machine, seats, by_round, self.weights, self.outcome)
         self.clock += 1
         self.totals += self.outcome[:, : KO + 1]
         self.steps += 1
@@ -103,26 +109,26 @@ class Fights:
         """Button bytes of players 1 and 2 of every cartridge."""
         if self.rival is None:
             return pressed, None
-        both = np.zeros((self.duels.count, 2), np.uint8)
+        both = np.zeros((self.emulators.count, 2), np.uint8)
         both[self.machine, self.seats] = pressed
         if len(self.single):
             machine, seats = self.machine[self.single], 1 - self.seats[self.single]
-            look_all(self.duels.ram, machine, seats, self.rival_signals)
+            look_all(self.emulators.ram, machine, seats, self.rival_signals)
             rngs = [self.rngs[row] for row in self.single]
             chosen = self.rival.act(self.rival_signals, self.clock[self.single], rngs)
             both[machine, seats] = self.hands.combos[1 - self.left_side[self.single], chosen]
         return both[:, 0], both[:, 1]
 
     def _look(self, machine: int) -> None:
-        if self.duels.renders:
+        if self.emulators.renders:
             for row in self.rows_of[machine]:
                 self._look_at(row)
 
     def _look_at(self, row: int) -> None:
         """Takes the row's picture."""
         machine = self.machine[row]
-        flip = self.config.mirror and not stands_left(self.duels.ram[machine], self.seats[row])
-        pixels, out = self.duels.pixels[machine], self.frames[row]
+        flip = self.config.mirror and not stands_left(self.emulators.ram[machine], self.seats[row])
+        pixels, out = self.emulators.pixels[machine], self.frames[row]
         view = self.config.obs
         if view is View.rgb:
             colour(pixels, flip, out)
@@ -135,7 +141,7 @@ class Fights:
 
     def _check_packed(self) -> None:
         """A packed frame, unpacked, must be the screen: else the game uses other colours."""
-        machine = self.duels.machines[0]
+        machine = self.emulators.machines[0]
         screen, packed = machine.screen, np.zeros_like(self.frames[0])
         pack_screen(machine.pixels, False, packed)
         wanted = screen[screen.shape[0] - len(packed) :, :, :3]
@@ -147,12 +153,12 @@ class Fights:
             )
 
     def observe(self, rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
-        """Raw fields [n, *shape]; `packed` in place of `frame` where frames are packed."""
+        """Raw fields [n, *shape]; where frames are packed, in the form that rows are stored in."""
         raw: dict[str, np.ndarray] = {}
-        if self.duels.renders:
-            raw["packed" if self.packed else "frame"] = self.frames[rows]
+        if self.emulators.renders:
+            raw[f"frame_{self.packed}" if self.packed else "frame"] = self.frames[rows]
         if self.config.obs in (View.ram, View.both):
-            look_all(self.duels.ram, self.machine, self.seats, self.signals)
+            look_all(self.emulators.ram, self.machine, self.seats, self.signals)
             raw["signals"] = self.signals[rows]
         return raw
 
@@ -162,7 +168,7 @@ class Fights:
         `level` is one of them where the cartridge's player is fought.
         """
         machine = self.machine[rows]
-        ram = self.duels.ram[machine].astype(np.int64)
+        ram = self.emulators.ram[machine].astype(np.int64)
         me = np.where(self.seats[rows] == 0, FIRST, SECOND)
         every = np.arange(len(rows))
         score = np.where(self.outcome[rows, ENDED] > 0, self.outcome[rows, SCORE], 0.5)
@@ -189,7 +195,7 @@ class Fights:
     def state(self) -> dict[str, Any]:
         """All that an exact resume needs."""
         return {
-            "machines": self.duels.save(),
+            "machines": self.emulators.save(),
             "rngs": [rng.bit_generator.state for rng in self.rngs],
             "levels": self.levels.state(),
             "rival": None if self.rival is None else self.rival.state(),
@@ -203,7 +209,7 @@ class Fights:
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state`."""
-        self.duels.load(state["machines"])
+        self.emulators.load(state["machines"])
         self.rngs = [np.random.default_rng() for _ in state["rngs"]]
         for rng, kept in zip(self.rngs, state["rngs"], strict=True):
             rng.bit_generator.state = kept
@@ -218,4 +224,4 @@ class Fights:
 
     def close(self) -> None:
         """Ends all cartridges."""
-        self.duels.close()
+        self.emulators.close()

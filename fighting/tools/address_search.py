@@ -10,9 +10,16 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fighting.emulator import Emulator
-from fighting.probe import WORK_RAM, WORK_RAM_BYTES, Candidate, clocks, fallers, fighter_blocks
-from fighting.profile import Profile
+from fighting.cartridge.profile import Profile
+from fighting.machine.emulator import Emulator
+from fighting.tools.candidates import (
+    WORK_RAM,
+    WORK_RAM_BYTES,
+    Candidate,
+    clocks,
+    fallers,
+    fighter_blocks,
+)
 
 FRAMES = 1800
 CALM_FRAMES = 30
@@ -40,7 +47,7 @@ def _first_rise(memory: np.ndarray, found: list[Candidate]) -> int:
     return int(rises[0]) if len(rises) else len(memory)
 
 
-def hunt(emulator: Emulator, game: Profile, frames: int = 0, seed: int = 0) -> Iterator[str]:
+def search(emulator: Emulator, game: Profile, frames: int = 0, seed: int = 0) -> Iterator[str]:
     """Lines for the profile's `memory:`, and what to do with them; closes the emulator."""
     combos = game.combos or (0, 1, 2, 16, 32, 17, 18)
     try:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from fighting.emulator import Emulator, RomError
+from fighting.machine.emulator import Emulator, RomError
 from fighting.rom import ROM_PATH
 
 MAGIC = b"DUEL"
@@ -24,21 +24,50 @@ A, B, SELECT, START, RIGHT, LEFT, UP, DOWN = (1 << bit for bit in range(8))
 
 # Offsets from STATE.
 FRAME, PHASE, PHASE_T, ROUND, TIMER, TIMER_SUB, WINS1, WINS2, RESULT, REASON = (
-    0, 2, 3, 4, 5, 6, 7, 8, 9, 10,
-)  # fmt: skip
+    0,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+)
 KOS1, KOS2, RNG, MATCHES, LAG, HITSTOP = 11, 13, 16, 18, 20, 21
 # Offsets from a fighter's address.
 HP, HP_SHOWN, X, X_SUB, Y, VY, FACE, F_STATE, STATE_T, MOVE, HIT_DONE, STUN = range(12)
 BLOCK, COMBO, INVUL, IN, IN_PREV = range(12, 17)
 DEALT, LANDED, BLOCKED, THROWS, PROJECTILE, Y_SUB = 0x1A, 0x1C, 0x1D, 0x1E, 0x20, 0x25
 STATES = (
-    "idle", "forward", "back", "crouch", "jump", "attack", "hit", "block", "down", "rising",
-    "win", "lose", "throwing", "thrown",
-)  # fmt: skip
+    "idle",
+    "forward",
+    "back",
+    "crouch",
+    "jump",
+    "attack",
+    "hit",
+    "block",
+    "down",
+    "rising",
+    "win",
+    "lose",
+    "throwing",
+    "thrown",
+)
 MOVES = (
-    "none", "light", "heavy", "crouch light", "sweep", "air light", "air heavy", "wave",
-    "rising strike", "throw",
-)  # fmt: skip
+    "none",
+    "light",
+    "heavy",
+    "crouch light",
+    "sweep",
+    "air light",
+    "air heavy",
+    "wave",
+    "rising strike",
+    "throw",
+)
 
 
 @dataclass(frozen=True)

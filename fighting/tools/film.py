@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from fighting.emulator import FRAMES_PER_SECOND, SCREEN
-from fighting.frames import UNPACKED, pack_screen
+from fighting.machine.emulator import FRAMES_PER_SECOND, SCREEN
+from fighting.machine.frames import UNPACKED, pack_screen
 from frugal_rl.errors import DataError
 
 BAND = 22

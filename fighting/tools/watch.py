@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from fighting.config import Actions, DuelConfig, Rival
-from fighting.emulator import FRAMES_PER_SECOND
-from fighting.film import Shot, packed_screen, picture, save_film
-from fighting.profile import Profile
+from fighting.cartridge.profile import Profile
+from fighting.choices import Actions, Rival
+from fighting.config import DuelConfig
+from fighting.machine.emulator import FRAMES_PER_SECOND
+from fighting.tools.film import Shot, packed_screen, picture, save_film
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.policy import FrugalPolicy
@@ -69,7 +70,7 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
             yield Shot(packed_screen(screen), line, value)
             _, _, terminated, truncated, info = env.step(action)
             begins, over = False, terminated or truncated
-        machine = env.fights.duels.machines[0]
+        machine = env.game.emulators.machines[0]
         for _ in range(AFTER_FRAMES // config.frame_skip):
             machine.tick(config.frame_skip, True)
             yield Shot(packed_screen(machine.screen), f"{name}  {info['hp'][0]}:{info['hp'][1]}")

@@ -8,12 +8,12 @@ from itertools import combinations
 
 import numpy as np
 
-from fighting import duel
+from fighting.cartridge.profile import sided_combos
 from fighting.config import DuelConfig
-from fighting.duels import Duels
-from fighting.league import Payoff, level_rating
-from fighting.opponents import SCRIPTS, Script
-from fighting.profile import sided_combos
+from fighting.machine import duel
+from fighting.machine.emulators import Emulators
+from fighting.opponents.ratings import Payoff, level_rating
+from fighting.opponents.scripts import SCRIPTS, Script
 from fighting.rules import ENDED, SCORE, Weights, judge
 from fighting.signals import SIGNALS, left_sides, look_all
 
@@ -105,15 +105,15 @@ def _series(one: Contestant, two: Contestant, fights: int, seed: int) -> float:
         mode = duel.HOST_CPU if two.level is not None else duel.HOST_HOST
     config = DuelConfig(threads=1)
     count = min(SIDE_BY_SIDE, fights)
-    duels = Duels(config, count, mode)
+    emulators = Emulators(config, count, mode)
     try:
-        return _play(duels, one, two, fights, seed)
+        return _play(emulators, one, two, fights, seed)
     finally:
-        duels.close()
+        emulators.close()
 
 
-def _play(duels: Duels, one: Contestant, two: Contestant, fights: int, seed: int) -> float:
-    count = duels.count
+def _play(emulators: Emulators, one: Contestant, two: Contestant, fights: int, seed: int) -> float:
+    count = emulators.count
     rngs = [np.random.default_rng([seed, i]) for i in range(count)]
     clock, left = np.zeros(count, np.int64), np.full(count, fights // count)
     left[: fights % count] += 1
@@ -123,16 +123,16 @@ def _play(duels: Duels, one: Contestant, two: Contestant, fights: int, seed: int
     def begin(i: int) -> None:
         draw = int(rngs[i].integers(1, 1 << 16))
         gap = int(rngs[i].integers(40, 101))
-        duels.begin(i, draw, two.level or 0, gap, level1=one.level or 0)
+        emulators.begin(i, draw, two.level or 0, gap, level1=one.level or 0)
         clock[i] = 0
 
     for i in range(count):
         begin(i)
     while left.any():
-        first = _buttons(duels, one, 0, clock, rngs)
-        second = _buttons(duels, two, 1, clock, rngs) if two.script else None
-        duels.step(first, second, lambda machine: None)
-        judge(duels.before, duels.ram, machine, seats, True, weights, outcome)
+        first = _buttons(emulators, one, 0, clock, rngs)
+        second = _buttons(emulators, two, 1, clock, rngs) if two.script else None
+        emulators.step(first, second, lambda machine: None)
+        judge(emulators.before, emulators.ram, machine, seats, True, weights, outcome)
         clock += 1
         for i in np.flatnonzero(outcome[:, ENDED] > 0):
             if left[i] > 0:
@@ -143,14 +143,21 @@ def _play(duels: Duels, one: Contestant, two: Contestant, fights: int, seed: int
 
 
 def _buttons(
-    duels: Duels, who: Contestant, seat: int, clock: np.ndarray, rngs: list[np.random.Generator]
+    emulators: Emulators,
+    who: Contestant,
+    seat: int,
+    clock: np.ndarray,
+    rngs: list[np.random.Generator],
 ) -> np.ndarray:
     """The button bytes of one player on all cartridges."""
     if who.script is None:
-        return np.zeros(duels.count, np.uint8)
-    every, seats = np.arange(duels.count), np.full(duels.count, seat)
-    signals, left_side = np.zeros((duels.count, SIGNALS), np.uint8), np.zeros(duels.count, np.uint8)
-    look_all(duels.ram, every, seats, signals)
-    left_sides(duels.ram, every, seats, left_side)
-    combos = sided_combos(duels.config.profile.combos)
+        return np.zeros(emulators.count, np.uint8)
+    every, seats = np.arange(emulators.count), np.full(emulators.count, seat)
+    signals, left_side = (
+        np.zeros((emulators.count, SIGNALS), np.uint8),
+        np.zeros(emulators.count, np.uint8),
+    )
+    look_all(emulators.ram, every, seats, signals)
+    left_sides(emulators.ram, every, seats, left_side)
+    combos = sided_combos(emulators.config.profile.combos)
     return combos[left_side, who.script(signals, clock, rngs)]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numba import njit
 
-from fighting.emulator import SCREEN
+from fighting.machine.emulator import SCREEN
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.codecs.pooled import DeltaCodec
