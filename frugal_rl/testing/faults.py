@@ -79,7 +79,7 @@ def short_writes(at_most: int) -> Iterator[None]:
     def write(number: int, data: Any) -> int:
         return real(number, bytes(data)[:at_most])
 
-    os.write = write  # type: ignore[assignment]
+    os.write = write
     try:
         yield
     finally:
