@@ -134,7 +134,7 @@ def test_a_tournament_rates_a_checkpoint_among_levels_and_scripts(checkpoint, tm
 
 
 def test_an_environment_without_opponents_has_no_tournament():
-    with pytest.raises(ConfigError, match="no tool .tournament. .*env=fighting has some"):
+    with pytest.raises(ConfigError, match=r"no tool .tournament. .*env=fighting has some"):
         contest("none", compose_run(["env=toy"]))
 
 
