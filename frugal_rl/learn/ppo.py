@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -34,6 +34,17 @@ Positive = above(0)
 class PpoConfig:
     """Proximal policy optimisation; names and defaults as in Stable-Baselines3."""
 
+    honours: ClassVar[frozenset[str]] = frozenset(
+        {
+            "shuffle",
+            "rollout_location",
+            "trajectories",
+            "precision",
+            "micro_batch",
+            "gradient_checkpointing",
+        }
+    )
+    """Switches of the memory profile that it reads."""
     num_envs: Count = 128
     n_steps: Count = 128
     """Steps of each environment per rollout."""

@@ -11,9 +11,10 @@ from typing import Any
 from rich.console import Group
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
-from frugal_rl.memory.advice import Way, advise, command_of, variant
+from frugal_rl.memory.advice import Way, advise, command_of
 from frugal_rl.memory.auto import AUTO, choose
-from frugal_rl.memory.checks import Finding, Severity, check_run
+from frugal_rl.memory.checks import check_run, errors
+from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.report.files import plain
@@ -119,7 +120,7 @@ def compared(run: RunConfig) -> list[tuple[str, Plan | str]]:
         if name == AUTO:
             continue
         try:
-            varied = variant(run, [f"memory={name}"])
+            varied = run.variant([f"memory={name}"])
             budget = replace(varied.memory, budget_gib=run.memory.budget_gib)
             plans.append((name, draw_up(replace(varied, memory=budget))))
         except ConfigError as error:
