@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fighting.machine.emulator import FRAMES_PER_SECOND, PYBOY_VERSION
-from frugal_rl.memory.checks import Finding, Severity
+from frugal_rl.memory.finding import Finding, Severity
 
 LOAD_STATE_SECONDS = 3.7e-3
 """Loading a saved state, which holds the interpreter's lock."""

@@ -26,7 +26,7 @@ from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.threads import Threads
 
 if TYPE_CHECKING:
-    from frugal_rl.memory.checks import Finding
+    from frugal_rl.memory.finding import Finding
     from frugal_rl.run.config import RunConfig
     from frugal_rl.run.play import PlayOptions
 

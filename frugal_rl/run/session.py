@@ -9,7 +9,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from frugal_rl.memory.checks import Severity, check_run
+from frugal_rl.memory.checks import check_run
+from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.watchdog import Watchdog

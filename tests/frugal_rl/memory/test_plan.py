@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
-from frugal_rl.memory.advice import advise, variant
+from frugal_rl.memory.advice import advise
 from frugal_rl.memory.auto import choose
 from frugal_rl.memory.part import Confidence, Phase
-from frugal_rl.memory.plan import draw_up, plan_memory
+from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.probe import Probe
+from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.observation.choices import Label
 from frugal_rl.run.compose import compose_run, folder
 from frugal_rl.store.rollout import RolloutBuffer
@@ -102,7 +103,7 @@ def test_the_advice_makes_the_run_fit_when_it_is_followed(profile, bare):
 
     assert advised
     for words in advised:
-        assert plan_memory(variant(run, words.split())).fits
+        assert plan_memory(run.variant(words.split())).fits
 
 
 def test_advice_after_a_probed_refusal_counts_what_was_probed(bare):
@@ -123,7 +124,7 @@ def test_advice_after_a_probed_refusal_counts_what_was_probed(bare):
     assert any(words.startswith("algo.") for words in advised)
     assert len(probed) <= 3
     for words in advised:
-        assert plan_memory(variant(run, words.split()), probe).fits
+        assert plan_memory(run.variant(words.split()), probe).fits
 
 
 def test_lossless_ways_come_before_rounding_and_rounding_before_a_smaller_problem(bare):
