@@ -89,7 +89,7 @@ def choose(run: RunConfig, probe: ProbeUpdate | None = None) -> Choice:
         if fits_with_margin(plan) and not errors(check_run(varied, plan)):
             return _chosen(run, varied, plan, words, label, tuple(tried))
     if last is None:
-        stop_on_errors(run, first)
+        stop_on_errors(check_run(run, first))
     raise refusal(*(last or (run, draw_up(run, probe))))
 
 
@@ -108,7 +108,7 @@ def _checked(run: RunConfig, probe: ProbeUpdate | None) -> Plan:
     plan = draw_up(run)
     if not plan.fits:
         return plan
-    stop_on_errors(run, plan)
+    stop_on_errors(check_run(run, plan))
     return draw_up(run, probe) if probe is not None else plan
 
 

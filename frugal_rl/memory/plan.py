@@ -169,7 +169,7 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     if learner is None:
         learner = [*rollout_parts(run, encoding), *learner_parts(run, encoding, probe)]
     for choice in (run.agent, run.algo):
-        own = getattr(choice, "parts", lambda run: [])(run)
+        own: list[Part] = getattr(choice, "parts", lambda run: [])(run)
         learner += [_of_learner(part) for part in own]
     parts = (*base.parts, *environment_parts(run, encoding), *learner)
     transitions = run.algo.n_steps * run.algo.num_envs

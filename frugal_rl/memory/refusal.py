@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import advise
-from frugal_rl.memory.checks import check_run
-from frugal_rl.memory.finding import Severity
+from frugal_rl.memory.checks import check_run, errors
+from frugal_rl.memory.finding import Finding
 from frugal_rl.memory.part import human
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
@@ -34,24 +34,23 @@ def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
     """
     plan = draw_up(run)
     if plan.fits:
-        stop_on_errors(run, plan)
+        stop_on_errors(check_run(run, plan))
         plan = draw_up(run, probe) if probe is not None else plan
     if not plan.fits:
         raise refusal(run, plan, probe)
     return plan
 
 
-def stop_on_errors(run: RunConfig, plan: Plan) -> None:
+def stop_on_errors(findings: list[Finding]) -> None:
     """Refuse a run of which a check says that it cannot work.
 
     Raises:
         ConfigError: with the check's message and the override that mends it.
     """
-    for finding in check_run(run, plan):
-        if finding.severity is Severity.error:
-            raise ConfigError(
-                f"{finding.id}, {finding.name}: {finding.message}. Try {finding.override}."
-            )
+    for finding in errors(findings):
+        raise ConfigError(
+            f"{finding.id}, {finding.name}: {finding.message}. Try {finding.override}."
+        )
 
 
 def refusal(run: RunConfig, plan: Plan, probe: ProbeUpdate | None = None) -> MemoryBudgetError:

@@ -189,16 +189,18 @@ def filled(saving: Saving, samples: int, pieces: int) -> tuple[str, ...]:
 
 
 def as_markdown() -> str:
-    """The table of docs/out_of_memory.md: override, label, who honours it, prediction, effect."""
-    lines = [
-        "| override | label | honoured by | predicted by | what it does |",
-        "|---|---|---|---|---|",
-    ]
-    for saving in SAVINGS:
-        words = ", ".join(f"`{word}{'256' if 'micro' in word else ''}`" for word in saving.words)
-        readers = ", ".join(f"`{r.value}`" for r in saving.readers) or "every run"
-        lines.append(
-            f"| {words} | {saving.label.value} | {readers} | {saving.predicted.value} | "
-            f"{saving.does} |"
-        )
-    return "\n".join(lines) + "\n"
+    """The table in docs/out_of_memory.md: override, label, who honours it, prediction, effect."""
+    columns = ("override", "label", "honoured by", "predicted by", "what it does")
+    rows = [_cells(saving) for saving in SAVINGS]
+    lines = (columns, ("---",) * len(columns), *rows)
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cells(saving: Saving) -> tuple[str, ...]:
+    words = ", ".join(f"`{word}`" for word in saving.words)
+    readers = ", ".join(f"`{reader.value}`" for reader in saving.readers) or "every run"
+    return words, saving.label.value, readers, saving.predicted.value, saving.does
+
+
+if __name__ == "__main__":
+    print(as_markdown(), end="")

@@ -30,7 +30,8 @@ Digest = Callable[[Path], str]
 
 WHOLE = "all lossless ones"
 """The profile with all of them stands at the end of the table."""
-SINGLE = (*(s for s in SAVINGS if s.label is not Label.capacity and s.name != WHOLE), BY_NAME[WHOLE])
+_SAME_PROBLEM = [s for s in SAVINGS if s.label is not Label.capacity]
+SINGLE = (*(s for s in _SAME_PROBLEM if s.name != WHOLE), BY_NAME[WHOLE])
 PIECES = 4
 MIB = 1 << 20
 

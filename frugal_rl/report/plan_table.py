@@ -23,7 +23,8 @@ SEVERITY_STYLES = {
 
 def plan_view(plan: Plan, ways: Sequence[Way], command: str) -> Group:
     """Everything that `scripts/plan.py` says about one run."""
-    return Group(parts_table(plan), peaks_table(plan), verdict_line(plan), *_advice(ways), command)
+    line = Text(command, no_wrap=True, overflow="ignore")
+    return Group(parts_table(plan), peaks_table(plan), verdict_line(plan), *_advice(ways), line)
 
 
 def parts_table(plan: Plan) -> Table:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
-
-import yaml
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.honour import honoured
 from frugal_rl.memory.savings import Reader
 from frugal_rl.run.building import find_class
+
+TARGET = re.compile(r"^_target_: *(\S+)", re.MULTILINE)
 
 
 def honouring(conf: Path, switch: str, role: Reader) -> list[str]:
@@ -25,9 +26,9 @@ def honouring(conf: Path, switch: str, role: Reader) -> list[str]:
 def _classes(conf: Path, role: Reader) -> Iterator[tuple[str, type]]:
     """The classes that a group's files name themselves; those that cannot be imported are none."""
     for path in sorted((conf / role.value).glob("*.yaml")):
-        target = (yaml.safe_load(path.read_text()) or {}).get("_target_")
+        target = TARGET.search(path.read_text())
         try:
             if target:
-                yield path.stem, find_class(str(target))
+                yield path.stem, find_class(target[1])
         except (ConfigError, ImportError):
             continue

@@ -13,6 +13,7 @@ from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
+from frugal_rl.memory.refusal import stop_on_errors
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import open_log
@@ -28,7 +29,9 @@ def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
     """Print the plan and what the checks found, train under meter and watchdog; the summary."""
     show(parts_table(plan))
     show(verdict_line(plan))
-    found = [f for f in check_run(run, plan, own_findings(run)) if f.severity is not Severity.ok]
+    findings = check_run(run, plan, own_findings(run))
+    stop_on_errors(findings)
+    found = [f for f in findings if f.severity is not Severity.ok]
     if found:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:

@@ -1,5 +1,6 @@
 """The plan predicts what is allocated, and refuses with advice that works."""
 
+import shlex
 import subprocess
 import sys
 import time
@@ -187,7 +188,7 @@ def test_auto_takes_the_cheapest_saving_that_fits_and_its_words_reproduce_the_pl
         ("memory=lossless", "memory.budget_gib=1"),
     )
     assert tight.label is Label.capacity
-    again = plan_memory(compose_run(tight.command.split()[2:]))
+    again = plan_memory(compose_run(shlex.split(tight.command)[2:]))
     assert again.ram_bytes == tight.plan.ram_bytes <= 0.12 * 2**30
 
 
