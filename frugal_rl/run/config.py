@@ -162,6 +162,8 @@ class RunConfig:
     """The whole composed configuration as plain values, for checkpoints and W&B."""
     overrides: tuple[str, ...] = ()
     """The overrides that the user typed."""
+    config_dir: str = ""
+    """The folder of `--config-dir`, whose YAML files stand beside our own."""
 
     def encoding(self) -> Encoding:
         """How this run stores its observation."""

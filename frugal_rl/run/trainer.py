@@ -21,6 +21,7 @@ from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
+from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.checkpoints import (
     LAST,
     load_checkpoint,
@@ -69,7 +70,7 @@ class Trainer:
     log: Log
     phase: PhaseContext = no_meter
     watch: Callable[[], str] = str
-    console: Console = field(default_factory=Console)
+    console: Console = field(default_factory=open_console)
 
     def train(self) -> dict[str, Any]:
         """Learn `algo.total_steps` environment steps; returns the run's summary."""
@@ -145,7 +146,7 @@ class Trainer:
         for path in drawn:
             self.log.file(path)
         if not drawn:
-            self.console.print(f"visualization=true: env={self.run.env.name} has no pictures.")
+            say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
     def save(self, name: str) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
@@ -170,7 +171,7 @@ class Trainer:
         set_rng_state(content["rng"])
         exact = content["learner"].get("collector", {}).get("vec_env", True) is not None
         words = "" if exact else " These environments give no state: they begin new episodes."
-        self.console.print(f"Resumed {path} at {self.learner.num_steps:,} steps.{words}")
+        say(f"Resumed {path} at {self.learner.num_steps:,} steps.{words}", self.console)
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""
@@ -195,9 +196,9 @@ class Trainer:
         write_json(self.folder / "summary.json", summary)
         self.log.summary(summary)
         self.log.file(saved)
-        self.console.print(f"{rate:,.0f} environment steps/s. Results: {self.folder}")
+        say(f"{rate:,.0f} environment steps/s. Results: {self.folder}", self.console)
         if interrupted:
-            self.console.print(f"Stopped on request; continue with resume={self.folder}")
+            say(f"Stopped on request; continue with resume={self.folder}", self.console)
         return summary
 
 
