@@ -8,6 +8,7 @@ setup(
     packages=[*find_packages(include=PACKAGES), "frugal_rl.conf", "frugal_rl.scripts"],
     package_dir={"frugal_rl.conf": "conf", "frugal_rl.scripts": "scripts"},
     package_data={
+        "": ["py.typed"],
         "frugal_rl.conf": ["**/*.yaml"],
         "nclone": ["levels/*.npz", "levels/bundled/*"],
         "fighting": ["rom/*", "profiles/*"],

@@ -7,8 +7,8 @@ from enum import Enum
 
 import numpy as np
 
-from fighting.emulator import SCREEN
-from fighting.frames import CROP_TOP, EXPECTED_SHARE, HALF, PackedCodec, PackedDeltaCodec
+from fighting.machine.emulator import SCREEN
+from fighting.machine.frames import CROP_TOP, EXPECTED_SHARE, HALF, PackedCodec, PackedDeltaCodec
 from fighting.signals import FEATURES, SIGNALS, features
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Stored
 

@@ -21,3 +21,7 @@ def main() -> None:
         sys.exit(f"frugal-rl {command} is no command; {nearest(command, commands)}")
     sys.argv = [f"{command}.py", *sys.argv[2:]]
     runpy.run_path(str(scripts / f"{command}.py"), run_name="__main__")
+
+
+if __name__ == "__main__":
+    main()

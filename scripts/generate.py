@@ -2,17 +2,16 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.run.compose import build_run, main
+from frugal_rl.run.tools import needed
 
 
 @main("generate")
 def generate(cfg: DictConfig) -> None:
     """Print the path of every file that was written."""
-    env = build_run(cfg).env
-    if not hasattr(env, "generate"):
-        raise ConfigError(f"env={env.name} has no generator.")
-    for path in env.generate(str(cfg.folder), int(cfg.count), int(cfg.seed)):
+    run = build_run(cfg)
+    tool = needed(run.env, "generate", "env=nclone and env=mine can write problems.")
+    for path in tool(run, str(cfg.folder), int(cfg.count), int(cfg.seed)):
         print(path)
 
 

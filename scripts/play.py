@@ -2,18 +2,17 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.run.compose import build_run, main, options
 from frugal_rl.run.play import PlayOptions
+from frugal_rl.run.tools import needed
 
 
 @main("play")
 def play(cfg: DictConfig) -> None:
     """Open a window, or film without one; print the path of every file that was written."""
     run = build_run(cfg)
-    if not hasattr(run.env, "play"):
-        raise ConfigError(f"env={run.env.name} cannot be played; env=nclone can.")
-    for line in run.env.play(run, options(cfg, PlayOptions)):
+    tool = needed(run.env, "play", "env=nclone and env=fighting can be played.")
+    for line in tool(run, options(cfg, PlayOptions)):
         print(line)
 
 

@@ -21,6 +21,7 @@ ARROWS = {
         "frugal_rl.vec_env",
         "frugal_rl.observation",
         "frugal_rl.errors",
+        "frugal_rl.ranges",
         "frugal_rl.memory.part",
         "frugal_rl.memory.profile",
     ),

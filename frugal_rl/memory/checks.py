@@ -6,7 +6,7 @@ numbers are kept. Those that speak of emulators only come with the fighting envi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -49,13 +49,12 @@ def grade(value: float, warn: float, error: float | None = None) -> Severity:
     return Severity.warning if value > warn else Severity.ok
 
 
-def check_run(run: RunConfig, plan: Plan) -> list[Finding]:
-    """All findings of a run, by id; an environment may add rules of its own by `checks`."""
+def check_run(run: RunConfig, plan: Plan, own: Sequence[Finding] = ()) -> list[Finding]:
+    """All findings of a run, by id, together with those of its environment (its tool `checks`)."""
     findings = check(facts_of(run, plan))
     if own_parts(run) is not None:
         findings = [f for f in findings if f.id not in OF_ROLLOUTS]
-    own = getattr(run.env, "checks", None)
-    return sorted([*findings, *(own() if own is not None else [])], key=lambda f: f.id)
+    return sorted([*findings, *own], key=lambda f: f.id)
 
 
 def check(facts: Facts) -> list[Finding]:

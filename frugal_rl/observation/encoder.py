@@ -11,7 +11,7 @@ from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs.codec import Codec, DenseCodec
 from frugal_rl.observation.encoding import Encoding, RowSpec
 from frugal_rl.observation.growing_array import GrowingArray
-from frugal_rl.observation.spec import AnyField, Derived, Private, Static, Stored
+from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Private, Static, Stored
 from frugal_rl.observation.tables import StaticTable, Tables
 
 Raw = Mapping[str, np.ndarray]
@@ -37,19 +37,25 @@ class Encoder:
         self.encoding = encoding
         self.tables = tables
         self._needs_past = _derived_from_windows(encoding)
+        self._made_names = made_names(encoding)
         self.reuse = reuse
         self.debug = debug
+        self._coded = {r.name for r in encoding.rows if _is_coded(encoding.spec, r)}
         self._out = {
             r.name: np.zeros((num_envs, *r.shape), r.dtype)
             for r in encoding.rows
-            if reuse and self._is_coded(r)
+            if reuse and r.name in self._coded
         }
         self._coded_tables: dict[str, GrowingArray] = {}
 
-    def encode(self, raw: Raw) -> dict[str, np.ndarray]:
-        """The rows [N, *row shape] of raw fields [N, *shape]; N may be below `num_envs`."""
+    def encode(self, raw: Raw, lasting: bool = False) -> dict[str, np.ndarray]:
+        """The rows [N, *row shape] of raw fields [N, *shape]; N may be below `num_envs`.
+
+        With `lasting` they are arrays of their own, as without `reuse`.
+        """
         values: dict[str, np.ndarray] = {}
-        return {r.name: self._encode_row(r, raw, values) for r in self.encoding.rows}
+        reused = self.reuse and not lasting
+        return {r.name: self._encode_row(r, raw, values, reused) for r in self.encoding.rows}
 
     @property
     def nbytes(self) -> int:
@@ -57,37 +63,43 @@ class Encoder:
         arenas = sum(a.nbytes for a in self._coded_tables.values())
         return sum(int(a.nbytes) for a in self._out.values()) + arenas
 
-    def _is_coded(self, row: RowSpec) -> bool:
-        f = self.encoding.spec.by_name.get(row.name)
-        return not isinstance(row.codec, DenseCodec) or isinstance(f, Static)
-
-    def _encode_row(self, row: RowSpec, raw: Raw, values: dict[str, np.ndarray]) -> np.ndarray:
+    def _encode_row(
+        self, row: RowSpec, raw: Raw, values: dict[str, np.ndarray], reused: bool
+    ) -> np.ndarray:
         f = self.encoding.spec.by_name.get(row.name)
         if f is None:
-            return self._own(np.asarray(_given(raw, row.name), np.int32))
+            ids = np.asarray(_given(raw, row.name), np.int32)
+            return ids if reused else ids.copy()
+        made = self._made_names[row.name]
+        if row.codec.window != 1 or made in raw:
+            return self._made(row, _given(raw, made), reused)
         if isinstance(f, Static) and f.name not in raw:
-            return self._gather_static(f, row, raw)
+            return self._gather_static(f, row, raw, reused)
         if f.name in self._needs_past and f.name not in raw:
             raise EncodingError(
                 f"Field '{f.name}' is computed from past rows, which the edge does not have: "
                 f"choose env.fields.{f.name}=derived, or let the environment give it as well."
             )
-        if row.codec.window != 1:
-            return self._own(_given(raw, past_name(f.name, row.codec)))
         value = value_of(f.name, self.encoding, raw, self.tables, values)
         self._check(f, value)
-        if not self._is_coded(row):
-            return self._own(value)
-        if row.name not in self._out:
+        if row.name not in self._coded:
+            return value if reused else value.copy()
+        if not reused:
             return row.codec.encode(value)
         out = self._out[row.name][: len(value)]
         row.codec.encode_into(value, out)
         return out
 
-    def _own(self, value: np.ndarray) -> np.ndarray:
-        return value if self.reuse else value.copy()
+    def _made(self, row: RowSpec, stored: np.ndarray, reused: bool) -> np.ndarray:
+        """A row that the environment has encoded itself."""
+        if stored.shape[1:] != row.shape or stored.dtype != row.dtype:
+            raise EncodingError(
+                f"'{self._made_names[row.name]}' holds rows of {row.shape} {row.dtype}, but the "
+                f"environment gave {stored.shape[1:]} {stored.dtype}."
+            )
+        return stored if reused else stored.copy()
 
-    def _gather_static(self, f: Static, row: RowSpec, raw: Raw) -> np.ndarray:
+    def _gather_static(self, f: Static, row: RowSpec, raw: Raw, reused: bool) -> np.ndarray:
         """Rows of a static field by id, coded once per distinct content."""
         coded = self._coded_tables.setdefault(f.name, GrowingArray(row.shape, row.dtype))
         table = self.tables[f.table]
@@ -99,7 +111,7 @@ class Encoder:
                 f"Ids of table '{f.table}' run from {ids.min()} to {ids.max()}, but it has "
                 f"{len(table)} rows. Intern a row before handing out its id."
             )
-        if row.name not in self._out:
+        if not reused:
             return np.take(coded.values, ids, axis=0)
         out = self._out[row.name][: len(ids)]
         np.take(coded.values, ids, axis=0, out=out, mode="clip")
@@ -120,16 +132,37 @@ class Encoder:
             )
 
 
-def past_name(name: str, codec: Codec) -> str:
-    """The raw field that holds the newest row of a codec that needs the past."""
+def _is_coded(spec: ObservationSpec, row: RowSpec) -> bool:
+    """Whether rows are written by the encoder; others are the raw arrays themselves."""
+    return not isinstance(row.codec, DenseCodec) or isinstance(spec.by_name.get(row.name), Static)
+
+
+def made_name(name: str, codec: Codec) -> str:
+    """The raw field that holds a row in stored form, made by the environment itself.
+
+    It must where the codec needs the past, and may where it encodes faster than a codec could.
+    """
     return f"{name}_{codec.name}"
+
+
+def made_names(encoding: Encoding) -> dict[str, str]:
+    """`made_name` of each row that is a field's; empty where a field of the spec is called so."""
+    spec, names = encoding.spec, {}
+    for row in encoding.rows:
+        made = made_name(row.name, row.codec)
+        names[row.name] = made if row.codec.window != 1 or made not in spec.by_name else ""
+    return names
 
 
 def needed_raw(encoding: Encoding, given: Collection[str]) -> list[str]:
     """Names of the raw fields that `Encoder` reads, of those that an environment gives."""
     spec = encoding.spec
     needed: dict[str, None] = {}
-    todo = [r.name if r.codec.window == 1 else past_name(r.name, r.codec) for r in encoding.rows]
+    made = made_names(encoding)
+    todo = [
+        made[r.name] if r.codec.window != 1 or made[r.name] in given else r.name
+        for r in encoding.rows
+    ]
     while todo:
         name = todo.pop(0)
         f = spec.by_name.get(name)

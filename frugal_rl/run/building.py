@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import math
 import types
 import typing
 from collections.abc import Collection, Mapping, Sequence
@@ -16,6 +17,7 @@ from enum import Enum
 from typing import Any, TypeVar, Union
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.ranges import check_ranges
 from frugal_rl.run.renamed import current
 
 PACKAGES = ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")
@@ -85,11 +87,13 @@ def build_as(
         if required and name not in made:
             raise ConfigError(f"{_join(where, name)} has no value; add {_join(where, name)}=...")
     try:
-        return cls(**made)
+        built = cls(**made)
     except ConfigError:
         raise
     except ValueError as error:
         raise ConfigError(str(error)) from error
+    check_ranges(built, where)
+    return built
 
 
 def convert(value: Any, hint: Any, where: str, plugins: Sequence[str] = ()) -> Any:
@@ -185,7 +189,7 @@ def _member(value: Any, hint: type[Enum], where: str) -> Enum:
 
 def _scalar(value: Any, hint: Any, where: str) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is float and number:
+    if hint is float and number and math.isfinite(value):
         return float(value)
     if hint is int and number and float(value).is_integer():
         return int(value)
@@ -193,6 +197,8 @@ def _scalar(value: Any, hint: Any, where: str) -> Any:
         return value
     if hint is str and number:
         return str(value)
+    if hint is float and number:
+        raise _wrong(value, "a finite number", where)
     if hint in (int, float, bool, str):
         raise _wrong(value, _words((hint,)), where)
     return _checked(value, hint, where)

@@ -26,6 +26,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.tables import Tables
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.tools import tool
 from frugal_rl.vec_env.episodes import bounded
 from frugal_rl.vec_env.interface import VectorEnv
 
@@ -191,8 +192,8 @@ def evaluate(run: RunConfig, vec_env: VectorEnv, player: Player) -> Result:
 
 def draw(run: RunConfig, vec_env: VectorEnv, player: Player, folder: Path) -> list[Path]:
     """Pictures of what a player does, from the environment and from the agent that offer some."""
-    painters = [getattr(part, "draw", None) for part in (run.env, run.agent)]
-    return [path for paint in painters if paint for path in paint(vec_env, player, folder)]
+    painters = [tool(part, "draw") for part in (run.env, run.agent)]
+    return [path for paint in painters if paint for path in paint(run, vec_env, player, folder)]
 
 
 def evaluation_env(run: RunConfig) -> VectorEnv:

@@ -1,7 +1,7 @@
 """Playing and watching: the options that every environment's `play` takes, and a window.
 
-An environment that can be played offers `play(run, options)`, which yields a line for each file it
-wrote; `scripts/play.py` knows nothing else of it.
+An environment that can be played has the tool `play` (see `frugal_rl.run.tools`), which yields a
+line for each file it wrote; `scripts/play.py` knows nothing else of it.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 MODULES = {
+    "fighting.game_boy": "fighting.cartridge.config",
+    "fighting.self_play": "fighting.opponents.self_play",
     "frugal_rl.building": "frugal_rl.run.building",
     "frugal_rl.config": "frugal_rl.run.compose",
     "frugal_rl.observation.arena": "frugal_rl.observation.growing_array",

@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.memory.checks import Severity, check_run
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import open_log
-from frugal_rl.report.plan_table import checks_table, parts_table, show, verdict_line
+from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
+from frugal_rl.report.terminal import say, show
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
 from frugal_rl.run.saved import open_saved
+from frugal_rl.run.tools import needed, own_findings
 from frugal_rl.run.trainer import train
 
 
@@ -27,7 +27,7 @@ def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
     """Print the plan and what the checks found, train under meter and watchdog; the summary."""
     show(parts_table(plan))
     show(verdict_line(plan))
-    found = [f for f in check_run(run, plan) if f.severity is not Severity.ok]
+    found = [f for f in check_run(run, plan, own_findings(run)) if f.severity is not Severity.ok]
     if found:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
@@ -50,10 +50,10 @@ def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
     folder = Path(run.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "evaluation.json", {"checkpoint": path, **written})
-    Console().print(score_table(results))
-    Console().print(f"Results: {folder / 'evaluation.json'}")
+    show(score_table(results))
+    say(f"Results: {folder / 'evaluation.json'}")
     if run.visualization:
-        Console().print(f"{len(drawn)} pictures: {folder / PICTURES}")
+        say(f"{len(drawn)} pictures: {folder / PICTURES}")
     return results
 
 
@@ -63,9 +63,7 @@ def contest(paths: str | Sequence[str], asked: RunConfig) -> str:
     Raises:
         ConfigError: the environment has no opponents.
     """
-    play = getattr(asked.env, "tournament", None)
-    if play is None:
-        raise ConfigError(f"env={asked.env.name} has no tournament; env=fighting has one.")
+    play = needed(asked.env, "tournament", "A tournament needs opponents: env=fighting has some.")
     given = [paths] if isinstance(paths, str) else paths
     checkpoints = [path for path in given if path not in ("", "none")]
     table: str = play(asked, checkpoints)

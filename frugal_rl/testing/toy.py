@@ -1,12 +1,12 @@
 """The smallest environment with every kind of field: a walker on a map of 5 x 5 cells.
 
-It reaches the goal by moving left, right, up or down. `ToyWorlds` knows the rules for N worlds at
+It reaches the goal by moving left, right, up or down. `ToyGame` knows the rules for N worlds at
 once; `ToyEnv` is one of them for Gymnasium, `ToyBatch` all of them for the trainer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -16,12 +16,12 @@ from gymnasium import spaces
 
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Private, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
-from frugal_rl.vec_env.plain import SpecEnv, env_seeds
+from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
+from frugal_rl.vec_env.game_env import GameEnv, GameVecEnv
+from frugal_rl.vec_env.interface import VectorEnv
 
 SIZE = 5
 MOVES = np.array([[-1, 0], [1, 0], [0, -1], [0, 1]])
@@ -82,10 +82,12 @@ def map_rows(level: int) -> dict[str, np.ndarray]:
     return {"walls": walls, "doors": doors}
 
 
-class ToyWorlds:
+class ToyGame(Game):
     """The rules, for N worlds side by side."""
 
     def __init__(self, num_worlds: int, levels: int, episode_steps: int) -> None:
+        self.num_worlds = num_worlds
+        self.action_space = spaces.Discrete(len(MOVES))
         self.levels = levels
         self.episode_steps = episode_steps
         self.tables = toy_tables()
@@ -96,9 +98,19 @@ class ToyWorlds:
         self.moves = np.zeros((num_worlds, 1), np.int8)
         self.turns = np.zeros((num_worlds, len(MOVES)), np.int16)
         self.steps = np.zeros(num_worlds, np.int64)
+        self.reached = np.zeros(num_worlds, np.bool_)
+        self.rngs: list[np.random.Generator] = []
 
-    def begin(self, world: int, rng: np.random.Generator) -> None:
-        """Start an episode of one world in the corner of a random map."""
+    def seed(self, rngs: Sequence[np.random.Generator]) -> None:
+        """One source of randomness per world."""
+        self.rngs = list(rngs)
+
+    def begin(self, which: np.ndarray) -> None:
+        """Start episodes in corners of random maps."""
+        for world in which.tolist():
+            self._begin(world, self.rngs[world])
+
+    def _begin(self, world: int, rng: np.random.Generator) -> None:
         level = int(rng.integers(self.levels))
         self.map_id[world] = self.tables[TABLE].intern(level, partial(map_rows, level))
         self.position[world] = rng.integers(0, 2, 2) * (SIZE - 1)
@@ -106,8 +118,8 @@ class ToyWorlds:
             values[world] = 0
         self.trail[world, self.position[world, 1], self.position[world, 0]] = 1
 
-    def advance(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """One action each: reward [N] float32, reached the goal [N], out of time [N]."""
+    def advance(self, actions: np.ndarray) -> Advance:
+        """One action each: closer is better; at the goal it ends."""
         every = np.arange(len(actions))
         before = self._distance()
         free = self._mask()[every, actions]
@@ -119,8 +131,8 @@ class ToyWorlds:
         self.steps += 1
         reward = (before - self._distance()).astype(np.float32) / np.float32(SIZE)
         self.speed[:, 0] = reward
-        reached = self._distance() == 0
-        return reward, reached, (self.steps >= self.episode_steps) & ~reached
+        self.reached[:] = self._distance() == 0
+        return Advance(reward, self.reached, (self.steps >= self.episode_steps) & ~self.reached)
 
     def _distance(self) -> np.ndarray:
         """Cells [N] to the goal in the middle of the right edge."""
@@ -135,9 +147,9 @@ class ToyWorlds:
         walls = self.tables[TABLE]["walls"]
         return np.asarray(inside & (walls[self.map_id[:, None], y, x] == 0))
 
-    def raw(self) -> dict[str, np.ndarray]:
-        """Raw fields [N, *shape]."""
-        return {
+    def observe(self, which: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Raw fields [N, *shape], those of all worlds without copies."""
+        raw = {
             "action_mask": self._mask(),
             "position": self.position,
             "speed": self.speed,
@@ -147,111 +159,55 @@ class ToyWorlds:
             "map_id": self.map_id,
             "distance": self._distance()[:, None].astype(np.float32),
         }
+        return raw if which is None else {name: values[which] for name, values in raw.items()}
+
+    def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
+        """Length and success; `turns` is the length again."""
+        length, success = (
+            self.steps[which].astype(np.float64),
+            self.reached[which].astype(np.float64),
+        )
+        return {"length": length, "success": success, "turns": length}
+
+    def parts(self) -> dict[str, int]:
+        """Bytes of worlds and tables."""
+        worlds = sum(values.nbytes for values in self._arrays().values())
+        return {"simulators": worlds, "static tables": self.tables.nbytes}
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        return {name: v for name, v in vars(self).items() if isinstance(v, np.ndarray)}
+
+    def state(self) -> dict[str, Any]:
+        """Worlds, random states and map keys."""
+        return {
+            "worlds": {name: values.copy() for name, values in self._arrays().items()},
+            "rngs": generator_states(self.rngs),
+            "maps": self.tables[TABLE].keys,
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue from `state()`."""
+        for level in state["maps"]:
+            self.tables[TABLE].intern(level, partial(map_rows, level))
+        for name, values in state["worlds"].items():
+            getattr(self, name)[...] = values
+        self.rngs = restored(state["rngs"])
 
 
-class ToyEnv(SpecEnv):
+class ToyEnv(GameEnv):
     """One world for Gymnasium, with the full observation."""
 
     def __init__(self, levels: int = 4, episode_steps: int = 20) -> None:
-        self.worlds = ToyWorlds(1, levels, episode_steps)
-        self.action_space = spaces.Discrete(len(MOVES))
-        super().__init__(TOY_SPEC, self.worlds.tables, episode_steps)
-
-    def begin(self) -> None:
-        """Start in a corner of a random map."""
-        self.worlds.begin(0, self.np_random)
-
-    def advance(self, action: Any) -> tuple[float, bool, bool, dict[str, Any]]:
-        """Move once."""
-        reward, reached, late = self.worlds.advance(np.array([action]))
-        info = {"success": bool(reached[0]), "stats": {"turns": float(self.worlds.steps[0])}}
-        return float(reward[0]), bool(reached[0]), bool(late[0]), info
-
-    def raw(self) -> dict[str, np.ndarray]:
-        """Raw fields of the one world."""
-        return {name: values[0] for name, values in self.worlds.raw().items()}
+        super().__init__(ToyGame(1, levels, episode_steps), TOY_SPEC, episode_steps)
 
 
-class ToyBatch(VectorEnv):
+class ToyBatch(GameVecEnv):
     """N worlds for the trainer, without Python per world but at episode starts."""
 
     def __init__(
         self, num_envs: int, encoding: Encoding, levels: int, episode_steps: int, reuse: bool = True
     ) -> None:
-        self.num_envs = num_envs
-        self.encoding = encoding
-        self.worlds = ToyWorlds(num_envs, levels, episode_steps)
-        self.tables = self.worlds.tables
-        self.action_space = spaces.Discrete(len(MOVES))
-        self.edge = Encoder(encoding, self.tables, num_envs, reuse)
-        self.final_edge = Encoder(encoding, self.tables, num_envs, reuse)
-        self.returns = np.zeros(num_envs)
-        self.rngs: list[np.random.Generator] = []
-
-    def reset(self, seed: int) -> Rows:
-        """Start N new episodes."""
-        self.rngs = [np.random.default_rng(s) for s in env_seeds(self.num_envs, seed)]
-        self.returns[:] = 0
-        for world, rng in enumerate(self.rngs):
-            self.worlds.begin(world, rng)
-        return self.edge.encode(self.worlds.raw())
-
-    def step(self, actions: np.ndarray) -> Step:
-        """One action each; ended worlds begin anew."""
-        reward, reached, late = self.worlds.advance(np.asarray(actions).reshape(-1))
-        self.returns += reward
-        done, index = reached | late, np.flatnonzero(late)
-        final_rows: Rows = {}
-        if len(index):
-            raw = self.worlds.raw()
-            final_rows = self.final_edge.encode({n: v[index] for n, v in raw.items()})
-        ended = self._ended(np.flatnonzero(done), reached) if done.any() else None
-        for world in np.flatnonzero(done):
-            self.returns[world] = 0
-            self.worlds.begin(int(world), self.rngs[world])
-        rows = self.edge.encode(self.worlds.raw())
-        return Step(rows, reward, done, late, index, final_rows, ended)
-
-    def _ended(self, index: np.ndarray, reached: np.ndarray) -> EndedEpisodes:
-        length = self.worlds.steps[index].astype(np.float64)
-        stats = {
-            "return": self.returns[index],
-            "length": length,
-            "success": reached[index].astype(np.float64),
-            "turns": length,
-        }
-        return EndedEpisodes(index, stats)
-
-    def parts(self) -> dict[str, int]:
-        """Bytes of worlds, tables and rows."""
-        worlds = sum(v.nbytes for v in vars(self.worlds).values() if isinstance(v, np.ndarray))
-        return {
-            "simulators": worlds,
-            "static tables": self.tables.nbytes,
-            "rows": self.edge.nbytes + self.final_edge.nbytes,
-        }
-
-    def state(self) -> dict[str, Any]:
-        """Worlds, random states and map keys."""
-        arrays = {n: v.copy() for n, v in vars(self.worlds).items() if isinstance(v, np.ndarray)}
-        return {
-            "worlds": arrays,
-            "returns": self.returns.copy(),
-            "rngs": [rng.bit_generator.state for rng in self.rngs],
-            "maps": self.tables[TABLE].keys,
-        }
-
-    def load(self, state: dict[str, Any]) -> Rows:
-        """Continue from `state()`."""
-        for level in state["maps"]:
-            self.tables[TABLE].intern(level, partial(map_rows, level))
-        for name, values in state["worlds"].items():
-            getattr(self.worlds, name)[...] = values
-        self.returns[:] = state["returns"]
-        self.rngs = [np.random.default_rng() for _ in state["rngs"]]
-        for rng, kept in zip(self.rngs, state["rngs"], strict=True):
-            rng.bit_generator.state = kept
-        return self.edge.encode(self.worlds.raw())
+        super().__init__(ToyGame(num_envs, levels, episode_steps), encoding, reuse)
 
 
 @dataclass(frozen=True)

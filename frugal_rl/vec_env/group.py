@@ -68,9 +68,7 @@ class GroupEnv(VectorEnv):
         self.layout, self.tables = layout_of(env, num_envs, encoding)
         self.places = places_of(self._allocate())
         self._ids = IdMap(self.tables, num_envs)
-        reuse = reuses(memory)
-        self._edge = Encoder(encoding, self.tables, num_envs, reuse)
-        self._final_edge = Encoder(encoding, self.tables, num_envs, reuse)
+        self._encoder = Encoder(encoding, self.tables, num_envs, reuses(memory))
         self._every = np.arange(num_envs)
 
     def _allocate(self) -> dict[str, np.ndarray]:
@@ -98,13 +96,13 @@ class GroupEnv(VectorEnv):
         final_rows: Rows = {}
         if len(index):
             final = {name: values[index] for name, values in places.final.items()}
-            final_rows = self._final_edge.encode(self._ids.shared(final, index))
+            final_rows = self._encoder.encode(self._ids.shared(final, index), lasting=True)
         done = places.terminated | places.truncated
         ended = _ended(stats) if stats else None
         return Step(self._rows(), places.reward, done, places.truncated, index, final_rows, ended)
 
     def _rows(self) -> Rows:
-        return self._edge.encode(self._ids.shared(self.places.raw, self._every))
+        return self._encoder.encode(self._ids.shared(self.places.raw, self._every))
 
     def _learn(self, reports: list[tuple[int, Report]]) -> dict[int, Stats]:
         """Intern what was met, in order of environments; the statistics of ended episodes."""
@@ -120,7 +118,7 @@ class GroupEnv(VectorEnv):
         return {
             "places": places,
             "static tables": self.tables.nbytes,
-            "rows": self._edge.nbytes + self._final_edge.nbytes,
+            "rows": self._encoder.nbytes,
         }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,6 +61,8 @@ class VectorEnv(ABC):
     encoding: Encoding
     tables: Tables
     action_space: spaces.Space[Any]
+    level_names: Sequence[str] = ()
+    """Names of the statistic `level`'s values; empty where they are told by number."""
 
     @abstractmethod
     def reset(self, seed: int) -> Rows:

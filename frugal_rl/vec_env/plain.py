@@ -39,7 +39,7 @@ class SpecEnv(gym.Env[Any, Any]):
         self.tables = tables
         self.observation_space = spec.observation_space
         encoding = Encoding.choose(spec, Storage.lossless)
-        self._edge = Encoder(encoding, tables, 1)
+        self._encoder = Encoder(encoding, tables, 1)
         self._history = History(encoding, 1, episode_steps)
 
     @abstractmethod
@@ -73,6 +73,6 @@ class SpecEnv(gym.Env[Any, Any]):
 
     def _observe(self, begins: bool) -> dict[str, np.ndarray]:
         raw = {name: np.asarray(value)[None] for name, value in self.raw().items()}
-        rows, _ = self._history.push(self._edge.encode(raw), np.array([begins]))
-        observed = decode(self._edge.encoding, rows, self.tables)
+        rows, _ = self._history.push(self._encoder.encode(raw), np.array([begins]))
+        observed = decode(self._encoder.encoding, rows, self.tables)
         return {name: np.array(value[0]) for name, value in observed.items()}

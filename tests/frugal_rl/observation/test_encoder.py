@@ -14,7 +14,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import Derived, ObservationSpec, Stored
 from frugal_rl.observation.tables import Tables
-from frugal_rl.testing.toy import TABLE, TOY_SPEC, ToyWorlds, map_rows, toy_tables
+from frugal_rl.testing.toy import TABLE, TOY_SPEC, ToyGame, map_rows, toy_tables
 
 
 def encoding(storage=Storage.lossless, **fields):
@@ -22,21 +22,21 @@ def encoding(storage=Storage.lossless, **fields):
 
 
 def worlds(n=3):
-    made = ToyWorlds(n, 4, 20)
-    for world in range(n):
-        made.begin(world, np.random.default_rng(world))
+    made = ToyGame(n, 4, 20)
+    made.seed([np.random.default_rng(world) for world in range(n)])
+    made.begin(np.arange(n))
     return made
 
 
 def test_dense_rows_are_the_raw_arrays_themselves():
     toy = worlds()
-    rows = Encoder(encoding(), toy.tables, 3).encode(toy.raw())
+    rows = Encoder(encoding(), toy.tables, 3).encode(toy.observe())
     assert rows["position"] is toy.position
 
 
 def test_without_reuse_rows_are_copies():
     toy = worlds()
-    rows = Encoder(encoding(), toy.tables, 3, reuse=False).encode(toy.raw())
+    rows = Encoder(encoding(), toy.tables, 3, reuse=False).encode(toy.observe())
     assert not np.shares_memory(rows["position"], toy.position)
     assert_array_equal(rows["position"], toy.position)
 
@@ -44,16 +44,16 @@ def test_without_reuse_rows_are_copies():
 def test_coded_rows_are_written_to_the_same_memory_again():
     toy = worlds()
     edge = Encoder(encoding(), toy.tables, 3)
-    assert edge.encode(toy.raw())["action_mask"] is not None
-    first = edge.encode(toy.raw())["action_mask"]
-    assert np.shares_memory(edge.encode(toy.raw())["action_mask"], first)
+    assert edge.encode(toy.observe())["action_mask"] is not None
+    first = edge.encode(toy.observe())["action_mask"]
+    assert np.shares_memory(edge.encode(toy.observe())["action_mask"], first)
 
 
 @pytest.mark.parametrize("storage", [Storage.dense, Storage.sparse, Storage.lossless])
 def test_static_fields_survive_in_every_form(storage):
     toy = worlds()
     chosen = encoding(storage, doors="dense")
-    rows = Encoder(chosen, toy.tables, 3).encode(toy.raw())
+    rows = Encoder(chosen, toy.tables, 3).encode(toy.observe())
     shown = History(chosen, 3, 20).reset(rows)
     decoded = decode(chosen, shown, toy.tables)
     for n, level in enumerate(toy.map_id):
@@ -67,10 +67,10 @@ def test_static_fields_survive_in_every_form(storage):
 def test_a_table_that_grows_is_coded_further():
     toy = worlds(1)
     edge = Encoder(encoding(Storage.dense), toy.tables, 1)
-    edge.encode(toy.raw())
+    edge.encode(toy.observe())
     for level in range(4):
         toy.map_id[0] = toy.tables[TABLE].intern(level, lambda level=level: map_rows(level))
-        assert_array_equal(edge.encode(toy.raw())["walls"][0], map_rows(level)["walls"])
+        assert_array_equal(edge.encode(toy.observe())["walls"][0], map_rows(level)["walls"])
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ def test_what_disagrees_with_the_declaration_is_refused_by_name(change, message)
     toy = worlds()
     edge = Encoder(encoding(Storage.dense), toy.tables, 3, debug=True)
     with pytest.raises(EncodingError, match=message):
-        edge.encode(toy.raw() | change)
+        edge.encode(toy.observe() | change)
 
 
 def test_a_missing_field_is_named():
     toy = worlds()
-    raw = toy.raw()
+    raw = toy.observe()
     del raw["position"]
     with pytest.raises(EncodingError, match="gave no 'position'"):
         Encoder(encoding(), toy.tables, 3).encode(raw)
@@ -99,14 +99,14 @@ def test_a_missing_field_is_named():
 
 def test_a_field_of_past_rows_says_that_it_cannot_be_computed_here():
     toy = worlds()
-    raw = toy.raw()
+    raw = toy.observe()
     del raw["turns"]
     with pytest.raises(EncodingError, match=r"env\.fields\.turns=derived"):
         Encoder(encoding(Storage.dense), toy.tables, 3).encode(raw)
 
 
 def test_only_fields_that_are_read_are_asked_for():
-    given = worlds().raw().keys()
+    given = worlds().observe().keys()
     assert set(needed_raw(encoding(), given)) == {
         "map_id", "action_mask", "position", "speed", "trail", "moves",
     }  # fmt: skip
@@ -152,3 +152,46 @@ def test_tables_give_their_rows_and_empty_copies():
         assert_array_equal(tables[TABLE].row(1)[name], value)
     assert len(tables.empty()[TABLE]) == 0
     assert set(tables.empty()[TABLE].fields) == {"walls", "doors"}
+
+
+def test_a_row_that_the_environment_made_itself_is_taken_as_it_is():
+    toy = worlds()
+    raw = toy.observe()
+    made = Encoder(encoding(), toy.tables, 3).encode(raw)["action_mask"].copy()
+    given = {**raw, "action_mask_bits": made}
+    del given["action_mask"]
+    assert Encoder(encoding(), toy.tables, 3).encode(given)["action_mask"] is made
+    assert "action_mask_bits" in needed_raw(encoding(), given)
+
+
+def test_a_made_row_of_another_form_is_refused():
+    toy = worlds()
+    raw = {**toy.observe(), "action_mask_bits": np.zeros((3, 2), np.uint8)}
+    with pytest.raises(EncodingError, match=r"'action_mask_bits' holds rows of \(1,\) uint8"):
+        Encoder(encoding(), toy.tables, 3).encode(raw)
+
+
+def test_a_field_named_like_another_ones_made_row_stays_a_field():
+    spec = ObservationSpec(
+        (
+            Stored("flags", (8,), np.bool_, doc="what is on"),
+            Stored("flags_bits", (1,), np.uint8, 0, 255, "another thing"),
+        )
+    )
+    chosen = Encoding.choose(spec, Storage.lossless)
+    raw = {"flags": np.ones((1, 8), np.bool_), "flags_bits": np.array([[7]], np.uint8)}
+    rows = Encoder(chosen, Tables(), 1).encode(raw)
+    assert rows["flags"].tolist() == [[255]]
+    assert rows["flags_bits"].tolist() == [[7]]
+
+
+def test_lasting_rows_are_not_overwritten():
+    toy = worlds()
+    encoder = Encoder(encoding(Storage.dense), toy.tables, 3)
+    kept = encoder.encode(toy.observe(np.array([1])), lasting=True)
+    before = {name: row.copy() for name, row in kept.items()}
+    toy.advance(np.array([1, 1, 1]))
+    encoder.encode(toy.observe())
+    for name, row in kept.items():
+        assert_array_equal(row, before[name])
+        assert not any(np.shares_memory(row, out) for out in encoder._out.values())

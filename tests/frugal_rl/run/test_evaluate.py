@@ -112,7 +112,7 @@ def test_random_play_keeps_to_the_mask():
     player = RandomPlayer(env.encoding, env.tables, env.action_space, 7)
     rows = env.reset(0) | {"age": np.zeros((8, 1), np.int32)}
     rows |= {"trail": np.zeros((8, 3, 5, 5), np.uint8), "moves": np.zeros((8, 21, 1), np.int8)}
-    mask = env.worlds._mask()
+    mask = env.game._mask()
     for _ in range(200):
         assert mask[np.arange(8), player(rows)].all()
 

@@ -124,7 +124,7 @@ def test_every_storage_of_the_toy_trains_on_what_it_acts_on():
         encoding = Encoding.choose(TOY_SPEC, storage)
         env = Toy().make_vec(2, encoding, MemoryProfile(), None, "train")
         edge = Encoder(encoding, env.tables, 2)
-        raw = env.worlds.raw() if env.reset(0) else {}
+        raw = env.game.observe() if env.reset(0) else {}
         rows = edge.encode(raw)
         again = Encoder(encoding, env.tables, 2).encode(raw)
         for name, row in rows.items():

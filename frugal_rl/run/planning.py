@@ -1,0 +1,95 @@
+"""Runs without a command line: compose one from the same words, plan it, make its environments.
+
+    run = compose("env=nclone memory=parallel")
+    print(plan(run).verdict)
+
+A run is composed from the same files in `conf/` and the same words as on the command line. Imports
+no torch.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
+from frugal_rl.memory.plan import Plan, plan_memory
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.probe import probe_update
+from frugal_rl.vec_env.interface import VectorEnv
+
+Words = str | Sequence[str]
+"""Overrides as they are typed: "env=nclone seed=3", or one word per item."""
+
+
+def compose(words: Words = "", *, run_dir: str | Path = "") -> RunConfig:
+    """The run that `scripts/train.py <words>` would be, as frozen dataclasses.
+
+    Args:
+        words: overrides; quote a value with spaces as in a shell, or give one word per item.
+        run_dir: where results go; empty means a new folder under `runs/`, named by the time.
+
+    Raises:
+        ConfigError: a mistyped key, choice or value, with the nearest valid one.
+
+    Example:
+        >>> compose("env=toy memory=parallel algo.num_envs=3").algo.num_envs
+        3
+    """
+    run = compose_run(split_words(words))
+    folder = run_dir or Path("runs", run.env.name, run.memory.profile, time_stamp())
+    return replace(run, run_dir=str(folder))
+
+
+def plan(run: RunConfig | Words, *, measure: bool = False) -> Plan:
+    """What the run will hold, part by part, before anything is allocated.
+
+    Args:
+        run: a composed run, or its words.
+        measure: also measure the learner's activations and the bare process, in processes of their
+            own (seconds); without it the plan is arithmetic.
+
+    Raises:
+        MemoryBudgetError: the run does not fit; the message names an override that makes it fit,
+            `error.plan` is the plan.
+
+    Example:
+        >>> plan("env=toy memory=parallel").verdict
+        'fits'
+    """
+    return plan_memory(composed(run), probe_update if measure else None)
+
+
+def make_vec(run: RunConfig | Words, num_envs: int | None = None) -> VectorEnv:
+    """The run's training environments, side by side; rows come in stored form.
+
+    Args:
+        run: a composed run, or its words.
+        num_envs: N; None means `algo.num_envs`.
+
+    Example:
+        >>> envs = make_vec("env=toy", num_envs=4)
+        >>> envs.reset(seed=0)["position"].shape
+        (4, 2)
+    """
+    made = composed(run)
+    count = made.algo.num_envs if num_envs is None else num_envs
+    return made.env.make_vec(count, made.encoding(), made.memory, made.vec, "train")
+
+
+def composed(run: RunConfig | Words) -> RunConfig:
+    """The run itself, or the one that its words compose."""
+    return run if isinstance(run, RunConfig) else compose(run)
+
+
+def split_words(words: Words) -> tuple[str, ...]:
+    """One word per item, quotes read as a shell reads them."""
+    return tuple(shlex.split(words) if isinstance(words, str) else words)
+
+
+def time_stamp() -> str:
+    """The time as the name of a run's folder."""
+    return datetime.now().strftime("%Y-%m-%d_%H-%M-%S-%f")
