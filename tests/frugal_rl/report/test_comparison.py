@@ -43,7 +43,7 @@ def test_the_page_holds_its_pictures_and_the_table(tmp_path):
     markdown, page = write_report(options)
     text = page.read_text()
 
-    assert "| toy | memory=lossless | lossless | 1 | 12 | 100 B | 110 B | -9.1% |" in (
+    assert "| memory=lossless | lossless | 1 | - | 12 | 100 B | 110 B | -9.1% |" in (
         markdown.read_text()
     )
     assert text.count("data:image/png;base64,") == 2
