@@ -96,7 +96,13 @@ def _stored_bytes(f: AnyField, codec: Codec | None) -> float:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a run stores each field of a spec. Made by `Encoding.choose`."""
+    """How a run stores each field of a spec. Made by `Encoding.choose`.
+
+    Example:
+        >>> from frugal_rl.testing.toy import TOY_SPEC
+        >>> Encoding.choose(TOY_SPEC).choice["action_mask"]
+        'bits'
+    """
 
     spec: ObservationSpec
     choice: Mapping[str, str]
@@ -116,7 +122,11 @@ class Encoding:
         internal: bool = False,
         fields: Mapping[str, str] | None = None,
     ) -> Encoding:
-        """The storage profile's default for each field, with `fields` overriding by name."""
+        """The storage profile's default for each field, with `fields` overriding by name.
+
+        Raises:
+            ConfigError: an unknown field, or a representation that it does not offer.
+        """
         overrides = dict(fields or {})
         unknown = set(overrides) - set(spec.by_name)
         if unknown:

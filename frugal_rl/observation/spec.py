@@ -64,7 +64,11 @@ class Stored(Field):
     """A field that changes every step.
 
     `codecs` are the representations it offers beside `dense`. With `window` = k the observation
-    shows the last k rows, [k, *shape], oldest first.
+    shows the last k rows, ``[k, *shape]``, oldest first.
+
+    Example:
+        >>> Stored("frame", (84, 84), np.uint8, 0, 255, window=4).observed_shape
+        (4, 84, 84)
     """
 
     codecs: tuple[Codec, ...] = ()
@@ -82,6 +86,10 @@ class Static(Field):
     """A field that is the same for all steps with the same id in `table`.
 
     `ragged` marks a field whose first axis is padded: its true length differs from row to row.
+
+    Example:
+        >>> Static("walls", (5, 5), np.uint8, table="map").nbytes
+        25
     """
 
     table: str = ""
@@ -96,6 +104,11 @@ class Derived(Field):
     `derive(sources, tables)` maps batched source arrays to the batched field; `twin` names its
     torch twin as "package.module:function", called with tensors and the decoder's tables.
     `derive_into(sources, tables, out)` writes the same into memory that is kept between draws.
+
+    Example:
+        >>> far = lambda sources, tables: sources["place"] > 9
+        >>> Derived("far", (1,), np.bool_, sources=("place",), derive=far).sources
+        ('place',)
     """
 
     sources: tuple[str, ...] = ()
@@ -107,7 +120,12 @@ class Derived(Field):
 
 @dataclass(frozen=True)
 class Private(Field):
-    """A field used by rewards or rendering only; stored only by `memory.internal_observations`."""
+    """A field used by rewards or rendering only; stored only by `memory.internal_observations`.
+
+    Example:
+        >>> Private("distance", (1,), np.float32).nbytes
+        4
+    """
 
 
 AnyField = Stored | Static | Derived | Private
@@ -118,6 +136,11 @@ class ObservationSpec:
     """All fields of an environment's observation.
 
     `action_mask` names the boolean field that masks actions, if there is one.
+
+    Example:
+        >>> spec = ObservationSpec((Stored("speed", (2,), np.float32, -1, 1),))
+        >>> spec.observation_space["speed"].shape
+        (2,)
     """
 
     fields: tuple[AnyField, ...]

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
@@ -154,6 +155,8 @@ class RunConfig:
     run_dir: str = "runs/latest"
     checkpoint_every_steps: Annotated[int, at_least(0)] = 0
     """Environment steps between checkpoints; 0 saves at the end only."""
+    keep_checkpoints: int = 3
+    """Newest checkpoints that stay, beside the best."""
     resume: str | None = None
     """Run folder to continue from."""
     visualization: bool = False
@@ -162,6 +165,12 @@ class RunConfig:
     """The whole composed configuration as plain values, for checkpoints and W&B."""
     overrides: tuple[str, ...] = ()
     """The overrides that the user typed."""
+    config_dir: str = ""
+    """The folder of `--config-dir`, whose YAML files stand beside our own."""
+
+    def __post_init__(self) -> None:
+        if self.keep_checkpoints < 1:
+            raise ConfigError(f"keep_checkpoints is {self.keep_checkpoints}; use at least 1.")
 
     def encoding(self) -> Encoding:
         """How this run stores its observation."""
