@@ -24,6 +24,15 @@ from frugal_rl.store.stacks import FoundColumn
 class ReplayBuffer(stock.ReplayBuffer):
     """The newest transitions, each frame once and only what changed: `replay_buffer_class`.
 
+    >>> from gymnasium import spaces
+    >>> pixels = spaces.Box(0, 255, (4, 84, 84), np.uint8)
+    >>> replay = ReplayBuffer(100_000, pixels, spaces.Discrete(6), "cpu")
+    >>> stack, done = np.zeros((1, 4, 84, 84), np.uint8), np.zeros(1, bool)
+    >>> for _ in range(100):
+    ...     replay.add(stack, stack, np.zeros(1, int), np.zeros(1), done, [{}])
+    >>> replay.sample(32).observations.shape
+    torch.Size([32, 4, 84, 84])
+
     Args:
         buffer_size: transitions held, of all environments together.
         observation_space: Box, Discrete, MultiDiscrete or MultiBinary.
@@ -195,7 +204,14 @@ class ReplayBuffer(stock.ReplayBuffer):
 
 
 class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[override]
-    """The same for observations that are dictionaries; each entry finds its own form."""
+    """The same for observations that are dictionaries; each entry finds its own form.
+
+    >>> from gymnasium import spaces
+    >>> space = spaces.Dict({"clock": spaces.Discrete(9), "at": spaces.Box(-1, 1, (2,))})
+    >>> replay = DictReplayBuffer(1_000, space, spaces.Discrete(2), "cpu")
+    >>> sorted(part for part in replay.parts() if part.endswith("rows"))
+    ['replay/at/rows', 'replay/clock/rows']
+    """
 
     def _drawn(self, which: int) -> Any:
         return {name: Drawn(self, name, which) for name in self.columns}
@@ -228,7 +244,12 @@ class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[ov
 
 
 class HerReplayBuffer(StockHerReplayBuffer, DictReplayBuffer):  # type: ignore[override]
-    """SB3's hindsight experience replay over the same columns: its goals, our store."""
+    """SB3's hindsight experience replay over the same columns: its goals, our store.
+
+    >>> from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as Stock
+    >>> issubclass(HerReplayBuffer, Stock)  # its options hold: goal_selection_strategy and so on
+    True
+    """
 
     def parts(self) -> dict[str, int]:
         """Bytes by name, with the episodes' bounds."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import RolloutLocation
-from frugal_rl.store.replay_column import MOST_FRAMES, ReplayColumn
+from frugal_rl.store.replay_column import CHAIN_FROM_BYTES, MOST_FRAMES, ReplayColumn
 
 LOOKS_AT = 32
 """Steps that are kept as they are before it is decided; the first draw decides earlier."""
@@ -49,7 +50,9 @@ class FoundColumn:
         )
 
     def _candidates(self) -> list[int]:
-        """Numbers of frames that the first axis can hold, most first."""
+        """Numbers of frames that the first axis can hold, most first; none for small vectors."""
+        if math.prod(self.shape) * self.dtype.itemsize < CHAIN_FROM_BYTES:
+            return []
         most = min(MOST_FRAMES, self.shape[0])
         return [k for k in range(most, 1, -1) if self.shape[0] % k == 0]
 
