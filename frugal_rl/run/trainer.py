@@ -21,6 +21,7 @@ from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
+from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.checkpoints import BEST, save_checkpoint
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import PolicyPlayer, Result, draw, evaluate, evaluation_env
@@ -64,7 +65,7 @@ class Trainer:
     log: Log
     phase: PhaseContext = no_meter
     watch: Callable[[], str] = str
-    console: Console = field(default_factory=Console)
+    console: Console = field(default_factory=open_console)
 
     def train(self) -> dict[str, Any]:
         """Learn `algo.total_steps` environment steps; returns the run's summary."""
@@ -140,7 +141,7 @@ class Trainer:
         for path in drawn:
             self.log.file(path)
         if not drawn:
-            self.console.print(f"visualization=true: env={self.run.env.name} has no pictures.")
+            say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
     def save(self, best: bool = False) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
@@ -155,7 +156,7 @@ class Trainer:
         """Continue exactly where the checkpoint of an earlier run ended."""
         resumed = resume(self.run, self.learner, path)
         self.best = resumed.best
-        self.console.print(resumed.words, soft_wrap=True, markup=False)
+        say(resumed.words, self.console)
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""
@@ -180,9 +181,9 @@ class Trainer:
         write_json(self.folder / "summary.json", summary)
         self.log.summary(summary)
         self.log.file(saved)
-        self.console.print(f"{rate:,.0f} environment steps/s. Results: {self.folder}")
+        say(f"{rate:,.0f} environment steps/s. Results: {self.folder}", self.console)
         if interrupted:
-            self.console.print(f"Stopped on request; continue with resume={self.folder}")
+            say(f"Stopped on request; continue with resume={self.folder}", self.console)
         return summary
 
 
