@@ -31,6 +31,8 @@ class Spent:
         self.seconds = 0.0
 
     def timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """The same call, its seconds added up."""
+
         def timed(*args: Any) -> Any:
             began = time.thread_time()
             try:
@@ -57,8 +59,9 @@ def main() -> None:
             guard.iterate(learner, lambda: learner.iterate(no_meter))
         whole = time.process_time() - began
         env.close()
-    print(f"{' '.join(words)}: {own.seconds / whole:.3%} of the processor time is the guard's "
-          f"({1e3 * own.seconds / ITERATIONS:.2f} of {1e3 * whole / ITERATIONS:.0f} ms)")  # fmt: skip
+    share, each = own.seconds / whole, 1e3 / ITERATIONS
+    print(f"{' '.join(words)}: {share:.3%} of the processor time is the guard's")
+    print(f"{each * own.seconds:.2f} of {each * whole:.0f} ms an iteration")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from frugal_rl.report.terminal import open_console, say
+
 SECONDS_BETWEEN_LINES = 10.0
 
 
@@ -18,7 +20,7 @@ class ProgressBar:
     def __init__(
         self, total_steps: int, done_steps: int = 0, console: Console | None = None
     ) -> None:
-        self.console = console or Console()
+        self.console = console or open_console()
         self.total_steps = total_steps
         self.first_steps = done_steps
         self.began = time.perf_counter()
@@ -59,4 +61,4 @@ class ProgressBar:
         now = time.perf_counter()
         if not self.console.is_terminal and now - self.last_line > SECONDS_BETWEEN_LINES:
             self.last_line = now
-            self.console.print(f"{steps:>12,} / {self.total_steps:,} steps  {words}")
+            say(f"{steps:>12,} / {self.total_steps:,} steps  {words}", self.console)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from frugal_rl.memory.checks import Severity, check_run
@@ -15,7 +14,8 @@ from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import open_log
-from frugal_rl.report.plan_table import checks_table, parts_table, show, verdict_line
+from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
+from frugal_rl.report.terminal import say, show
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
 from frugal_rl.run.saved import open_saved
@@ -50,10 +50,10 @@ def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
     folder = Path(run.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "evaluation.json", {"checkpoint": path, **written})
-    Console().print(score_table(results))
-    Console().print(f"Results: {folder / 'evaluation.json'}")
+    show(score_table(results))
+    say(f"Results: {folder / 'evaluation.json'}")
     if run.visualization:
-        Console().print(f"{len(drawn)} pictures: {folder / PICTURES}")
+        say(f"{len(drawn)} pictures: {folder / PICTURES}")
     return results
 
 

@@ -19,6 +19,7 @@ from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
+from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.divergence import Divergence
 from frugal_rl.run.evaluate import PolicyPlayer, Result, draw, evaluate, evaluation_env
@@ -63,7 +64,7 @@ class Trainer:
     log: Log
     phase: PhaseContext = no_meter
     watch: Callable[[], str] = str
-    console: Console = field(default_factory=Console)
+    console: Console = field(default_factory=open_console)
 
     def train(self) -> dict[str, Any]:
         """Learn `algo.total_steps` environment steps; returns the run's summary."""
@@ -80,7 +81,7 @@ class Trainer:
             self.learner = run.algo.build(run, self.guard.watch(vec_env))
             self.saves = Saves(run, self.learner)
             if run.resume:
-                self.say(self.saves.resume(run.resume).words)
+                say(self.saves.resume(run.resume).words, self.console)
             with asked_to_stop() as stop:
                 return self.guarded(stop)
         finally:
@@ -126,12 +127,8 @@ class Trainer:
         if self.run.memory.allocator is Allocator.pinned:
             give_back()  # else what the update freed would lie under the next phases
         for words in self.divergence.note(metrics):
-            self.say(f"Warning: {words}")
+            say(f"Warning: {words}", self.console)
         return metrics
-
-    def say(self, words: str) -> None:
-        """A line for a person, printed as it is."""
-        self.console.print(words, soft_wrap=True, markup=False, highlight=False)
 
     def try_out(self) -> None:
         """Evaluate on the fixed seeds; keep the best policy so far."""
@@ -163,7 +160,7 @@ class Trainer:
         for path in drawn:
             self.log.file(path)
         if not drawn:
-            self.console.print(f"visualization=true: env={self.run.env.name} has no pictures.")
+            say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
@@ -175,7 +172,7 @@ class Trainer:
         try:
             save()
         except DiskError as error:
-            self.say(f"Warning: {error} The run goes on.")
+            say(f"Warning: {error} The run goes on.", self.console)
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""
@@ -200,12 +197,12 @@ class Trainer:
         try:
             write_json(self.folder / "summary.json", summary)
         except OSError as error:
-            self.say(f"Warning: summary.json is not written ({error.strerror or error}).")
+            say(f"Warning: summary.json is not written ({error.strerror or error}).", self.console)
         self.log.summary(summary)
         self.log.file(saved)
-        self.console.print(f"{rate:,.0f} environment steps/s. Results: {self.folder}")
+        say(f"{rate:,.0f} environment steps/s. Results: {self.folder}", self.console)
         if interrupted:
-            self.console.print(f"Stopped on request; continue with resume={self.folder}")
+            say(f"Stopped on request; continue with resume={self.folder}", self.console)
         return summary
 
 
