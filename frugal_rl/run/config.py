@@ -165,6 +165,8 @@ class RunConfig:
     """The whole composed configuration as plain values, for checkpoints and W&B."""
     overrides: tuple[str, ...] = ()
     """The overrides that the user typed."""
+    config_dir: str = ""
+    """The folder of `--config-dir`, whose YAML files stand beside our own."""
 
     def __post_init__(self) -> None:
         if self.keep_checkpoints < 1:

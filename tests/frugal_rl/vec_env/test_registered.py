@@ -59,7 +59,7 @@ def test_nested_spaces_become_named_leaves_and_choices_become_flags():
 
 @pytest.mark.parametrize("space", [spaces.Text(5), spaces.Sequence(spaces.Discrete(2))])
 def test_spaces_without_a_fixed_size_are_refused_by_name(space):
-    with pytest.raises(ConfigError, match="'words' is a .* space.*env.wrappers"):
+    with pytest.raises(ConfigError, match=r"'words' is a .* space.*env.wrappers"):
         leaves_of(spaces.Dict({"words": space}))
 
 
@@ -105,7 +105,7 @@ def test_a_study_tells_the_plan_what_rows_take(tmp_path):
     assert spec.by_name["screen"].codecs[0].expected_share == pytest.approx(0.1)
 
     file.write_text(FoundSpec({"picture": FoundField("differences", 30, 3)}).text())
-    with pytest.raises(DataError, match="'picture'.*does not observe"):
+    with pytest.raises(DataError, match=r"'picture'.*does not observe"):
         Registered(id="Nested-v0", spec_file=str(file)).spec()
     file.write_text("words")
     with pytest.raises(DataError, match="is no study"):
