@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from gymnasium import spaces
 
@@ -25,11 +24,6 @@ from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.threads import Threads
 
-if TYPE_CHECKING:
-    from frugal_rl.memory.finding import Finding
-    from frugal_rl.run.config import RunConfig
-    from frugal_rl.run.play import PlayOptions
-
 EMULATOR_BYTES = 1_100_000
 """One more running cartridge in a process (benchmarks/fighting_memory.py prints it)."""
 
@@ -38,6 +32,7 @@ EMULATOR_BYTES = 1_100_000
 class DuelConfig:
     """Duel against an opponent. Composed from conf/env/fighting.yaml."""
 
+    tools: ClassVar[str] = "fighting.tools"
     name: str = "fighting"
     obs: View = View.ram
     """ram | rgb | gray | half_size | both."""
@@ -155,24 +150,6 @@ class DuelConfig:
         """Steps of a short and of a long fight: 7 to 33 seconds."""
         return 400 // self.frame_skip, 2000 // self.frame_skip
 
-    def checks(self) -> list[Finding]:
-        """What the planner should know of emulators."""
-        from fighting.checks import EmulatorFacts, findings, version_numbers
-
-        return findings(
-            EmulatorFacts(
-                packed=self.fields.get("frame") in ("packed", "delta"),
-                observes_pixels=self.camera.renders,
-                hides_health=self.camera.hides_health,
-                renders=self.camera.renders,
-                stack=self.stack,
-                frame_skip=self.frame_skip,
-                fastest_startup=self.profile.fastest_startup,
-                longest_startup=self.profile.longest_startup,
-                pyboy=version_numbers(),
-            )
-        )
-
     def spec(self) -> ObservationSpec:
         """The observation, declared."""
         return observation_spec(self.camera)
@@ -209,24 +186,6 @@ class DuelConfig:
             raise ConfigError("Self-play needs both seats of a cartridge: choose vec=batch.")
         built: VectorEnv = vec.build(self, num_envs, encoding, memory)
         return built
-
-    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
-        """A window with the keyboard, a film, a search for addresses; a line per written file."""
-        from fighting.tools.play import play
-
-        return play(self, run, options)
-
-    def film(self, run: RunConfig, policy: Any, path: Path) -> Path:
-        """A fight of the policy as a GIF or MP4; the trainer asks for it."""
-        from fighting.tools.watch import film
-
-        return film(run, policy, path)
-
-    def tournament(self, run: RunConfig, checkpoints: Sequence[str]) -> str:
-        """Everybody against everybody, checkpoints among them; the table, which is also written."""
-        from fighting.tools.tournament import contest
-
-        return contest(run, checkpoints)
 
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any

@@ -10,16 +10,13 @@ import numpy as np
 from fighting.game import DuelGame
 from fighting.machine import duel
 from frugal_rl.errors import ConfigError
-from frugal_rl.observation.tables import Tables
-from frugal_rl.vec_env.plain import Raw, SpecEnv
+from frugal_rl.vec_env.game_env import FIRST, GameEnv
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig
 
-EVERY = np.arange(1)
 
-
-class DuelEnv(SpecEnv):
+class DuelEnv(GameEnv):
     """One fight against one opponent.
 
     Observation: the fields of `config.spec()`. Action: `config.action_space()`, directions relative
@@ -28,15 +25,15 @@ class DuelEnv(SpecEnv):
     (own first) and `gap`.
     """
 
+    game: DuelGame
+
     def __init__(self, config: DuelConfig, seed: int | None = None) -> None:
         self.config = config
         if self.config.pairs(1):
             raise ConfigError("One environment has one seat: set env.pool_share=1.")
-        self.game = DuelGame(self.config, 1, "train")
-        self.action_space = self.config.action_space()
         self.render_mode = "rgb_array"
         self._options: Mapping[str, Any] = {}
-        super().__init__(self.config.spec(), Tables(), self.config.episode_steps)
+        super().__init__(DuelGame(config, 1, "train"), config.spec(), config.episode_steps)
         if seed is not None:
             self.reset(seed=seed)
 
@@ -51,10 +48,9 @@ class DuelEnv(SpecEnv):
         observation, _ = super().reset(seed=seed)
         return observation, self._info()
 
-    def begin(self) -> None:
-        """Start a match; all randomness comes from `self.np_random`."""
-        self.game.seed([self.np_random])
-        self.game.begin(EVERY, self._options)
+    def start(self) -> None:
+        """Start a match, as the options of `reset` want it."""
+        self.game.begin(FIRST, self._options)
         self._options = {}
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
@@ -64,19 +60,15 @@ class DuelEnv(SpecEnv):
 
     def advance(self, action: Any) -> tuple[float, bool, bool, dict[str, Any]]:
         """The same without observation; `info` has the statistics of an episode that ended."""
-        reward, terminated, truncated = self.game.advance(np.asarray(action)[None])
-        info: dict[str, Any] = {}
-        if terminated[0] or truncated[0]:
-            stats = {name: float(v[0]) for name, v in self.game.stats(EVERY).items()}
-            info["success"] = bool(stats.pop("success"))
+        reward, terminated, truncated, info = super().advance(action)
+        if "stats" in info:
+            stats = info["stats"]
             info["episode_fight"] = {
                 "win": stats["score"],
-                "length": stats["length"],
+                "length": stats.pop("length"),
                 "seconds": stats["seconds"],
             }
-            stats.pop("length")
-            info["stats"] = stats
-        return float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
+        return reward, terminated, truncated, info
 
     def _info(self) -> dict[str, Any]:
         """What a spectator may know."""
@@ -102,10 +94,6 @@ class DuelEnv(SpecEnv):
             "macro_left": int(game.hands.left[0]),
         }
 
-    def raw(self) -> Raw:
-        """Raw fields of the current observation."""
-        return {name: values[0] for name, values in self.game.observe().items()}
-
     def render(self) -> np.ndarray:
         """The screen as it is now, [144, 160, 3] uint8."""
         machine = self.game.emulators.machines[0]
@@ -125,7 +113,3 @@ class DuelEnv(SpecEnv):
         """Go back to `state()`."""
         self.game.load(state)
         self.np_random = self.game.rngs[0]
-
-    def close(self) -> None:
-        """End the emulation."""
-        self.game.close()

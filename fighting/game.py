@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,9 @@ from fighting.rules import ENDED, KO, REWARD, SCORE, judge
 from fighting.signals import FIRST, SECOND, SIGNALS, left_sides, look_all, stands_left
 from fighting.spec import View
 from frugal_rl.errors import EncodingError
+from frugal_rl.observation.encoder import Raw
+from frugal_rl.observation.tables import Tables
+from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig
@@ -26,7 +29,7 @@ CHECK_EVERY = 10_000
 """Steps between two comparisons of packed frames with the screen."""
 
 
-class DuelGame:
+class DuelGame(Game):
     """Rows of fights: buttons in, memory and pictures out, rewards and ends judged.
 
     Row r plays seat `seats[r]` of cartridge `machine[r]`. In self-play a cartridge has two rows.
@@ -34,6 +37,9 @@ class DuelGame:
 
     def __init__(self, config: DuelConfig, rows: int, split: str, packed: str = "") -> None:
         self.config, self.rows, self.packed = config, rows, packed
+        self.num_worlds, self.tables = rows, Tables()
+        self.action_space = config.action_space()
+        self.level_names = [f"cpu_{level}" for level in range(8)]
         pairs, count = config.pairs(rows), config.machines(rows)
         cpu = config.opponent in (Rival.cpu, Rival.curriculum)
         self.emulators = Emulators(config, count, duel.HOST_CPU if cpu else duel.HOST_HOST)
@@ -59,14 +65,14 @@ class DuelGame:
         self.frames = np.zeros((rows if self.emulators.renders else 0, *shape), np.uint8)
         self.steps = 0
 
-    def seed(self, rngs: list[np.random.Generator]) -> None:
+    def seed(self, rngs: Sequence[np.random.Generator]) -> None:
         """One source of random numbers per row; a cartridge uses its first row's."""
-        self.rngs = rngs
+        self.rngs = list(rngs)
 
-    def begin(self, rows: np.ndarray, options: Mapping[str, Any] | None = None) -> None:
+    def begin(self, which: np.ndarray, options: Mapping[str, Any] | None = None) -> None:
         """Starts new episodes; both rows of a cartridge must begin together."""
         options = options or {}
-        for m in np.unique(self.machine[rows]):
+        for m in np.unique(self.machine[which]):
             first = int(self.rows_of[m][0])
             rng = self.rngs[first]
             level = int(options.get("level", self.levels.draw(int(m), rng)))
@@ -83,12 +89,12 @@ class DuelGame:
                 int(m), seed, level, int(options.get("gap", gap)), options.get("hp")
             )
             self._look(int(m))
-        self.hands.begin(rows)
-        self.clock[rows] = 0
-        self.totals[rows] = 0
+        self.hands.begin(which)
+        self.clock[which] = 0
+        self.totals[which] = 0
 
-    def advance(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """One action per row: reward [N] float32, terminated [N] bool, truncated [N] bool."""
+    def advance(self, actions: np.ndarray) -> Advance:
+        """One action per row, held for the frame skip."""
         emulators, machine, seats = self.emulators, self.machine, self.seats
         left_sides(emulators.ram, machine, seats, self.left_side)
         pressed = self.hands.buttons(actions, self.left_side, self.rngs)
@@ -103,7 +109,7 @@ class DuelGame:
             self._check_packed()
         terminated = self.outcome[:, ENDED] > 0
         truncated = (self.clock >= self.longest) & ~terminated
-        return self.outcome[:, REWARD].astype(np.float32), terminated, truncated
+        return Advance(self.outcome[:, REWARD].astype(np.float32), terminated, truncated)
 
     def _both(self, pressed: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Button bytes of players 1 and 2 of every cartridge."""
@@ -152,9 +158,10 @@ class DuelGame:
                 "Choose env.fields.frame=dense."
             )
 
-    def observe(self, rows: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
+    def observe(self, which: np.ndarray | None = None) -> Raw:
         """Raw fields [n, *shape]; where frames are packed, in the form that rows are stored in."""
-        raw: dict[str, np.ndarray] = {}
+        rows: Any = slice(None) if which is None else which
+        raw: Raw = {}
         if self.emulators.renders:
             raw[f"frame_{self.packed}" if self.packed else "frame"] = self.frames[rows]
         if self.config.obs in (View.ram, View.both):
@@ -162,12 +169,12 @@ class DuelGame:
             raw["signals"] = self.signals[rows]
         return raw
 
-    def stats(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+    def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics [n] of episodes that ended in the last step; tells the curriculum.
 
         `level` is one of them where the cartridge's player is fought.
         """
-        machine = self.machine[rows]
+        rows, machine = which, self.machine[which]
         ram = self.emulators.ram[machine].astype(np.int64)
         me = np.where(self.seats[rows] == 0, FIRST, SECOND)
         every = np.arange(len(rows))
@@ -192,11 +199,17 @@ class DuelGame:
             "seconds": frames / 60.0,
         }
 
+    def parts(self) -> dict[str, int]:
+        """Bytes held beside the emulators."""
+        memory = self.emulators.ram.nbytes + self.emulators.before.nbytes
+        frames, signals = self.frames.nbytes, self.signals.nbytes
+        return {"game memory": memory, "frames": frames, "signals": signals}
+
     def state(self) -> dict[str, Any]:
         """All that an exact resume needs."""
         return {
             "machines": self.emulators.save(),
-            "rngs": [rng.bit_generator.state for rng in self.rngs],
+            "rngs": generator_states(self.rngs),
             "levels": self.levels.state(),
             "rival": None if self.rival is None else self.rival.state(),
             "level": self.level.copy(),
@@ -210,9 +223,7 @@ class DuelGame:
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state`."""
         self.emulators.load(state["machines"])
-        self.rngs = [np.random.default_rng() for _ in state["rngs"]]
-        for rng, kept in zip(self.rngs, state["rngs"], strict=True):
-            rng.bit_generator.state = kept
+        self.rngs = restored(state["rngs"])
         self.levels.load(state["levels"])
         if self.rival is not None:
             self.rival.load(state["rival"])

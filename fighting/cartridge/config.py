@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from gymnasium import spaces
 
@@ -21,11 +21,6 @@ from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.threads import Threads
 
-if TYPE_CHECKING:
-    from frugal_rl.memory.finding import Finding
-    from frugal_rl.run.config import RunConfig
-    from frugal_rl.run.play import PlayOptions
-
 EMULATOR_BYTES = 1_600_000
 """A running cartridge with its compressed start states, rounded up."""
 
@@ -34,6 +29,7 @@ EMULATOR_BYTES = 1_600_000
 class GameBoyConfig:
     """A fighter on the user's own cartridge. Composed from conf/env/fighting_game_boy.yaml."""
 
+    tools: ClassVar[str] = "fighting.tools"
     name: str = "fighting_game_boy"
     profile: str = "duel"
     """A bundled profile's name, or the path of a YAML file."""
@@ -80,27 +76,15 @@ class GameBoyConfig:
         """Steps after which an episode is cut."""
         return self.max_steps or int(1.1 * self.game.round_seconds * 60 / self.frame_skip)
 
+    @property
+    def camera(self) -> Camera:
+        """Which picture is taken."""
+        return Camera(self.obs, self.crop, self.stack)
+
     def spec(self) -> ObservationSpec:
         """The observation; only games of four shades offer packed frames."""
         shades = self.game.system is System.dmg
         return observation_spec(Camera(self.obs, self.crop, self.stack), four_shades=shades)
-
-    def checks(self) -> list[Finding]:
-        """What the planner should know of emulators."""
-        from fighting.checks import EmulatorFacts, findings, version_numbers
-
-        return findings(
-            EmulatorFacts(
-                packed=self.fields.get("frame") in ("packed", "delta"),
-                four_shades=self.game.system is System.dmg,
-                stack=self.stack,
-                frame_skip=self.frame_skip,
-                fastest_startup=self.game.fastest_startup,
-                longest_startup=self.game.longest_startup,
-                loads_states=True,
-                pyboy=version_numbers(),
-            )
-        )
 
     def action_space(self) -> spaces.Space[Any]:
         """The profile's sets of buttons."""
@@ -117,12 +101,6 @@ class GameBoyConfig:
         backend = Threads() if vec is None or vec.native else vec
         built: VectorEnv = backend.build(self, num_envs, encoding, memory)
         return built
-
-    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
-        """A window with the keyboard, or with probe=true a search for addresses."""
-        from fighting.tools.play import play_game_boy
-
-        return play_game_boy(self, options)
 
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any

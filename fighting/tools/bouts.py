@@ -44,7 +44,7 @@ def anchors(contestants: Sequence[Contestant]) -> dict[str, float]:
     return {c.name: level_rating(c.level) for c in contestants if c.level is not None}
 
 
-def tournament(
+def round_robin(
     contestants: Sequence[Contestant],
     fights: int = FIGHTS,
     seed: int = 0,

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from fighting.opponents.ratings import Payoff, exploits
 from fighting.opponents.saved_player import saved_player
-from fighting.tools.bouts import Contestant, anchors, known_contestants, tournament
+from fighting.tools.bouts import Contestant, anchors, known_contestants, round_robin
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.files import write_json, write_text
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import wilson
 
 
-def contest(run: RunConfig, checkpoints: Sequence[str]) -> str:
+def tournament(run: RunConfig, checkpoints: Sequence[str]) -> str:
     """Policies fight everybody `evaluation.episodes` times; ratings, pay-off matrix, intervals.
 
     Checkpoints must play from the game's memory (env.obs=ram). Writes tournament.txt and .json.
@@ -25,7 +25,7 @@ def contest(run: RunConfig, checkpoints: Sequence[str]) -> str:
     players = known_contestants()
     for number, path in enumerate(checkpoints):
         players.append(Contestant(f"policy_{number}", script=saved_player(path), learned=True))
-    payoff = tournament(players, fights, run.seed, levels_meet=False)
+    payoff = round_robin(players, fights, run.seed, levels_meet=False)
     ratings = payoff.ratings(anchors(players))
     lines = [payoff.table(ratings)]
     known = [c.name for c in players if not c.learned]

@@ -13,7 +13,7 @@ from fighting.cartridge.profile import Profile
 from fighting.choices import Actions, Rival
 from fighting.config import DuelConfig
 from fighting.machine.emulator import FRAMES_PER_SECOND
-from fighting.tools.film import Shot, packed_screen, picture, save_film
+from fighting.tools.pictures import Shot, packed_screen, picture, save_film
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.policy import FrugalPolicy
@@ -85,15 +85,6 @@ def _choose(policy: FrugalPolicy, rows: dict[str, np.ndarray]) -> tuple[np.ndarr
     actions, _ = policy.head.act(out.logits, True)
     shape = policy.action_space.shape or ()
     return actions.reshape(-1, *shape).numpy(force=True)[0], float(out.value)
-
-
-def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
-    """The first fight of an evaluation, against the highest level that it meets."""
-    config = run.env
-    assert isinstance(config, DuelConfig)
-    level = max(config.eval_levels or config.levels)
-    shots = list(fight(run, policy, level, run.evaluation.seed))
-    return save_film(path, shots, config.frame_skip)
 
 
 def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:

@@ -70,11 +70,12 @@ def _too_many_steps(run: RunConfig, plan: Plan) -> bool:
 
 
 def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train") -> str:
-    """The exact command line of a run with more overrides."""
+    """The exact command line of a run with more overrides, quoted for a shell."""
     keys = {o.split("=")[0] for o in extra}
     own = {"compare", "format", "probe", "why"}
     kept = [o for o in run.overrides if o.split("=")[0] not in keys | own]
-    return shlex.join(["python", f"scripts/{script}.py", *kept, *extra])
+    beside = ("--config-dir", run.config_dir) if run.config_dir else ()
+    return shlex.join(["python", f"scripts/{script}.py", *beside, *kept, *extra])
 
 
 def samples_of(run: RunConfig) -> int:

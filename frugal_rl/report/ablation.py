@@ -62,12 +62,16 @@ class Cell:
 
 
 def ablate(run: RunConfig, options: AblationOptions, digest: Digest) -> list[Path]:
-    """Run all cells and write the table; returns the report's paths."""
+    """Run all cells and write the table; returns the report's paths.
+
+    Raises:
+        ConfigError: the row that the others are compared with cannot be run.
+    """
     out = Path(options.out)
     base = (f"memory={options.base}",)
     cells = [_cell(run, options, "none", "", base, digest)]
     if cells[0].error:
-        raise ConfigError(f"The first row cannot be run: {cells[0].error}")
+        raise ConfigError(f"The row to compare with fails, so there is no table: {cells[0].error}")
     for saving in wanted(options):
         alone = filled(saving, samples_of(run), PIECES)
         words = alone if saving.name == WHOLE else (*base, *alone)
@@ -110,14 +114,17 @@ def _cell(
     at = Path(options.out) / "runs" / name.replace(" ", "_")
     try:
         run.variant([*typed, *words])
-        results = [_train([*typed, *words], seed, at / f"seed{seed}") for seed in options.seeds]
+        results = [
+            _train([*typed, *words], seed, at / f"seed{seed}", run.config_dir)
+            for seed in options.seeds
+        ]
     except ConfigError as error:
         return Cell(name, label, words, None, (), str(error))
     (row,) = compare(results)
     return Cell(name, label, words, row, tuple(digest(r.folder) for r in results))
 
 
-def _train(words: Sequence[str], seed: int, at: Path) -> RunResult:
+def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunResult:
     """One training process; a finished one of the same words is not repeated.
 
     Raises:
@@ -128,7 +135,8 @@ def _train(words: Sequence[str], seed: int, at: Path) -> RunResult:
         known = RunResult.read(at)
         if [o for o in known.overrides if not o.startswith("hydra.run.dir")] == overrides:
             return known
-    command = [sys.executable, str(folder("scripts") / "train.py"), *overrides]
+    beside = ["--config-dir", config_dir] if config_dir else []
+    command = [sys.executable, str(folder("scripts") / "train.py"), *beside, *overrides]
     done = subprocess.run(
         [*command, f"hydra.run.dir={at}"], capture_output=True, text=True, check=False
     )

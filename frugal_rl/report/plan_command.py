@@ -9,7 +9,6 @@ from enum import Enum
 from typing import Any
 
 from rich.console import Group
-from rich.text import Text
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import Way, advise, command_of
@@ -19,8 +18,9 @@ from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.report.files import plain
-from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view, show
+from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view
 from frugal_rl.report.plan_why import why_view
+from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.tools import own_findings
@@ -82,8 +82,10 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
     else:
         shown = [f for f in findings if f.severity is not Severity.ok]
         passed = f"{len(findings) - len(shown)} more checks pass."
-        notes = [Text(note, no_wrap=True, overflow="ignore") for note in run.notes]
-        show(Group(*notes, plan_view(plan, ways, command), checks_table(shown), passed))
+        for note in run.notes:
+            say(note)
+        show(Group(plan_view(plan, ways), checks_table(shown), passed))
+        say(command)
     return DOES_NOT_FIT if errors(findings) or not plan.fits else 0
 
 
@@ -157,8 +159,10 @@ def _print_comparison(run: RunConfig, options: PlanOptions) -> int:
         ]
         print(json.dumps(plain({"profiles": values, "recommended": name}), indent=2))
     else:
-        words = f"memory={name} fits: {command_of(run, [f'memory={name}'])}" if name else (
-            "No profile fits; scripts/plan.py with one of them says what would."
-        )  # fmt: skip
-        show(Group(comparison_table(plans), words))
+        show(comparison_table(plans))
+        if name:
+            say(f"memory={name} fits:")
+            say(command_of(run, [f"memory={name}"]))
+        else:
+            say("No profile fits; scripts/plan.py with one of them says what would.")
     return 0 if name else DOES_NOT_FIT

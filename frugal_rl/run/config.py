@@ -159,8 +159,12 @@ class RunConfig:
     run_dir: str = "runs/latest"
     checkpoint_every_steps: Annotated[int, at_least(0)] = 0
     """Environment steps between checkpoints; 0 saves at the end only."""
+    keep_checkpoints: Annotated[int, at_least(1)] = 3
+    """Newest checkpoints that stay, beside the best."""
     resume: str | None = None
     """Run folder to continue from."""
+    debug: bool = False
+    """Look at every number that the environments give, instead of a sample."""
     visualization: bool = False
     """Draw what the trained policy does, where the environment offers pictures."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
@@ -173,6 +177,8 @@ class RunConfig:
         default=None, repr=False, compare=False
     )
     """Composes the run that other words would be; None where no configuration composed this one."""
+    config_dir: str = ""
+    """The folder of `--config-dir`, whose YAML files stand beside our own."""
 
     def variant(self, extra: Sequence[str]) -> RunConfig:
         """The same run with more overrides; a later word beats an earlier one of the same key."""
@@ -180,7 +186,8 @@ class RunConfig:
             raise ConfigError("A run that no configuration composed cannot be varied.")
         keys = {word.split("=")[0] for word in extra}
         kept = [word for word in self.overrides if word.split("=")[0] not in keys]
-        return replace(self.composer([*kept, *extra]), run_dir=self.run_dir)
+        varied = self.composer([*kept, *extra])
+        return replace(varied, run_dir=self.run_dir, config_dir=self.config_dir)
 
     def encoding(self) -> Encoding:
         """How this run stores its observation."""

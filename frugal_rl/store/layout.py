@@ -26,9 +26,12 @@ INDEX_BYTES = 8 + 4
 """Of a pooled row: where it begins, and its length or reference."""
 ARRAY = "frugal_rl.store.columns:ArrayColumn"
 ON_DEVICE = "frugal_rl.store.device:DeviceColumn"
+FOUND = "found"
+"""The pool that finds out by itself what changes; its codec expects how much that is."""
 POOLS = {
     "ragged": "frugal_rl.store.ragged:RaggedColumn",
     "delta": "frugal_rl.store.delta:DeltaColumn",
+    FOUND: "frugal_rl.store.found.column:FoundColumn",
 }
 """Who allocates a column, by the pool that its codec asks for."""
 
@@ -73,6 +76,8 @@ class ColumnSpec:
         rows = self.rows(steps, num_envs)
         if self.codec is None:
             return rows * self.row_bytes
+        if self.codec.pool == FOUND:
+            return math.ceil(rows * self.row_bytes * self.codec.expected_share)
         references = num_envs * self.padded_bytes if self.codec.pool == "delta" else 0
         return self.pool_units(steps, num_envs) * UNIT_BYTES + rows * INDEX_BYTES + references
 
@@ -83,6 +88,8 @@ class ColumnSpec:
         if self.codec is None:
             shape = " x ".join(str(n) for n in self.shape) or "1"
             return f"{rows} x {shape} x {self.dtype.name}"
+        if self.codec.pool == FOUND:
+            return f"{rows} x {self.row_bytes} B x {self.codec.expected_share:g} that change"
         pool = self.pool_units(steps, num_envs) * UNIT_BYTES
         references = f" + {num_envs} x {self.padded_bytes} B" if self.codec.pool == "delta" else ""
         return (

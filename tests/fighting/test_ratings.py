@@ -15,9 +15,9 @@ from fighting.tools.bouts import (
     fight_out,
     known_contestants,
     matches_won,
-    tournament,
+    round_robin,
 )
-from fighting.tools.film import Shot, save_gif
+from fighting.tools.pictures import Shot, save_gif
 from fighting.tools.replay import Replay, ReplayError
 from fighting.tools.tournament import intervals
 
@@ -72,9 +72,9 @@ def test_a_tournament_fills_the_matrix_and_repeats_itself():
         Contestant("masher", script=masher),
         Contestant("cpu_0", level=0),
     ]
-    payoff = tournament(players, fights=4, seed=3)
+    payoff = round_robin(players, fights=4, seed=3)
     np.testing.assert_array_equal(payoff.score + payoff.score.T, payoff.fights)
-    np.testing.assert_array_equal(payoff.score, tournament(players, fights=4, seed=3).score)
+    np.testing.assert_array_equal(payoff.score, round_robin(players, fights=4, seed=3).score)
     assert payoff.score[0, 2] == 4
     assert anchors(players) == {"cpu_1": 900.0, "cpu_0": 800.0}
     assert ratings.level_rating(7) == 1500
@@ -159,5 +159,5 @@ def test_random_play_loses_to_the_highest_level():
 
 def test_levels_need_not_meet_each_other():
     players = [Contestant(f"cpu_{n}", level=n) for n in (1, 2)]
-    payoff = tournament([*players, Contestant("still", script=still)], 2, levels_meet=False)
+    payoff = round_robin([*players, Contestant("still", script=still)], 2, levels_meet=False)
     assert payoff.fights.tolist() == [[0, 0, 2], [0, 0, 2], [2, 2, 0]]

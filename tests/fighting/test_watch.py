@@ -9,6 +9,7 @@ from PIL import Image
 
 from fighting.config import DuelConfig
 from fighting.machine.frames import UNPACKED
+from fighting.tools.play import play
 from fighting.tools.watch import action_words, fight
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.compose import compose_run
@@ -66,7 +67,7 @@ def checkpoint(tmp_path_factory):
 
 def played(checkpoint, *overrides, **options):
     run = compose_run([*SMALL, *overrides])
-    return list(run.env.play(run, PlayOptions(checkpoint=checkpoint, **options)))
+    return list(play(run, PlayOptions(checkpoint=checkpoint, **options)))
 
 
 @pytest.mark.parametrize("suffix", ["gif", "mp4"])
@@ -133,7 +134,7 @@ def test_a_tournament_rates_a_checkpoint_among_levels_and_scripts(checkpoint, tm
 
 
 def test_an_environment_without_opponents_has_no_tournament():
-    with pytest.raises(ConfigError, match="env=fighting has one"):
+    with pytest.raises(ConfigError, match=r"no tool .tournament. .*env=fighting has some"):
         contest("none", compose_run(["env=toy"]))
 
 

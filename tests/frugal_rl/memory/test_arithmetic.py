@@ -4,6 +4,7 @@ Each number here is worked out from the toy's declaration and the sizes of the r
 the code: 6 environments of 20 steps at most, 10 steps per rollout, minibatches of 20 samples.
 """
 
+import math
 import re
 
 import numpy as np
@@ -15,8 +16,9 @@ from frugal_rl.memory.part import Confidence, Kind, Phase
 from frugal_rl.memory.plan import assemble
 from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.run.compose import compose_run
-from frugal_rl.store.layout import columns_of
+from frugal_rl.store.layout import ColumnSpec, columns_of
 
 NOTHING = Base.everywhere(0, Confidence.calibrated)
 PROBE = Probe(1000, 50.0, 400, 404, 808, 10.0)
@@ -164,13 +166,19 @@ def test_a_columns_formula_is_worth_its_bytes(words):
         assert worth(column.formula(10, 6)) == column.nbytes(10, 6), column.formula(10, 6)
 
 
+def test_the_formula_of_what_is_found_is_worth_its_bytes():
+    column = ColumnSpec("frame", (84, 84), np.dtype(np.uint8), codec=FoundCodec(expected_share=0.1))
+
+    assert worth(column.formula(10, 6)) == column.nbytes(10, 6) == math.ceil(60 * 84 * 84 * 0.1)
+
+
 def worth(formula: str) -> int:
     """A formula's value: words dropped, types by their size."""
     said = re.sub(r"\(\d+% of .*? expected\)", "", formula)
     said = re.sub(r" a \w+ pool of ", " ", said).replace(",", "")
     said = re.sub(r"\b(bool|u?int\d+|float\d+)\b", lambda t: str(np.dtype(t[0]).itemsize), said)
-    said = re.sub(r"\b(steps|envs|B|of index)\b", "", said).replace("x", "*")
-    return eval(said)
+    said = re.sub(r"\b(steps|envs|B|of index|that change)\b", "", said).replace("x", "*")
+    return math.ceil(eval(said))
 
 
 def test_a_pool_stays_in_memory_whatever_is_wanted():

@@ -5,7 +5,7 @@ import pytest
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.savings import BY_NAME, filled
-from frugal_rl.observation.codecs.codec import BitCodec
+from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.report import ablation
 from frugal_rl.report.ablation import SINGLE, AblationOptions, ablate, wanted
 from frugal_rl.report.files import write_json

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from fighting.cartridge.profile import System
+from fighting.config import DuelConfig
 from fighting.machine.emulator import FRAMES_PER_SECOND, PYBOY_VERSION
 from frugal_rl.memory.finding import Finding, Severity
+from frugal_rl.run.config import RunConfig
 
 LOAD_STATE_SECONDS = 3.7e-3
 """Loading a saved state, which holds the interpreter's lock."""
@@ -33,6 +37,30 @@ class EmulatorFacts:
     step_seconds: float = 4e-4
     threaded: bool = True
     pyboy: tuple[int, ...] = (2, 8, 1)
+
+
+def checks(run: RunConfig) -> list[Finding]:
+    """What the planner should know of the emulators of a run."""
+    return findings(facts_of(run.env))
+
+
+def facts_of(env: Any) -> EmulatorFacts:
+    """What the checks look at, of Duel or of a cartridge with a profile."""
+    duel = isinstance(env, DuelConfig)
+    game = env.profile if duel else env.game
+    return EmulatorFacts(
+        packed=env.fields.get("frame") in ("packed", "delta"),
+        four_shades=game.system is System.dmg,
+        observes_pixels=env.camera.renders,
+        hides_health=duel and env.camera.hides_health,
+        renders=env.camera.renders,
+        stack=env.stack,
+        frame_skip=env.frame_skip,
+        fastest_startup=game.fastest_startup,
+        longest_startup=game.longest_startup,
+        loads_states=not duel,
+        pyboy=version_numbers(),
+    )
 
 
 def version_numbers(text: str = PYBOY_VERSION) -> tuple[int, ...]:
