@@ -142,11 +142,12 @@ class FrameChain:
         aside = np.full(len(n), NONE, np.int64)
         if beside is not None and beside.any():
             aside[beside] = self._beside.find(last[beside], n[beside])
+        unit = np.uint64 if self.row_bytes % 8 == 0 else np.uint8
+        shown = self._state.view(np.uint8)[: self.row_bytes].view(unit)
         read_chains(
-            self.units, self.starts, self.bases, self.links, self.anchors.view(np.uint16),
-            self.anchor_of, self.key_every, self.count, len(self._scratch[2]),
-            first, last, n, place, aside,
-            self._state.view(np.uint16), self._state.view(np.uint8), out,
+            self.units, self.starts, self.bases, self.links, self.anchors, self.anchor_of,
+            self.key_every, self.count, len(self._scratch[2]), first, last, n, place, aside,
+            self._state.view(np.uint16), self._state, shown, out.view(unit),
         )  # fmt: skip
 
     def rows(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:

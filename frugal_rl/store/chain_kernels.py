@@ -154,7 +154,7 @@ def add_start(units: Any, start: Any, base: Any, tops: int, out: Any) -> None:
     """Turn the row before in out [4 W] uint16 into the one whose record begins at `start`."""
     at = base + np.int64(start & OFFSET)
     if start & WHOLE:
-        out[:] = units[at : at + out.shape[0]]
+        copy_row(units[at : at + out.shape[0]], out)
     else:
         add_record(units, at, tops, out)
 
@@ -183,22 +183,23 @@ def backward_from(starts: Any, links: Any, key_every: int, count: int, step: int
 
 @njit(cache=True)
 def read_chains(
-    units: Any, starts: Any, bases: Any, links: Any, anchors16: Any, anchor_of: Any,
+    units: Any, starts: Any, bases: Any, links: Any, anchors: Any, anchor_of: Any,
     key_every: int, count: int, tops: int,
-    first: Any, last: Any, n: Any, place: Any, aside: Any, state: Any, state8: Any, out: Any,
+    first: Any, last: Any, n: Any, place: Any, aside: Any, state: Any, words: Any, shown: Any,
+    out: Any,
 ) -> None:  # fmt: skip
     """Rows first[b] to last[b] of environment n[b] into out[b, place[b]:], one walk for all.
 
     The walk begins at the key row before, or goes back from the one after, whichever is nearer.
 
     starts [S, N] uint32, bases [blocks], links, anchor_of [blocks, N]; S = blocks x key_every
-    anchors16              [A, 4 W] uint16
+    anchors                [A, W] uint64
     first, last, n, place  [B] int64   absolute steps that are held
     aside                  [B] int64   a row beside last[b]: its start, written behind; or -1
-    state                  [4 W] uint16 scratch, state8 the same as bytes
-    out                    [B, k, row_bytes] uint8; other places are left as they are
+    state                  [4 W] uint16 scratch; words the same as [W] uint64, shown as rows of out
+    out                    [B, k, row] uint64 or uint8; other places are left as they are
     """
-    rows, blocks, row_bytes = starts.shape[0], bases.shape[0], out.shape[2]
+    rows, blocks = starts.shape[0], bases.shape[0]
     for b in range(first.shape[0]):
         begin, end, env, shift = first[b], last[b], n[b], place[b] - first[b]
         s = forward_from(starts, key_every, begin, env)
@@ -207,43 +208,64 @@ def read_chains(
             key = backward_from(starts, links, key_every, count, begin, env)
         if key >= 0 and key - begin < begin - s:
             s = key
-            load_key(units, starts, bases, anchors16, anchor_of, key_every, tops, s, env, state)
+            load_key(
+                units, starts, bases, anchors, anchor_of, key_every, tops, s, env, state, words
+            )
             while s > begin:
                 if s <= end:
-                    out[b, s + shift] = state8[:row_bytes]
+                    copy_row(shown, out[b, s + shift])
                 link = links[s // key_every % blocks, env]
                 start = link if s == key else starts[s % rows, env]
                 add_start(units, start, bases[s // key_every % blocks], tops, state)
                 s -= 1
-            out[b, s + shift] = state8[:row_bytes]
+            copy_row(shown, out[b, s + shift])
             s = key + 1
         else:
             key = -2
         while s <= end:
             if s == key + 1:
                 load_key(
-                    units, starts, bases, anchors16, anchor_of, key_every, tops, key, env, state
+                    units,
+                    starts,
+                    bases,
+                    anchors,
+                    anchor_of,
+                    key_every,
+                    tops,
+                    key,
+                    env,
+                    state,
+                    words,
                 )
             if s % key_every == 0:
-                load_key(units, starts, bases, anchors16, anchor_of, key_every, tops, s, env, state)
+                load_key(
+                    units, starts, bases, anchors, anchor_of, key_every, tops, s, env, state, words
+                )
             else:
                 base = bases[s // key_every % blocks]
                 add_start(units, starts[s % rows, env], base, tops, state)
             if s >= begin:
-                out[b, s + shift] = state8[:row_bytes]
+                copy_row(shown, out[b, s + shift])
             s += 1
         if aside[b] >= 0:
             base = bases[end // key_every % blocks]
             add_start(units, np.uint32(aside[b]), base, tops, state)
-            out[b, s + shift] = state8[:row_bytes]
+            copy_row(shown, out[b, s + shift])
 
 
 @njit(cache=True)
 def load_key(
-    units: Any, starts: Any, bases: Any, anchors16: Any, anchor_of: Any,
-    key_every: int, tops: int, step: Any, n: Any, state: Any,
+    units: Any, starts: Any, bases: Any, anchors: Any, anchor_of: Any,
+    key_every: int, tops: int, step: Any, n: Any, state: Any, words: Any,
 ) -> None:  # fmt: skip
-    """The key row of this step into state [4 W] uint16."""
+    """The key row of this step into state [4 W] uint16, which is words [W] uint64."""
     block = step // key_every % bases.shape[0]
-    state[:] = anchors16[anchor_of[block, n]]
+    copy_row(anchors[anchor_of[block, n]], words)
     add_start(units, starts[step % starts.shape[0], n], bases[block], tops, state)
+
+
+@njit(cache=True)
+def copy_row(row: Any, out: Any) -> None:
+    """Element by element: a compiler makes wide moves of it, and none of a slice assignment."""
+    for i in range(out.shape[0]):
+        out[i] = row[i]
