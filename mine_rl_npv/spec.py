@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,26 +13,62 @@ from frugal_rl.observation.codecs.codec import BitCodec
 from frugal_rl.observation.growing_array import capacity_for
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec
-from mine_rl_npv.layout import MineLayout
-from mine_rl_npv.precedence import best_of_needing, near_cone_sums
-from mine_rl_npv.volumes import column_depths, column_features, open_columns, pit_planes
+from mine_rl_npv.data.precedence import best_of_needing, near_cone_sums
+from mine_rl_npv.rules.codecs import MinedBitsCodec, SpanCodec, StampCodec
+from mine_rl_npv.rules.volumes import column_depths, column_features, open_columns, pit_planes
+
+if TYPE_CHECKING:
+    from mine_rl_npv.rules.layout import MineLayout
 
 TABLE = "mine"
 FULL_CHANNELS = (
-    "cu", "mo", "as", "clays", "bwi", "rec", "chalcocite", "bornite", "chalcopyrite",
-    "tennantite", "molibdenite", "pyrite", "ton", "destination", "upl",
-)  # fmt: skip
+    "cu",
+    "mo",
+    "as",
+    "clays",
+    "bwi",
+    "rec",
+    "chalcocite",
+    "bornite",
+    "chalcopyrite",
+    "tennantite",
+    "molibdenite",
+    "pyrite",
+    "ton",
+    "destination",
+    "upl",
+)
 """Static channels of the 17-channel observation; mined flag and extraction day are the others."""
 LIGHT_CHANNELS = (
-    "cu", "mo", "clays", "bwi", "rec", "chalcocite", "bornite", "chalcopyrite", "ton", "upl",
-)  # fmt: skip
+    "cu",
+    "mo",
+    "clays",
+    "bwi",
+    "rec",
+    "chalcocite",
+    "bornite",
+    "chalcopyrite",
+    "ton",
+    "upl",
+)
 """Static channels of the 12-channel observation."""
 MINELIB_CHANNELS = ("value", "value_per_tonne", "tonnes", "upl")
 VIEW = (
-    "value", "value_per_tonne", "tonnes", "bench", "needs", "needed_by", "next_2", "next_4",
-    "next_8", "rest", "best_prefix", "best_prefix_blocks", "best_cone", "best_cone_rank",
-)  # fmt: skip
+    "value",
+    "value_per_tonne",
+    "tonnes",
+    "bench",
+    "needs",
+    "needed_by",
+    "next_2",
+    "next_4",
+    "next_8",
+    "rest",
+    "best_prefix",
+    "best_prefix_blocks",
+    "best_cone",
+    "best_cone_rank",
+)
 """Features of a column's next block, before its depth and openness."""
 CLIP = 3.0
 CONE_LEVELS = 8
@@ -74,12 +111,18 @@ class Shapes:
 def mine_spec(shapes: Shapes, observation: Observation) -> ObservationSpec:
     """The declaration of a mine environment's observation."""
     grid, cells = shapes.grid, int(np.prod(shapes.grid))
-    pit_codecs = (StampCodec(), MinedBitsCodec(cells, grid), DepthCodec(levels=grid[2]))
+    pit_codecs = (StampCodec(), MinedBitsCodec(cells, grid), SpanCodec(levels=grid[2]))
     volume = observation is Observation.volume
     geology = Static(
-        "geology", (len(shapes.channels), *grid), np.float32, -CLIP, CLIP,
-        "static channels, z-scored over the blocks", volume, table=TABLE,
-    )  # fmt: skip
+        "geology",
+        (len(shapes.channels), *grid),
+        np.float32,
+        -CLIP,
+        CLIP,
+        "static channels, z-scored over the blocks",
+        volume,
+        table=TABLE,
+    )
     pit_doc = "mined flag; extraction day, 0 where unmined"
     mask_doc = "columns that offer a block, by destination"
     if not shapes.logged:
@@ -88,44 +131,74 @@ def mine_spec(shapes: Shapes, observation: Observation) -> ObservationSpec:
                 geology,
                 Stored("pit", (2, *grid), np.float32, 0, shapes.days, pit_doc, codecs=pit_codecs),
                 Stored(
-                    "action_mask", (shapes.actions,), np.bool_, doc="macros that move a block",
+                    "action_mask",
+                    (shapes.actions,),
+                    np.bool_,
+                    doc="macros that move a block",
                     codecs=(BitCodec(shapes.actions),),
                 ),
             ),
             action_mask="action_mask",
-        )  # fmt: skip
+        )
     log = (
         Stored("entry", (), np.int32, 0, 2**31 - 1, "mined block + 1", False, window=EPISODE),
         Stored("day", (), np.uint16, 0, 65535, "its day, 65535: no room", False, window=EPISODE),
     )
-    mask: Derived | Stored = Stored("action_mask", (shapes.actions,), np.bool_, doc=mask_doc,
-                                    codecs=(BitCodec(shapes.actions),))  # fmt: skip
+    mask: Derived | Stored = Stored(
+        "action_mask", (shapes.actions,), np.bool_, doc=mask_doc, codecs=(BitCodec(shapes.actions),)
+    )
     if shapes.mask_from_log:
         mask = Derived(
-            "action_mask", (shapes.actions,), np.bool_, doc=mask_doc,
-            sources=("depth", "mine_id"), derive=_Mask(shapes),
-            twin="mine_rl_npv.derive:action_mask", codecs=(BitCodec(shapes.actions),),
-        )  # fmt: skip
+            "action_mask",
+            (shapes.actions,),
+            np.bool_,
+            doc=mask_doc,
+            sources=("depth", "mine_id"),
+            derive=_Mask(shapes),
+            twin="mine_rl_npv.derive:action_mask",
+            codecs=(BitCodec(shapes.actions),),
+        )
     derived = (
         Derived(
-            "depth", (shapes.columns,), np.uint8, 0, 255, "blocks mined per column", False,
-            sources=("entry", "day", "mine_id"), derive=_Depth(shapes),
+            "depth",
+            (shapes.columns,),
+            np.uint8,
+            0,
+            255,
+            "blocks mined per column",
+            False,
+            sources=("entry", "day", "mine_id"),
+            derive=_Depth(shapes),
             twin="mine_rl_npv.derive:depth",
         ),
         Derived(
-            "pit", (2, *grid), np.float32, 0, shapes.days, pit_doc, volume,
-            sources=("entry", "day", "mine_id"), derive=_Pit(shapes),
-            twin="mine_rl_npv.derive:pit", codecs=pit_codecs,
+            "pit",
+            (2, *grid),
+            np.float32,
+            0,
+            shapes.days,
+            pit_doc,
+            volume,
+            sources=("entry", "day", "mine_id"),
+            derive=_Pit(shapes),
+            twin="mine_rl_npv.derive:pit",
+            codecs=pit_codecs,
         ),
-    )  # fmt: skip
+    )
     picture = (
         Derived(
-            "columns", (len(VIEW) + 2, *grid[:2]), np.float32, -CLIP, CLIP,
+            "columns",
+            (len(VIEW) + 2, *grid[:2]),
+            np.float32,
+            -CLIP,
+            CLIP,
             "features of each column's next block, its depth / 64, whether it is open",
-            not volume, sources=("depth", "mine_id"), derive=_Columns(shapes),
+            not volume,
+            sources=("depth", "mine_id"),
+            derive=_Columns(shapes),
             twin="mine_rl_npv.derive:columns",
         ),
-    )  # fmt: skip
+    )
     if shapes.units:
         picture = ()
     return ObservationSpec((*log, geology, *derived, *picture, mask), action_mask="action_mask")
@@ -165,19 +238,30 @@ def masks_of(
     """Action masks (B, actions) bool of depths (B, C) uint8."""
     out = np.zeros((len(depth), actions), np.bool_)
     open_columns(
-        np.ascontiguousarray(depth), mine, table["column_first"], table["owner"],
-        table.offsets("owner"), table["pointer"], table.offsets("pointer"), table["index"],
-        table.offsets("index"), destinations, out,
-    )  # fmt: skip
+        np.ascontiguousarray(depth),
+        mine,
+        table["column_first"],
+        table["owner"],
+        table.offsets("owner"),
+        table["pointer"],
+        table.offsets("pointer"),
+        table["index"],
+        table.offsets("index"),
+        destinations,
+        out,
+    )
     return out
 
 
 class _Mask(_Kernel):
     def __call__(self, sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
         return masks_of(
-            sources["depth"], sources["mine_id"], tables[TABLE], self.shapes.destinations,
+            sources["depth"],
+            sources["mine_id"],
+            tables[TABLE],
+            self.shapes.destinations,
             self.shapes.actions,
-        )  # fmt: skip
+        )
 
 
 class _Columns(_Kernel):
@@ -225,7 +309,7 @@ def table_bytes(shapes: Shapes, blocks: Sequence[int], arcs: Sequence[int]) -> i
 
 
 def _grown(sizes: Sequence[int]) -> int:
-    """Capacity of an arena after appending pieces of these sizes; see `tables.GrowingArray`."""
+    """Capacity of an arena after appending pieces of these sizes; see `tables.MineArrays`."""
     used = capacity = 0
     for size in sizes:
         used += size
@@ -260,9 +344,12 @@ def geology(layout: MineLayout, channels: Sequence[str]) -> np.ndarray:
     inside[layout.block] = 1.0
     tonnes = instance.use.max(axis=1) if instance.resources else np.ones(instance.blocks)
     special = {
-        "upl": inside, "destination": np.zeros(instance.blocks), "value": instance.value,
-        "tonnes": tonnes, "value_per_tonne": instance.value / np.maximum(tonnes, 1e-9),
-    }  # fmt: skip
+        "upl": inside,
+        "destination": np.zeros(instance.blocks),
+        "value": instance.value,
+        "tonnes": tonnes,
+        "value_per_tonne": instance.value / np.maximum(tonnes, 1e-9),
+    }
     for i, name in enumerate(channels):
         if name in special:
             column = special[name]
@@ -293,10 +380,18 @@ def block_views(layout: MineLayout) -> np.ndarray:
     best, best_blocks = _best_prefix(value, end)
     bench = layout.instance.position[layout.block, 2]
     stack = (
-        value, value / np.maximum(tonnes, 1e-9), tonnes, bench,
-        np.diff(layout.graph.pointer), np.diff(layout.graph.successors.pointer), *following,
-        total[end] - total[first], best, best_blocks, *_best_cone(layout, value, tonnes),
-    )  # fmt: skip
+        value,
+        value / np.maximum(tonnes, 1e-9),
+        tonnes,
+        bench,
+        np.diff(layout.graph.pointer),
+        np.diff(layout.graph.successors.pointer),
+        *following,
+        total[end] - total[first],
+        best,
+        best_blocks,
+        *_best_cone(layout, value, tonnes),
+    )
     return np.column_stack([_z_score(np.asarray(c, float)) for c in stack]).astype(np.float32)
 
 
