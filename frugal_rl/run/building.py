@@ -1,7 +1,7 @@
 """Plain values to frozen dataclasses, with errors in the words that the user typed.
 
 A node is a mapping whose `_target_` names the dataclass. Only dataclasses inside our packages, or
-inside those named in `plugins`, are built: configurations arrive with checkpoints.
+inside plug-ins (see `frugal_rl.plugins`), are built: configurations arrive with checkpoints.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from enum import Enum
 from typing import Any, TypeVar, Union
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.plugins import trusted
 from frugal_rl.ranges import check_ranges
 from frugal_rl.run.renamed import current
-
-PACKAGES = ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")
-"""Where the dataclasses of a configuration may live."""
 
 T = TypeVar("T")
 
@@ -54,9 +52,10 @@ def build(node: Mapping[str, Any], where: str = "", plugins: Sequence[str] = ())
 def find_class(target: str, where: str = "", plugins: Sequence[str] = ()) -> type[Any]:
     """The dataclass at "package.module.Class", refused outside the trusted packages."""
     module_name, _, class_name = current(target).rpartition(".")
-    if module_name.split(".")[0] not in (*PACKAGES, *plugins):
+    packages = trusted(plugins)
+    if module_name.split(".")[0] not in packages:
         raise ConfigError(
-            f"{where}._target_={target} lies outside {', '.join((*PACKAGES, *plugins))}. "
+            f"{where}._target_={target} lies outside {', '.join(packages)}. "
             "Add plugins=[package] to the command line if you trust it."
         )
     try:

@@ -24,7 +24,15 @@ from frugal_rl.report.files import PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.checkpoints import BEST, save_checkpoint
 from frugal_rl.run.config import RunConfig
-from frugal_rl.run.evaluate import PolicyPlayer, Result, draw, evaluate, evaluation_env
+from frugal_rl.run.evaluate import (
+    PolicyPlayer,
+    RandomPlayer,
+    Result,
+    Tell,
+    draw,
+    evaluate,
+    evaluation_env,
+)
 from frugal_rl.run.keeping import save_newest
 from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.resuming import resume, snapshot
@@ -76,6 +84,7 @@ class Trainer:
         set_random_seed(run.seed, using_cuda=torch.cuda.is_available())
         self.eval_env: VectorEnv | None = None
         self.result: Result | None = None
+        self.tell: Tell | None = None
         self.best = -float("inf")
         vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
         try:
@@ -93,6 +102,7 @@ class Trainer:
         """Iterate until all steps are done, somebody asks to stop, or memory runs out."""
         total, first = self.run.algo.total_steps, self.learner.num_steps
         with ProgressBar(total, first, self.console) as bar:
+            self.tell = bar.evaluating
             while self.learner.num_steps < total and not stop.is_set():
                 before = self.learner.num_steps
                 metrics = self.learner.iterate(self.phase)
@@ -119,7 +129,7 @@ class Trainer:
             player = PolicyPlayer(
                 self.learner.policy, self.run.evaluation.deterministic, self.eval_env.tables
             )
-            self.result = evaluate(self.run, self.eval_env, player)
+            self.result = evaluate(self.run, self.eval_env, player, self.tell)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
@@ -130,6 +140,16 @@ class Trainer:
         if worth > self.best and self.run.evaluation.every_steps:
             self.best = worth
             self.save(best=True)
+
+    def beside_random_play(self) -> dict[str, float]:
+        """What random play reaches in the same episodes: the baseline of every result."""
+        env = self.eval_env
+        if env is None:
+            return {}
+        with self.phase(Phase.evaluation):
+            seed = self.run.evaluation.seed
+            chance = RandomPlayer(env.encoding, env.tables, env.action_space, seed)
+            return evaluate(self.run, env, chance, self.tell).metrics("random")
 
     def draw(self) -> None:
         """Pictures of what the policy does, into the run folder and the log."""
@@ -177,11 +197,10 @@ class Trainer:
             "parts": self.learner.parts() | self.learner.vec_env.parts(),
         }
         if self.result is not None:
-            summary |= self.result.metrics()
+            summary |= self.result.metrics() | self.beside_random_play()
         write_json(self.folder / "summary.json", summary)
         self.log.summary(summary)
         self.log.file(saved)
-        say(f"{rate:,.0f} environment steps/s. Results: {self.folder}", self.console)
         if interrupted:
             say(f"Stopped on request; continue with resume={self.folder}", self.console)
         return summary

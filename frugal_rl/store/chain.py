@@ -14,8 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from frugal_rl.memory.profile import RolloutLocation
-from frugal_rl.store.chain_kernels import OFFSET, append_records, read_chains, record_sizes
+from frugal_rl.store.chain_kernels import BESIDE, OFFSET, append_records, read_chains, record_sizes
 from frugal_rl.store.region import Region
+from frugal_rl.store.side_table import SideTable
 
 KEY_EVERY = 32
 ANCHOR_BLOCKS = 32
@@ -78,7 +79,7 @@ class FrameChain:
         self._users = np.zeros(len(self.anchors), np.int32)
         self._free_anchors: list[int] = []
         self._anchors_touched = 0
-        self._beside: dict[tuple[int, int], int] = {}
+        self._beside = SideTable(self.num_envs, (), np.int64)
 
     @property
     def first(self) -> int:
@@ -105,11 +106,13 @@ class FrameChain:
         base = int(self.bases[step // self.key_every % self.blocks])
         start = np.zeros(1, np.uint32)
         self._put(self._words(row[None]), self.last[n : n + 1], self._order[:1], base, start)
-        self._beside[step, n] = int(start[0])
+        self.starts[step % len(self.starts), n] |= BESIDE
+        self._beside.append(step, n, start[0])
 
-    def has_beside(self, step: int, n: int) -> bool:
-        """Whether a row is kept beside this one."""
-        return (step, n) in self._beside
+    def has_beside(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """[B] bool, whether a row is kept beside each of these."""
+        found: np.ndarray = self.starts[steps % len(self.starts), n] & BESIDE != 0
+        return found
 
     def gather(
         self,
@@ -127,8 +130,8 @@ class FrameChain:
         """
         place = np.zeros(len(n), np.int64) if place is None else place
         aside = np.full(len(n), NONE, np.int64)
-        for b in np.flatnonzero(beside) if beside is not None else ():
-            aside[b] = self._beside[int(last[b]), int(n[b])]
+        if beside is not None and beside.any():
+            aside[beside] = self._beside.find(last[beside], n[beside])
         read_chains(
             self.units, self.starts, self.bases, self.anchors.view(np.uint16), self.anchor_of,
             self.key_every, len(self._scratch[2]), first, last, n, place, aside,
@@ -210,9 +213,7 @@ class FrameChain:
         following = self.bases[(oldest + 1) % self.blocks] if oldest + 1 < newest else self.used
         end = 2 * int(following)
         self.pool.release(begin, end if end >= begin else 2 * len(self.units))
-        stale = (oldest + 1) * self.key_every
-        while self._beside and (key := next(iter(self._beside)))[0] < stale:
-            del self._beside[key]
+        self._beside.drop_before((oldest + 1) * self.key_every)
 
     @property
     def nbytes(self) -> int:
@@ -222,16 +223,11 @@ class FrameChain:
     def parts(self) -> dict[str, int]:
         """Bytes by name: records, anchors, tables."""
         tables = (self.bases, self.starts, self.anchor_of, self.last, self._users)
-        beside = BESIDE_BYTES * len(self._beside)
         return {
             "records": self.pool.nbytes,
             "anchors": self.anchor_room.nbytes,
-            "tables": sum(int(t.nbytes) for t in tables) + beside,
+            "tables": sum(int(t.nbytes) for t in tables) + self._beside.nbytes,
         }
-
-
-BESIDE_BYTES = 200
-"""An entry of a dictionary with a pair as its key."""
 
 
 def bitmaps_of(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

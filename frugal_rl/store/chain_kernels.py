@@ -20,7 +20,10 @@ from numba import njit
 from frugal_rl.store.delta import lowest_bit
 
 WHOLE = np.uint32(1 << 31)
-OFFSET = np.uint32(WHOLE - 1)
+"""Marks a start: the row is kept whole."""
+BESIDE = np.uint32(1 << 30)
+"""Marks a start: another row is kept beside this one."""
+OFFSET = np.uint32(BESIDE - 1)
 
 
 @njit(cache=True)
