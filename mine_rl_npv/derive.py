@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mine_rl_npv.rules.features import VIEW
 from mine_rl_npv.rules.steps import NOWHERE
 from mine_rl_npv.rules.volumes import column_depths, column_features, open_columns
-from mine_rl_npv.spec import TABLE, VIEW
+from mine_rl_npv.spec import TABLE
 
 
 def _host(values: Tensor) -> np.ndarray:

@@ -29,8 +29,8 @@ from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
 from mine_rl_npv.rules.choices import Actions, Kind
+from mine_rl_npv.rules.features import VIEW, block_views
 from mine_rl_npv.rules.layout import MineLayout
-from mine_rl_npv.spec import VIEW, block_views
 
 
 class PriorityNetwork(Network):
