@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.observation.codecs.bits import BitCodec
+from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.growing_array import capacity_for
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
@@ -88,100 +89,101 @@ class Shapes:
         return self.units or self.grid[0] * self.grid[1]
 
 
+PIT_DOC = "mined flag; extraction day, 0 where unmined"
+
+
 def mine_spec(shapes: Shapes, observation: Observation) -> ObservationSpec:
     """The declaration of a mine environment's observation."""
-    grid, cells = shapes.grid, int(np.prod(shapes.grid))
-    pit_codecs = (StampCodec(), MinedBitsCodec(cells, grid), SpanCodec(levels=grid[2]))
     volume = observation is Observation.volume
-    geology = Static(
-        "geology",
-        (len(shapes.channels), *grid),
-        np.float32,
-        -CLIP,
-        CLIP,
-        "static channels, z-scored over the blocks",
-        volume,
-        table=TABLE,
-    )
-    pit_doc = "mined flag; extraction day, 0 where unmined"
-    mask_doc = "columns that offer a block, by destination"
+    channels = (len(shapes.channels), *shapes.grid)
+    doc = "static channels, z-scored over the blocks"
+    geology = Static("geology", channels, np.float32, -CLIP, CLIP, doc, volume, table=TABLE)
     if not shapes.logged:
-        return ObservationSpec(
-            (
-                geology,
-                Stored("pit", (2, *grid), np.float32, 0, shapes.days, pit_doc, codecs=pit_codecs),
-                Stored(
-                    "action_mask",
-                    (shapes.actions,),
-                    np.bool_,
-                    doc="macros that move a block",
-                    codecs=(BitCodec(shapes.actions),),
-                ),
-            ),
-            action_mask="action_mask",
-        )
+        codecs = _pit_codecs(shapes)
+        planes = (2, *shapes.grid)
+        pit = Stored("pit", planes, np.float32, 0, shapes.days, PIT_DOC, codecs=codecs)
+        mask = _stored_mask(shapes, "macros that move a block")
+        return ObservationSpec((geology, pit, mask), action_mask="action_mask")
     log = (
         Stored("entry", (), np.int32, 0, 2**31 - 1, "mined block + 1", False, window=EPISODE),
         Stored("day", (), np.uint16, 0, 65535, "its day, 65535: no room", False, window=EPISODE),
     )
-    mask: Derived | Stored = Stored(
-        "action_mask", (shapes.actions,), np.bool_, doc=mask_doc, codecs=(BitCodec(shapes.actions),)
+    picture = () if shapes.units else (_picture(shapes, not volume),)
+    derived = (_depth(shapes), _pit(shapes, volume), *picture, _mask(shapes))
+    return ObservationSpec((*log, geology, *derived), action_mask="action_mask")
+
+
+def _pit_codecs(shapes: Shapes) -> tuple[Codec, ...]:
+    grid = shapes.grid
+    return StampCodec(), MinedBitsCodec(int(np.prod(grid)), grid), SpanCodec(levels=grid[2])
+
+
+def _stored_mask(shapes: Shapes, doc: str) -> Stored:
+    codecs = (BitCodec(shapes.actions),)
+    return Stored("action_mask", (shapes.actions,), np.bool_, doc=doc, codecs=codecs)
+
+
+def _mask(shapes: Shapes) -> Stored | Derived:
+    """The mask, derived where it follows from the log."""
+    doc = "columns that offer a block, by destination"
+    if not shapes.mask_from_log:
+        return _stored_mask(shapes, doc)
+    return Derived(
+        "action_mask",
+        (shapes.actions,),
+        np.bool_,
+        doc=doc,
+        sources=("depth", "mine_id"),
+        derive=_Mask(shapes),
+        twin="mine_rl_npv.derive:action_mask",
+        codecs=(BitCodec(shapes.actions),),
     )
-    if shapes.mask_from_log:
-        mask = Derived(
-            "action_mask",
-            (shapes.actions,),
-            np.bool_,
-            doc=mask_doc,
-            sources=("depth", "mine_id"),
-            derive=_Mask(shapes),
-            twin="mine_rl_npv.derive:action_mask",
-            codecs=(BitCodec(shapes.actions),),
-        )
-    derived = (
-        Derived(
-            "depth",
-            (shapes.columns,),
-            np.uint8,
-            0,
-            255,
-            "blocks mined per column",
-            False,
-            sources=("entry", "day", "mine_id"),
-            derive=_Depth(shapes),
-            twin="mine_rl_npv.derive:depth",
-        ),
-        Derived(
-            "pit",
-            (2, *grid),
-            np.float32,
-            0,
-            shapes.days,
-            pit_doc,
-            volume,
-            sources=("entry", "day", "mine_id"),
-            derive=_Pit(shapes),
-            twin="mine_rl_npv.derive:pit",
-            codecs=pit_codecs,
-        ),
+
+
+def _depth(shapes: Shapes) -> Derived:
+    return Derived(
+        "depth",
+        (shapes.columns,),
+        np.uint8,
+        0,
+        255,
+        "blocks mined per column",
+        False,
+        sources=("entry", "day", "mine_id"),
+        derive=_Depth(shapes),
+        twin="mine_rl_npv.derive:depth",
     )
-    picture = (
-        Derived(
-            "columns",
-            (len(VIEW) + 2, *grid[:2]),
-            np.float32,
-            -CLIP,
-            CLIP,
-            "features of each column's next block, its depth / 64, whether it is open",
-            not volume,
-            sources=("depth", "mine_id"),
-            derive=_Columns(shapes),
-            twin="mine_rl_npv.derive:columns",
-        ),
+
+
+def _pit(shapes: Shapes, shown: bool) -> Derived:
+    return Derived(
+        "pit",
+        (2, *shapes.grid),
+        np.float32,
+        0,
+        shapes.days,
+        PIT_DOC,
+        shown,
+        sources=("entry", "day", "mine_id"),
+        derive=_Pit(shapes),
+        twin="mine_rl_npv.derive:pit",
+        codecs=_pit_codecs(shapes),
     )
-    if shapes.units:
-        picture = ()
-    return ObservationSpec((*log, geology, *derived, *picture, mask), action_mask="action_mask")
+
+
+def _picture(shapes: Shapes, shown: bool) -> Derived:
+    return Derived(
+        "columns",
+        (len(VIEW) + 2, *shapes.grid[:2]),
+        np.float32,
+        -CLIP,
+        CLIP,
+        "features of each column's next block, its depth / 64, whether it is open",
+        shown,
+        sources=("depth", "mine_id"),
+        derive=_Columns(shapes),
+        twin="mine_rl_npv.derive:columns",
+    )
 
 
 @dataclass(frozen=True)

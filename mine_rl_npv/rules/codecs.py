@@ -9,8 +9,8 @@ import numpy as np
 
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.choices import Label
-from frugal_rl.observation.codecs.codec import BitCodec, Codec
-from frugal_rl.observation.codecs.depth import DepthCodec
+from frugal_rl.observation.codecs.bits import BitCodec
+from frugal_rl.observation.codecs.codec import Codec
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,6 @@ class SpanCodec(Codec):
 
     def _mined(self, spans: np.ndarray) -> np.ndarray:
         """[..., nx, ny, 2] -> [..., nx, ny, nz] bool: below the top, and not below what is left."""
-        columns = DepthCodec(self.levels, spans.shape[-3:-1])
-        top, count = spans[..., 0], spans[..., 1]
-        return np.moveaxis(columns.decode(top) & ~columns.decode(top - count), -3, -1)
+        top, count = spans[..., :1].astype(np.int16), spans[..., 1:].astype(np.int16)
+        level = np.arange(self.levels)
+        return (level < top) & (level >= top - count)

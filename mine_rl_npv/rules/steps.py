@@ -276,23 +276,9 @@ def step_columns(
                 reward[n] = worth / scale[k]
                 entry[n] = b - base + 1
                 day[n] = t
-                remove(
-                    column,
-                    owner,
-                    after_pointer,
-                    after_index,
-                    depth,
-                    waiting,
-                    ready,
-                    opened,
-                    place,
-                    count,
-                    n,
-                    k,
-                    base,
-                    b,
-                    t,
-                )
+                graph = (column, owner, after_pointer, after_index)
+                state = (depth, waiting, ready, opened, place, count)
+                remove(*graph, *state, n, k, base, b, t)
         terminated[n] = ended or count[n] == 0
         truncated[n] = not terminated[n] and steps[n] >= max_steps
 
