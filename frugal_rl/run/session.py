@@ -12,6 +12,7 @@ from frugal_rl.memory.checks import Severity, check_run
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.watchdog import Watchdog
+from frugal_rl.report.closing import show_closing
 from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
@@ -32,7 +33,10 @@ def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(run, meter, plan)
-        return train(run, log, phase=meter.phase, watch=watch)
+        summary = train(run, log, phase=meter.phase, watch=watch)
+        summary |= meter.summary(plan)
+    show_closing(run, plan, summary)
+    return summary
 
 
 def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:

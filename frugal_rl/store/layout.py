@@ -129,6 +129,8 @@ def column_bytes(column: ColumnSpec, steps: int, num_envs: int) -> int:
     codec = column.codec
     if codec is None:
         return column.nbytes(steps, num_envs)
+    if codec.pool == "found":
+        return math.ceil(column.nbytes(steps, num_envs) * codec.expected_share)
     rows = (column.lead + steps) * num_envs
     pool = pool_units(column, steps, num_envs) * 2 + rows * (8 + 4)  # start; length or reference
     return pool + (num_envs * padded_bytes(column) if codec.pool == "delta" else 0)

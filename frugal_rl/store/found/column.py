@@ -14,6 +14,8 @@ FIRST_LOOK = 16
 """Steps after which the rows of the first rollout are looked at."""
 LOOK_AGAIN = 4
 """By how much later each further look at the first rollout comes."""
+RECONSIDERED = frozenset(4**i for i in range(16))
+"""Rollouts at whose end the form is chosen anew for those that follow."""
 MOST_ROWS = 512
 """Rows that one look tries forms on."""
 
@@ -55,7 +57,7 @@ class FoundColumn(Column):
             self._look(seen)
         elif seen % FIRST_LOOK == 0 and seen < self.steps and self._too_large(seen):
             self._change(seen)
-        if seen == self.steps and self.rollouts & (self.rollouts - 1) == 0:
+        if seen == self.steps and self.rollouts in RECONSIDERED:
             self.form = self._best(seen)  # for the rollouts that follow
 
     def _begin(self) -> None:
