@@ -94,9 +94,9 @@ def add_record(units: Any, begin: Any, tops: int, out: Any) -> None:
     Indices are unsigned, so that none is looked at for being negative.
     """
     one, four = np.uint64(1), np.uint64(4)
-    at, tops = np.uint64(begin), np.uint64(tops)
+    at, count = np.uint64(begin), np.uint64(tops)
     i = np.uint64(0)
-    while i < tops:
+    while i < count:
         top = np.uint64(units[at])
         at += one
         while top != 0:
@@ -202,8 +202,8 @@ def read_chains(
     rows, blocks = starts.shape[0], bases.shape[0]
     for b in range(first.shape[0]):
         begin, end, env, shift = first[b], last[b], n[b], place[b] - first[b]
-        s = forward_from(starts, key_every, begin, env)
-        key = np.int64(-1)
+        s: Any = forward_from(starts, key_every, begin, env)
+        key: Any = np.int64(-1)
         if aside[b] < 0:
             key = backward_from(starts, links, key_every, count, begin, env)
         if key >= 0 and key - begin < begin - s:
