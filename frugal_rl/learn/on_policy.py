@@ -126,7 +126,8 @@ class OnPolicyLearner(ABC):
         rate = value_at(config.learning_rate, done)
         self.optimizer.set_learning_rate(rate)
         metrics = self.update.run(rollout, config.batch_size, config.n_epochs, config.terms(done))
-        return {**metrics, "train/learning_rate": rate}
+        norm = self.optimizer.take_largest_norm()
+        return {**metrics, "train/learning_rate": rate, "train/grad_norm": norm}
 
     def parts(self) -> dict[str, int]:
         """Bytes held, by name."""

@@ -57,7 +57,8 @@ def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[
             except FrugalError as error:
                 if HydraConfig.get().mode == RunMode.MULTIRUN:
                     raise
-                sys.exit(f"{type(error).__name__}: {error}")
+                notes = getattr(error, "__notes__", [])
+                sys.exit(" ".join([f"{type(error).__name__}: {error}", *notes]))
 
         @functools.wraps(task)
         def script() -> None:

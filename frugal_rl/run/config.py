@@ -159,6 +159,8 @@ class RunConfig:
     """Newest checkpoints that stay, beside the best."""
     resume: str | None = None
     """Run folder to continue from."""
+    debug: bool = False
+    """Look at every number that the environments give, instead of a sample."""
     visualization: bool = False
     """Draw what the trained policy does, where the environment offers pictures."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
