@@ -15,12 +15,14 @@ inner function costs a reference count per array and step (560 instead of 50 ns,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from mine_rl_npv.layout import GrowingArray
+if TYPE_CHECKING:
+    from mine_rl_npv.rules.layout import MineArrays
+
 
 EARLIEST, PERIOD, TONNAGE = 0, 1, 2
 NOWHERE = 65535
@@ -65,7 +67,7 @@ class Pits(NamedTuple):
         return sum(int(part.nbytes) for part in self)
 
 
-def allocate_pits(arena: GrowingArray, n: int) -> Pits:
+def allocate_pits(arena: MineArrays, n: int) -> Pits:
     """Room for N pits on any mine of the arena."""
     columns, most = arena.column.shape[1] - 1, int(arena.blocks.max())
     return Pits(
@@ -274,10 +276,9 @@ def step_columns(
                 reward[n] = worth / scale[k]
                 entry[n] = b - base + 1
                 day[n] = t
-                remove(
-                    column, owner, after_pointer, after_index, depth, waiting, ready, opened,
-                    place, count, n, k, base, b, t,
-                )  # fmt: skip
+                graph = (column, owner, after_pointer, after_index)
+                state = (depth, waiting, ready, opened, place, count)
+                remove(*graph, *state, n, k, base, b, t)
         terminated[n] = ended or count[n] == 0
         truncated[n] = not terminated[n] and steps[n] >= max_steps
 
