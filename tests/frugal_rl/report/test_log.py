@@ -172,9 +172,9 @@ def test_a_second_run_in_one_folder_is_refused_in_words(run_in):
     run = run_in("tracking=disabled")
     with open_log(run, draw_up(run)) as log:
         log.metrics(1, {})
-        with pytest.raises(FolderInUseError, match=f"process {os.getpid()} on"):
-            with open_log(run, draw_up(run)):
-                pass
+        second, us = open_log(run, draw_up(run)), f"process {os.getpid()} on"
+        with pytest.raises(FolderInUseError, match=us), second:
+            pass
     with open_log(run, draw_up(run)) as log:  # it is free again
         log.metrics(2, {})
     assert [m["step"] for m in read_metrics(Path(run.run_dir))] == [1, 2]
@@ -185,9 +185,9 @@ def test_a_folder_that_cannot_be_written_to_is_refused_in_words(run_in, tmp_path
 
     (tmp_path / "file").write_text("no folder")
     run = replace(run_in("tracking=disabled"), run_dir=str(tmp_path / "file" / "run"))
-    with pytest.raises(DiskError, match=r"cannot be written to.*hydra\.run\.dir"):
-        with open_log(run, draw_up(run)):
-            pass
+    words = r"cannot be written to.*hydra\.run\.dir"
+    with pytest.raises(DiskError, match=words), open_log(run, draw_up(run)):
+        pass
 
 
 def test_a_folder_that_is_no_run_is_refused_in_words(tmp_path):

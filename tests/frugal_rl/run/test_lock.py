@@ -35,9 +35,11 @@ def other(tmp_path):
 
 
 def test_a_second_process_is_refused_and_takes_over_once_the_first_was_killed(other, tmp_path):
-    with pytest.raises(FolderInUseError, match=f"written by process {other.pid} on .*since"):
-        with locked(tmp_path):
-            pass
+    with (
+        pytest.raises(FolderInUseError, match=f"written by process {other.pid} on .*since"),
+        locked(tmp_path),
+    ):
+        pass
     other.send_signal(signal.SIGKILL)
     other.wait()
     with locked(tmp_path):
@@ -55,9 +57,11 @@ def test_a_stopped_process_still_holds_its_folder(other, tmp_path):
 def test_another_hosts_lock_is_kept_until_nobody_touched_it_for_long(tmp_path):
     theirs = json.dumps({"pid": 7, "host": "elsewhere\x1b[2J", "since": "today"})
     (tmp_path / LOCK).write_text(theirs)
-    with pytest.raises(FolderInUseError, match=r"process 7 on elsewhere\\x1b\[2J"):
-        with locked(tmp_path):
-            pass
+    with (
+        pytest.raises(FolderInUseError, match=r"process 7 on elsewhere\\x1b\[2J"),
+        locked(tmp_path),
+    ):
+        pass
     assert (tmp_path / LOCK).read_text() == theirs
     long_ago = time.time() - STALE_SECONDS - 1
     os.utime(tmp_path / LOCK, (long_ago, long_ago))
@@ -83,6 +87,6 @@ def test_a_run_that_goes_on_touches_its_lock(tmp_path):
 
 
 def test_two_folders_of_one_process_do_not_meet(tmp_path):
+    again = tmp_path / "b" / ".." / "a"
     with locked(tmp_path / "a"), locked(tmp_path / "b"):
-        with pytest.raises(FolderInUseError), locked(tmp_path / "b" / ".." / "a"):
-            pass
+        pytest.raises(FolderInUseError, locked(again).__enter__)
