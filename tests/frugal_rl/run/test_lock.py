@@ -88,6 +88,5 @@ def test_a_run_that_goes_on_touches_its_lock(tmp_path):
 
 def test_two_folders_of_one_process_do_not_meet(tmp_path):
     again = tmp_path / "b" / ".." / "a"
-    with locked(tmp_path / "a"), locked(tmp_path / "b"):
-        with pytest.raises(FolderInUseError):
-            locked(again).__enter__()
+    with locked(tmp_path / "a"), locked(tmp_path / "b"), pytest.raises(FolderInUseError):
+        locked(again).__enter__()
