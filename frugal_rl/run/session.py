@@ -20,6 +20,7 @@ from frugal_rl.report.log import open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.tools import needed, own_findings
@@ -56,8 +57,8 @@ def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
         drawn = draw(run, env, policy, Path(run.run_dir) / PICTURES) if run.visualization else []
     written = {name: result.metrics("eval") for name, result in results.items()}
     folder = Path(run.run_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "evaluation.json", {"checkpoint": path, **written})
+    with told(folder):
+        write_json(folder / "evaluation.json", {"checkpoint": path, **written})
     show(score_table(results))
     say(f"Results: {folder / 'evaluation.json'}")
     if run.visualization:

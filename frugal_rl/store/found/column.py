@@ -105,6 +105,18 @@ class FoundColumn(Column):
         segment = self.segments[-1]
         return used_bytes(segment.column, seen - segment.begin, segment.steps)
 
+    def predicted_bytes(self, seen: int) -> float:
+        """Bytes once the rollout is full, if the rows to come are like the newest `seen`."""
+        if self.rollouts > 1 or not seen:
+            return self.nbytes
+        rate = min(self._used(seen) / max(1, seen - self.segments[-1].begin), self._dense_rate)
+        return max(self.nbytes, self._used(seen) + rate * (self.steps - seen))
+
+    @property
+    def _dense_rate(self) -> int:
+        """Bytes of one step as it is."""
+        return self.spec.nbytes(1, self.num_envs)
+
     def _too_large(self, seen: int) -> bool:
         """Whether the newest segment takes about as much as its rows would as they are."""
         segment = self.segments[-1]

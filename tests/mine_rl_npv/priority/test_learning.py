@@ -88,10 +88,15 @@ def test_the_gradient_improves_a_schedule(mine):
 
 @pytest.mark.parametrize("algo", ["evolution", "schedule_gradient"])
 def test_learners_run_under_the_trainer_and_resume_exactly(algo):
-    run = compose_run([
-        "env=mine_cpit", "agent=priority", f"algo={algo}", "env.data=porphyry_tiny",
-        "algo.threads=1",
-    ])  # fmt: skip
+    run = compose_run(
+        [
+            "env=mine_cpit",
+            "agent=priority",
+            f"algo={algo}",
+            "env.data=porphyry_tiny",
+            "algo.threads=1",
+        ]
+    )
 
     def learner():
         vec_env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
@@ -111,10 +116,18 @@ def test_learners_run_under_the_trainer_and_resume_exactly(algo):
 def schooled(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     words = (
-        "env=mine_cpit", "agent=priority", f"algo={request.param}", "env.data=porphyry_tiny",
-        "algo.threads=1", "tracking=disabled", "algo.total_steps=60000", "evaluation.episodes=2",
-        "evaluation.every_steps=30000", "checkpoint_every_steps=20000", "visualization=true",
-    )  # fmt: skip
+        "env=mine_cpit",
+        "agent=priority",
+        f"algo={request.param}",
+        "env.data=porphyry_tiny",
+        "algo.threads=1",
+        "tracking=disabled",
+        "algo.total_steps=60000",
+        "evaluation.episodes=2",
+        "evaluation.every_steps=30000",
+        "checkpoint_every_steps=20000",
+        "visualization=true",
+    )
     run = replace(compose_run(words), run_dir=str(folder))
     train_planned(run, draw_up(run))
     return folder, words
@@ -161,7 +174,14 @@ def test_a_schedule_learner_trains_evaluates_saves_resumes_and_draws(schooled, t
 
 
 def test_schedule_learners_refuse_other_environments():
-    run = compose_run(["env=mine_daily_small", "agent=priority", "algo=evolution",
-                       "env.deposits=1", "env.eval_deposits=0"])  # fmt: skip
+    run = compose_run(
+        [
+            "env=mine_daily_small",
+            "agent=priority",
+            "algo=evolution",
+            "env.deposits=1",
+            "env.eval_deposits=0",
+        ]
+    )
     with pytest.raises(ConfigError, match="env=mine_cpit"):
         run.algo.build(run, None)

@@ -19,8 +19,8 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.mirror import distinct
 from frugal_rl.observation.tables import Tables
 from frugal_rl.run.config import RunConfig
-from mine_rl_npv.incremental import ConvolutionCache, cache_bytes
-from mine_rl_npv.networks import ValueHead, chances, expected, orthogonal
+from mine_rl_npv.networks.columns import ValueHead, chances, expected, orthogonal
+from mine_rl_npv.networks.incremental import ConvolutionCache, cache_bytes
 from mine_rl_npv.spec import TABLE
 
 DAYS_PER_UNIT = 365.0

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from mine_rl_npv import rules
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
-from mine_rl_npv.mines import Actions, Clock, Kind
 from mine_rl_npv.optimise.check import check_shares
+from mine_rl_npv.rules import steps
+from mine_rl_npv.rules.choices import Actions, Clock, Kind
 
 DEPOSIT = Deposit(6, 5, 4, seed=3, richness=0.6)
 
@@ -35,10 +35,16 @@ def slow_open_columns(layout, mined, closed):
     return opened
 
 
-@pytest.mark.parametrize("options", [
-    {"kind": Kind.cpit}, {"kind": Kind.pcpsp}, {"kind": Kind.daily},
-    {"kind": Kind.cpit, "clock": Clock.period}, {"kind": Kind.cpit, "actions": Actions.block},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kind": Kind.cpit},
+        {"kind": Kind.pcpsp},
+        {"kind": Kind.daily},
+        {"kind": Kind.cpit, "clock": Clock.period},
+        {"kind": Kind.cpit, "actions": Actions.block},
+    ],
+)
 def test_masks_equal_brute_force_and_rewards_add_up_to_the_checked_value(options):
     game = game_of(**options)
     layout, instance = game.mines.layouts[0], game.mines.layouts[0].instance
@@ -49,7 +55,7 @@ def test_masks_equal_brute_force_and_rewards_add_up_to_the_checked_value(options
     while not (game.terminated[0] or game.truncated[0]):
         mask = game.masks()[0]
         columns = slow_open_columns(layout, mined, closed)
-        period = game.clock == rules.PERIOD
+        period = game.clock == steps.PERIOD
         real = mask[:-1] if period else mask
         found = np.flatnonzero(real.reshape(-1, width).any(axis=1))
         if period:
@@ -62,19 +68,19 @@ def test_masks_equal_brute_force_and_rewards_add_up_to_the_checked_value(options
         if game.entry[0] == 0:
             continue
         b, d = int(game.entry[0]) - 1, action % width
-        if game.day[0] == rules.NOWHERE:
+        if game.day[0] == steps.NOWHERE:
             closed.add(action // width)
             continue
         mined.add(b)
         t = int(game.day[0])
-        if game.clock == rules.TONNAGE:
+        if game.clock == steps.TONNAGE:
             assert t == kilograms // game.arena.room[0, 0, 0]
             daily_value += layout.value[b, 0] * game.daily_discount**t
             kilograms += int(game.arena.use[b, 0, 0])
         else:
             share[layout.block[b], d, t] = 1.0
     assert_allclose(total * game.arena.scale[0], game.pits.money[0], rtol=1e-4)
-    if game.clock == rules.TONNAGE:
+    if game.clock == steps.TONNAGE:
         assert_allclose(game.pits.money[0], daily_value, rtol=1e-9)
         assert len(mined) == len(layout.block)
     else:
@@ -121,7 +127,7 @@ def test_pits_are_independent_of_how_many_play():
     many, one = game_of(5, kind=Kind.cpit, deposits=3), game_of(1, kind=Kind.cpit, deposits=3)
     actions = np.zeros(5, np.int64)
     for _ in range(30):
-        rules.sample_columns(many.pits, 1, actions)
+        steps.sample_columns(many.pits, 1, actions)
         one.advance(actions[:1])
         many.advance(actions)
         assert one.reward[0] == many.reward[0]
@@ -132,15 +138,15 @@ def test_a_saved_game_goes_on_exactly():
     game = game_of(2, kind=Kind.cpit)
     actions = np.zeros(2, np.int64)
     for _ in range(10):
-        rules.sample_columns(game.pits, 1, actions)
+        steps.sample_columns(game.pits, 1, actions)
         game.advance(actions)
     other = game_of(2, kind=Kind.cpit)
     other.load(game.state())
     for _ in range(10):
-        rules.sample_columns(game.pits, 1, actions)
+        steps.sample_columns(game.pits, 1, actions)
         game.advance(actions)
         again = np.zeros(2, np.int64)
-        rules.sample_columns(other.pits, 1, again)
+        steps.sample_columns(other.pits, 1, again)
         assert_array_equal(again, actions)
         other.advance(again)
         assert_array_equal(other.reward, game.reward)

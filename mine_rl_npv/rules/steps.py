@@ -15,12 +15,14 @@ inner function costs a reference count per array and step (560 instead of 50 ns,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from mine_rl_npv.layout import GrowingArray
+if TYPE_CHECKING:
+    from mine_rl_npv.rules.layout import MineArrays
+
 
 EARLIEST, PERIOD, TONNAGE = 0, 1, 2
 NOWHERE = 65535
@@ -65,7 +67,7 @@ class Pits(NamedTuple):
         return sum(int(part.nbytes) for part in self)
 
 
-def allocate_pits(arena: GrowingArray, n: int) -> Pits:
+def allocate_pits(arena: MineArrays, n: int) -> Pits:
     """Room for N pits on any mine of the arena."""
     columns, most = arena.column.shape[1] - 1, int(arena.blocks.max())
     return Pits(
@@ -210,6 +212,16 @@ def _period(clock, mined_kg, rates, ready, clocks, use, room, n, k, b, rel, d, p
 
 
 @njit(cache=True, nogil=True)
+def _take(clock, use, b, d, room, mined_kg, n, t):
+    """Counts what block b uses: against its period's limits, or as tonnage mined so far."""
+    if clock == TONNAGE:
+        mined_kg[n] += use[b, d, 0]
+        return
+    for r in range(use.shape[2]):
+        room[n, r, t] -= use[b, d, r]
+
+
+@njit(cache=True, nogil=True)
 def step_columns(
     pits,
     arena,
@@ -263,11 +275,7 @@ def step_columns(
                     day[n] = NOWHERE
                     _withdraw(opened, place, count, n, c)
             else:
-                if clock != TONNAGE:
-                    for r in range(use.shape[2]):
-                        room[n, r, t] -= use[b, d, r]
-                else:
-                    mined_kg[n] += use[b, d, 0]
+                _take(clock, use, b, d, room, mined_kg, n, t)
                 factor = daily_discount**t if clock == TONNAGE else discount[k, t]
                 worth = value[b, d] * factor
                 money[n] += worth
@@ -275,9 +283,22 @@ def step_columns(
                 entry[n] = b - base + 1
                 day[n] = t
                 remove(
-                    column, owner, after_pointer, after_index, depth, waiting, ready, opened,
-                    place, count, n, k, base, b, t,
-                )  # fmt: skip
+                    column,
+                    owner,
+                    after_pointer,
+                    after_index,
+                    depth,
+                    waiting,
+                    ready,
+                    opened,
+                    place,
+                    count,
+                    n,
+                    k,
+                    base,
+                    b,
+                    t,
+                )
         terminated[n] = ended or count[n] == 0
         truncated[n] = not terminated[n] and steps[n] >= max_steps
 

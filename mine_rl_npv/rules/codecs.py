@@ -9,6 +9,7 @@ import numpy as np
 
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.choices import Label
+from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.observation.codecs.codec import Codec
 
 
@@ -55,17 +56,17 @@ class MinedBitsCodec(Codec):
     def encode(self, values: np.ndarray) -> np.ndarray:
         """[..., 2, nx, ny, nz] float32 -> [..., bytes] uint8."""
         mined = values[..., 0, :, :, :]
-        return np.packbits(mined.reshape(*mined.shape[:-3], self.cells) > 0, axis=-1)
+        return BitCodec(self.cells).encode(mined.reshape(*mined.shape[:-3], self.cells) > 0)
 
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """[..., bytes] uint8 -> [..., 2, nx, ny, nz] float32."""
-        mined = np.unpackbits(stored, axis=-1, count=self.cells).astype(np.float32)
+        mined = BitCodec(self.cells).decode(stored).astype(np.float32)
         mined = mined.reshape(*stored.shape[:-1], *self.shape)
         return np.stack((mined, np.zeros_like(mined)), axis=-4)
 
 
 @dataclass(frozen=True)
-class DepthCodec(Codec):
+class SpanCodec(Codec):
     """Per column the uppermost mined level and the count; the extraction day is dropped.
 
     Exact for the mined flag where the mined cells of a column touch one another; refuses others.
@@ -85,20 +86,21 @@ class DepthCodec(Codec):
         """[..., 2, nx, ny, nz] float32 -> [..., nx, ny, 2] uint8."""
         mined = values[..., 0, :, :, :] > 0
         count = mined.sum(axis=-1)
-        levels = mined.shape[-1]
-        top = levels - mined[..., ::-1].argmax(axis=-1)
-        top = np.where(count > 0, top, 0)
-        z = np.arange(levels)
-        solid = (z < top[..., None]) & (z >= (top - count)[..., None])
-        if not np.array_equal(solid, mined):
+        top = np.where(count > 0, mined.shape[-1] - mined[..., ::-1].argmax(axis=-1), 0)
+        spans = np.stack((top, count), axis=-1).astype(np.uint8)
+        if not np.array_equal(self._mined(spans), mined):
             raise EncodingError(
                 "A column has been mined with gaps; use env.fields.pit=bits or derived."
             )
-        return np.stack((top, count), axis=-1).astype(np.uint8)
+        return spans
 
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """[..., nx, ny, 2] uint8 -> [..., 2, nx, ny, nz] float32."""
-        top, count = stored[..., :1].astype(np.int16), stored[..., 1:].astype(np.int16)
-        z = np.arange(self.levels)
-        mined = ((z < top) & (z >= top - count)).astype(np.float32)
+        mined = self._mined(stored).astype(np.float32)
         return np.stack((mined, np.zeros_like(mined)), axis=-4)
+
+    def _mined(self, spans: np.ndarray) -> np.ndarray:
+        """[..., nx, ny, 2] -> [..., nx, ny, nz] bool: below the top, and not below what is left."""
+        top, count = spans[..., :1].astype(np.int16), spans[..., 1:].astype(np.int16)
+        level = np.arange(self.levels)
+        return (level < top) & (level >= top - count)

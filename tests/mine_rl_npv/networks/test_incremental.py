@@ -13,8 +13,8 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
-from mine_rl_npv.incremental import ConvolutionCache, cache_bytes
-from mine_rl_npv.voxels import Norm
+from mine_rl_npv.networks.incremental import ConvolutionCache, cache_bytes
+from mine_rl_npv.networks.voxels import Norm
 
 GRID = (11, 9, 8)
 
@@ -62,8 +62,15 @@ def test_a_network_with_whole_map_norms_is_refused():
 
 @pytest.mark.parametrize("name", ["cnn3d", "cnn3d_small", "cnn3d_tiny"])
 def test_acting_by_crops_gives_the_outputs_of_whole_passes(name):
-    words = ["env=mine_daily_small", f"agent={name}", "env.deposits=3", "env.eval_deposits=0",
-             "env.max_steps=9", "agent.norm=none", "agent.incremental=true"]  # fmt: skip
+    words = [
+        "env=mine_daily_small",
+        f"agent={name}",
+        "env.deposits=3",
+        "env.eval_deposits=0",
+        "env.max_steps=9",
+        "agent.norm=none",
+        "agent.incremental=true",
+    ]
     run = compose_run(words)
     vec_env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
     policy = run.algo.build_policy(run, vec_env)

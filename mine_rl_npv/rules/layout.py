@@ -10,14 +10,14 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import Graph, Instance
+from mine_rl_npv.data.kilograms import kilograms_down, kilograms_up
 from mine_rl_npv.optimise.closure import max_closure
-from mine_rl_npv.optimise.problem import kilograms_down, kilograms_up
 
 MAX_DEPTH = 127
 """Blocks in one column; the eighth bit of a stored depth says that the column is closed."""
 
 
-class GrowingArray(NamedTuple):
+class MineArrays(NamedTuple):
     """K mines side by side; block ids are absolute. Columns are x * ny + y, top block first.
 
     first      (K,)        int64    block id at which a mine's blocks begin
@@ -157,7 +157,7 @@ def _reordered(graph: Graph, block: np.ndarray) -> Graph:
     )
 
 
-def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> GrowingArray:
+def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> MineArrays:
     """Joins mines on one grid.
 
     Args:
@@ -178,14 +178,16 @@ def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> Growi
         discount[k, : mine.instance.periods] = mine.instance.discount
     pointer, index = _join([mine.graph for mine in layouts], first)
     after_pointer, after_index = _join([mine.graph.successors for mine in layouts], first)
-    return GrowingArray(
+    return MineArrays(
         first.astype(np.int64),
         sizes.astype(np.int64),
         np.stack([mine.column_start + at for mine, at in zip(layouts, first, strict=True)]),
-        np.concatenate([
-            np.repeat(np.arange(len(mine.column_start) - 1), np.diff(mine.column_start))
-            for mine in layouts
-        ]).astype(np.int32),
+        np.concatenate(
+            [
+                np.repeat(np.arange(len(mine.column_start) - 1), np.diff(mine.column_start))
+                for mine in layouts
+            ]
+        ).astype(np.int32),
         pointer,
         index,
         after_pointer,
@@ -195,7 +197,7 @@ def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> Growi
         room,
         discount,
         np.asarray(scales, np.float64),
-    )  # fmt: skip
+    )
 
 
 def _join(graphs: Sequence[Graph], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

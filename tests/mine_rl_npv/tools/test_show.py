@@ -10,15 +10,17 @@ from frugal_rl.run.evaluate import RandomPlayer
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.instance import NEVER
 from mine_rl_npv.data.synthetic import Deposit
-from mine_rl_npv.mines import Actions, Kind
 from mine_rl_npv.optimise.check import check_shares
-from mine_rl_npv.show import SPANS, in_spans, play_schedule, shares_of
+from mine_rl_npv.rules.choices import Actions, Kind
+from mine_rl_npv.tools.show import SPANS, in_spans, play_schedule, shares_of
 
 DEPOSIT = Deposit(6, 5, 4, seed=3, richness=0.6)
 KINDS = {
-    "cpit": {"kind": Kind.cpit}, "pcpsp": {"kind": Kind.pcpsp}, "daily": {"kind": Kind.daily},
+    "cpit": {"kind": Kind.cpit},
+    "pcpsp": {"kind": Kind.pcpsp},
+    "daily": {"kind": Kind.daily},
     "cone": {"kind": Kind.cpit, "actions": Actions.cone},
-}  # fmt: skip
+}
 
 
 def played(kind):
@@ -63,10 +65,14 @@ def test_realisations_add_a_picture_of_the_risk(tmp_path):
 
 @pytest.mark.parametrize(
     ("profile", "agent", "grid", "transitions"),
-    [("baseline", "cnn3d", (49, 71, 58), 8192), ("optimized", "cnn3d_small", (50, 50, 30), 1024),
-     ("ultra_light", "cnn3d_tiny", (20, 20, 10), 128), ("small", "cnn3d_test", (10, 10, 5), 256),
-     ("lossless", "column2d", (49, 71, 58), 8192)],
-)  # fmt: skip
+    [
+        ("baseline", "cnn3d", (49, 71, 58), 8192),
+        ("optimized", "cnn3d_small", (50, 50, 30), 1024),
+        ("ultra_light", "cnn3d_tiny", (20, 20, 10), 128),
+        ("small", "cnn3d_test", (10, 10, 5), 256),
+        ("lossless", "column2d", (49, 71, 58), 8192),
+    ],
+)
 def test_the_guides_configurations_are_overlays_with_their_networks(
     profile, agent, grid, transitions
 ):

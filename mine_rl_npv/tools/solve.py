@@ -13,8 +13,8 @@ import numpy as np
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.instance import NEVER, Instance
-from mine_rl_npv.data.minelib_write import write_whole
 from mine_rl_npv.data.solutions import period_of, write_pit
+from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise import orders
 from mine_rl_npv.optimise.bound import Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
@@ -147,11 +147,11 @@ def run(config: SolveConfig) -> Solution:
     """Opens the instance, solves it, and writes what was asked for."""
     solution = solve(open_instance(config.instance), config)
     if config.pictures and solution.shares is not None:
-        from mine_rl_npv.views import draw_schedule  # imports matplotlib
+        from mine_rl_npv.tools.views import draw_schedule  # imports matplotlib
 
         draw_schedule(solution.instance, solution.shares, config.pictures)
     if config.solid and solution.shares is not None:
-        from mine_rl_npv.solid import save_solid  # imports PyVista
+        from mine_rl_npv.tools.solid import save_solid  # imports PyVista
 
         save_solid(solution.instance, period_of(solution.shares), config.solid)
     if config.output:
@@ -196,9 +196,17 @@ def solve(instance: Instance, config: SolveConfig) -> Solution:
 
 
 FAST = (
-    Method.random, Method.bench, Method.greedy, Method.density, Method.gershon, Method.ratio,
-    Method.cone, Method.pits, Method.filling, Method.toposort,
-)  # fmt: skip
+    Method.random,
+    Method.bench,
+    Method.greedy,
+    Method.density,
+    Method.gershon,
+    Method.ratio,
+    Method.cone,
+    Method.pits,
+    Method.filling,
+    Method.toposort,
+)
 
 
 def _compared(instance: Instance, bound: Bound, config: SolveConfig) -> Solution:
@@ -213,7 +221,7 @@ def _compared(instance: Instance, bound: Bound, config: SolveConfig) -> Solution
         for name, s in found.items()
     }
     if config.pictures:
-        from mine_rl_npv.views import method_table, save  # imports matplotlib
+        from mine_rl_npv.tools.views import method_table, save  # imports matplotlib
 
         save(method_table(rows, bound.upper), Path(config.pictures) / "methods.png")
     order = sorted(found, key=lambda name: -found[name].verdict.value)
@@ -256,9 +264,16 @@ def _ultimate_pit(instance: Instance, config: SolveConfig) -> Solution:
     spent = time.perf_counter() - started
     value = float(np.sum(instance.value[pit]))
     return Solution(
-        instance, "upit", None, Verdict(value, ()), value, spent, 0.0, pit,
+        instance,
+        "upit",
+        None,
+        Verdict(value, ()),
+        value,
+        spent,
+        0.0,
+        pit,
         (f"pit        {int(pit.sum())} blocks",),
-    )  # fmt: skip
+    )
 
 
 def _schedule(problem: Problem, bound: Bound, config: SolveConfig) -> Schedule:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mine_rl_npv.rules import NOWHERE
+from mine_rl_npv.rules.steps import NOWHERE
 
 CLOSED = 128
 """Bit of a depth that says: this column offers nothing any more."""
@@ -102,3 +102,13 @@ def column_features(depth, mask, mine, column_first, view, view_first, out):
                 out[i, c, f] = view[view_first[k] + b, f] if some else np.float32(0)
             out[i, c, width] = np.float32(dug) / np.float32(64)
             out[i, c, width + 1] = np.float32(1) if mask[i, c] else np.float32(0)
+
+
+@njit(cache=True, nogil=True)
+def mark_planes(entry, day, cell, cell_first, mine, planes):
+    """Writes the last entries (N,) into planes (N, 2, cells)."""
+    for n in range(entry.shape[0]):
+        if entry[n] > 0 and day[n] != NOWHERE:
+            at = cell[cell_first[mine[n]] + entry[n] - 1]
+            planes[n, 0, at] = 1.0
+            planes[n, 1, at] = day[n]

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.instance import Graph
-from mine_rl_npv.precedence import cone_counts, cone_sums, find_cycle
+from mine_rl_npv.data.precedence import cone_counts, cone_sums, find_cycle
 from mine_rl_npv.slopes.cone import cell_slopes, runs_by_azimuth
 from mine_rl_npv.slopes.graph import slope_graph
 

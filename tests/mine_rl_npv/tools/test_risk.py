@@ -10,7 +10,7 @@ from mine_rl_npv.data.economics import Economics, model_instance
 from mine_rl_npv.data.realisations import realised_models, value_of_information
 from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.optimise.check import check_periods
-from mine_rl_npv.risk import npv_matrix, toposort_plan
+from mine_rl_npv.tools.risk import npv_matrix, toposort_plan
 
 
 def test_a_plan_is_worth_on_its_own_model_what_the_checker_says_and_knowing_never_hurts():
@@ -26,7 +26,7 @@ def test_a_plan_is_worth_on_its_own_model_what_the_checker_says_and_knowing_neve
 
 @pytest.mark.parametrize("name", ["Cpit", "Pcpsp", "Daily"])
 def test_gymnasium_finds_the_mines_by_name(name):
-    assert mine_rl_npv.__all__
+    assert mine_rl_npv.__doc__
     env = gym.make(f"mine/{name}-v0", data="porphyry_tiny", disable_env_checker=True)
     observation, _ = env.reset(seed=0)
     mask = env.unwrapped.action_masks()

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from scipy.ndimage import label
 
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.optimise.pits import NestedPits, block_tonnes, penalised_pits
@@ -178,14 +180,17 @@ def voxels(instance: Instance, period: np.ndarray, upto: int | None = None) -> F
     figure = _figure(width=6, height=5)
     axes = figure.add_subplot(projection="3d")
     if shown.any():
-        from matplotlib import colormaps
-
         colours = colormaps[COLOURS](np.nan_to_num(grid) / max(instance.periods - 1, 1))
         axes.voxels(shown, facecolors=colours, edgecolor=None, shade=True)
     axes.set(
-        title=f"Mined by period {last}", xlabel="x", ylabel="y", zlabel="bench",
-        xlim=(0, shown.shape[0]), ylim=(0, shown.shape[1]), zlim=(0, shown.shape[2]),
-    )  # fmt: skip
+        title=f"Mined by period {last}",
+        xlabel="x",
+        ylabel="y",
+        zlabel="bench",
+        xlim=(0, shown.shape[0]),
+        ylim=(0, shown.shape[1]),
+        zlim=(0, shown.shape[2]),
+    )
     axes.set_box_aspect(shown.shape)
     return figure
 
@@ -224,12 +229,15 @@ def method_table(rows: Mapping[str, Mapping[str, float]], upper: float) -> Figur
     best = max(row["value"] for row in rows.values())
     cells = [
         [
-            name, f"{row['value']:,.0f}", f"{100 * (upper - row['value']) / upper:.2f}",
-            f"{100 * (best - row['value']) / best:.2f}", f"{row['seconds']:.1f}",
+            name,
+            f"{row['value']:,.0f}",
+            f"{100 * (upper - row['value']) / upper:.2f}",
+            f"{100 * (best - row['value']) / best:.2f}",
+            f"{row['seconds']:.1f}",
             f"{row['mib']:.0f}",
         ]
         for name, row in sorted(rows.items(), key=lambda item: -item[1]["value"])
-    ]  # fmt: skip
+    ]
     figure = _figure(width=8, height=0.6 + 0.3 * len(cells))
     axes = figure.add_subplot()
     axes.set_axis_off()
@@ -253,8 +261,6 @@ def risk(npv: np.ndarray, names: Sequence[str]) -> Figure:
 
 def coherence(instance: Instance, period: np.ndarray) -> np.ndarray:
     """Connected pieces of each period's blocks (T,): few pieces are easier to mine."""
-    from scipy.ndimage import label
-
     grid = period_grid(instance, period)
     return np.array([label(grid == t)[1] for t in range(instance.periods)])
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import Instance
-from mine_rl_npv.views import COLOURS, period_grid
+from mine_rl_npv.tools.views import COLOURS, period_grid
 
 NEEDED = (
     "The solid view needs PyVista: pip install 'frugal-rl[viz]'. "

@@ -16,10 +16,10 @@ from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
-from mine_rl_npv.mines import Actions, Kind
-from mine_rl_npv.networks import Column2dAgent, PointerAgent, chances, expected
+from mine_rl_npv.networks.columns import Column2dAgent, PointerAgent, chances, expected
+from mine_rl_npv.networks.voxels import Head
+from mine_rl_npv.rules.choices import Actions, Kind
 from mine_rl_npv.spec import Observation
-from mine_rl_npv.voxels import Head
 
 DEPOSIT = Deposit(8, 7, 6, seed=3, richness=0.6)
 
@@ -90,9 +90,11 @@ def test_every_agent_scores_every_action(name):
         MineConfig(data="synthetic", deposit=DEPOSIT, **options), steps=8
     )
     agents = {
-        "column2d": Column2dAgent(), "pcpsp": Column2dAgent(), "pointer": PointerAgent(),
+        "column2d": Column2dAgent(),
+        "pcpsp": Column2dAgent(),
+        "pointer": PointerAgent(),
         "columns head": replace(cnn("cnn3d_tiny"), head=Head.columns),
-    }  # fmt: skip
+    }
     network = agents[name].build(encoding, vec_env.tables, vec_env.action_space)
     out = network(fields)
     assert out.logits.shape == (4, int(vec_env.action_space.n))
@@ -121,8 +123,9 @@ def test_the_critic_reads_the_columns_that_the_policy_means():
         fields = {
             "columns": torch.from_numpy(columns).view(32, 16, 20, 20),
             "action_mask": torch.ones(32, 400, dtype=torch.bool),
-            "geology": torch.zeros(32, 15, 20, 20, 4), "pit": torch.zeros(32, 2, 20, 20, 4),
-        }  # fmt: skip
+            "geology": torch.zeros(32, 15, 20, 20, 4),
+            "pit": torch.zeros(32, 2, 20, 20, 4),
+        }
         if name == "column2d":
             network._act = lambda maps, logits=logits: logits
         else:

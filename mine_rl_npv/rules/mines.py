@@ -2,55 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import lru_cache
 
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from mine_rl_npv.data.block_model import BlockModel
-from mine_rl_npv.data.bundled import open_instance
+from mine_rl_npv.data.block_model import BlockModel, read_csv
+from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 from mine_rl_npv.data.instance import Instance
+from mine_rl_npv.data.kilograms import kilograms_up
 from mine_rl_npv.data.realisations import realised_models
 from mine_rl_npv.data.synthetic import Deposit, block_model
-from mine_rl_npv.layout import GrowingArray, MineLayout, build_arena, lay_out
 from mine_rl_npv.optimise.closure import max_closure
-from mine_rl_npv.optimise.problem import kilograms_up
+from mine_rl_npv.rules.choices import Kind
+from mine_rl_npv.rules.layout import MineArrays, MineLayout, build_arena, lay_out
 from mine_rl_npv.spec import FULL_CHANNELS, MINELIB_CHANNELS, Shapes
 
 SYNTHETIC = "synthetic"
 EVAL_SEEDS = 1_000_000
 """Seeds of held-out synthetic deposits begin here."""
-
-
-class Kind(Enum):
-    """Which scheduling problem is played."""
-
-    cpit = "cpit"
-    """One destination per block; earliest feasible period."""
-    pcpsp = "pcpsp"
-    """The action chooses the destination."""
-    daily = "daily"
-    """A tonnage rate per day instead of period limits."""
-
-
-class Actions(Enum):
-    """What one action moves."""
-
-    column = "column"
-    block = "block"
-    cone = "cone"
-    bench = "bench"
-
-
-class Clock(Enum):
-    """How a block gets its period."""
-
-    earliest = "earliest"
-    period = "period"
 
 
 @dataclass(frozen=True)
@@ -92,7 +64,7 @@ class MineSet:
             return np.arange(self.training)
         return np.arange(self.training if held_out else 0, len(self.layouts))
 
-    def arena(self) -> GrowingArray:
+    def arena(self) -> MineArrays:
         """The kernels' view."""
         return build_arena(self.layouts, self.references)
 
@@ -119,9 +91,11 @@ def open_mines(source: MineSource) -> MineSet:
     )  # of the pit's blocks
     width = instances[0].destinations if destinations else 1
     return MineSet(
-        layouts, len(training),
-        Shapes(grid, _channels(source, instances[0]), width, units=units), references,
-    )  # fmt: skip
+        layouts,
+        len(training),
+        Shapes(grid, _channels(source, instances[0]), width, units=units),
+        references,
+    )
 
 
 def _pit(instance: Instance, destinations: bool) -> np.ndarray:
@@ -160,9 +134,6 @@ def _from_model(source: MineSource, model: BlockModel, name: str) -> Instance:
 
 
 def _model(source: MineSource) -> BlockModel:
-    from mine_rl_npv.data.block_model import read_csv
-    from mine_rl_npv.data.bundled import BUNDLED
-
     if source.data in BUNDLED:
         return block_model(BUNDLED[source.data])
     if source.data.endswith(".csv"):
@@ -170,47 +141,6 @@ def _model(source: MineSource) -> BlockModel:
     raise ConfigError(
         f"env.realisations needs grades: a .csv file or a bundled deposit, not {source.data}."
     )
-
-
-def macros_of(layouts: Sequence[MineLayout], actions: Actions) -> tuple[np.ndarray, ...]:
-    """Targets of the macro actions of each mine.
-
-    `cone`: one macro per block. `bench`: one per pair of nested quarter pit and bench.
-
-    Returns:
-        first (K,) and count (K,) int64 macros of a mine, pointer (macros + 1,) and target int64.
-    """
-    first, count, sizes, targets = [], [], [], []
-    base = 0
-    for layout in layouts:
-        groups = _groups(layout, actions)
-        first.append(len(sizes))
-        count.append(int(groups.max()) + 1)
-        order = np.argsort(groups, kind="stable")
-        sizes.extend(np.bincount(groups, minlength=count[-1]).tolist())
-        targets.append(order + base)
-        base += len(groups)
-    pointer = np.concatenate(([0], np.cumsum(sizes)))
-    return (
-        np.array(first, np.int64), np.array(count, np.int64), pointer.astype(np.int64),
-        np.concatenate(targets).astype(np.int64),
-    )  # fmt: skip
-
-
-def _groups(layout: MineLayout, actions: Actions) -> np.ndarray:
-    m = len(layout.block)
-    if actions is Actions.cone:
-        return np.arange(m)
-    value = layout.value.max(axis=1)
-    use = layout.use.max(axis=(1, 2)) if layout.use.shape[2] else np.ones(m)
-    phase = np.zeros(m, np.int64)
-    positive = value > 0
-    for share in (0.25, 0.5, 0.75):
-        penalty = np.quantile(value[positive] / np.maximum(use[positive], 1e-9), share)
-        phase += ~max_closure(value - penalty * use, layout.graph)
-    bench = layout.instance.position[layout.block, 2]
-    key = phase * (bench.max() + 1) + (bench.max() - bench)
-    return np.unique(key, return_inverse=True)[1].ravel()
 
 
 def daily_kilograms(layout: MineLayout, tonnes_per_day: float) -> int:

@@ -3,9 +3,9 @@
 import numpy as np
 
 from frugal_rl.testing.env import check_determinism, check_raw_fields, check_storages_agree
+from mine_rl_npv.before.legacy import INVALID_REWARD, z_scores
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
-from mine_rl_npv.legacy import INVALID_REWARD, z_scores
 
 DEPOSIT = Deposit(6, 6, 5, seed=1, richness=0.6)
 

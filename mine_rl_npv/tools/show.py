@@ -10,10 +10,11 @@ import numpy as np
 
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from mine_rl_npv import rules
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.game import MineGame
-from mine_rl_npv.risk import npv_matrix, toposort_plan
+from mine_rl_npv.rules import steps
+from mine_rl_npv.tools.risk import npv_matrix, toposort_plan
+from mine_rl_npv.tools.views import draw_schedule, risk, save
 from mine_rl_npv.vec_env import MineBatch
 
 SPANS = 10
@@ -42,7 +43,7 @@ def play_schedule(
     while not over[0]:
         action = np.asarray(player(rows)).reshape(-1)
         game.advance(action)
-        if game.macros is None and game.entry[0] > 0 and game.day[0] != rules.NOWHERE:
+        if game.macros is None and game.entry[0] > 0 and game.day[0] != steps.NOWHERE:
             block = layout.block[game.entry[0] - 1]
             day[block] = game.day[0]
             sent[block] = action[0] % layout.value.shape[1]
@@ -79,18 +80,16 @@ def draw_episode(
     game: MineGame, encoding: Encoding, mine: int, player: Player, folder: Path, yearly_rate: float
 ) -> list[Path]:
     """Every picture of the schedule that a player digs; with realisations, its risk as well."""
-    from mine_rl_npv.views import draw_schedule, risk, save  # they import matplotlib
-
     period, sent = play_schedule(game, encoding, mine, player)
     layout = game.mines.layouts[mine]
     instance = layout.instance
-    if game.clock == rules.TONNAGE:
+    if game.clock == steps.TONNAGE:
         instance, period = in_spans(instance, period, yearly_rate)
     width = layout.value.shape[1]
     drawn = draw_schedule(instance, shares_of(period, sent, width, instance.periods), folder)
     models = [lay.instance for lay in game.mines.layouts]
     alike = all(m.name.startswith("realisation") for m in models)
-    if len(models) > 1 and alike and game.clock != rules.TONNAGE:
+    if len(models) > 1 and alike and game.clock != steps.TONNAGE:
         npv = npv_matrix(models, [period, toposort_plan(models[mine])])
         drawn.append(save(risk(npv, ["policy", "TopoSort"]), folder / "risk.png"))
     return drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mine_rl_npv.rules import first_fit, remove
+from mine_rl_npv.rules.steps import first_fit, remove
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -94,9 +94,22 @@ def step_macros(
                 touched += 1
                 stamp[n, b - base] = t + 1
                 remove(
-                    column, owner, after_pointer, after_index, depth, waiting, ready, opened,
-                    place, count, n, k, base, b, t,
-                )  # fmt: skip
+                    column,
+                    owner,
+                    after_pointer,
+                    after_index,
+                    depth,
+                    waiting,
+                    ready,
+                    opened,
+                    place,
+                    count,
+                    n,
+                    k,
+                    base,
+                    b,
+                    t,
+                )
         pits.money[n] += earned
         reward[n] = earned / scale[k] if touched > 0 else invalid_reward
         terminated[n] = count[n] == 0

@@ -15,7 +15,8 @@ from frugal_rl.learn.actions import mask_logits
 from frugal_rl.learn.networks import Fields, Network, Output
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from mine_rl_npv.spec import TABLE, VIEW
+from mine_rl_npv.rules.features import VIEW
+from mine_rl_npv.spec import TABLE
 
 
 def orthogonal(module: nn.Module, gain: float) -> None:
