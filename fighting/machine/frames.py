@@ -11,7 +11,6 @@ from numba import njit
 from fighting.machine.emulator import SCREEN
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs.codec import Codec
-from frugal_rl.observation.codecs.pooled import DeltaCodec
 
 HEIGHT, WIDTH = SCREEN
 PACKED_WIDTH = WIDTH // 4
@@ -139,7 +138,7 @@ def pack_rows(frames, out):
 
 
 @dataclass(frozen=True)
-class PackedCodec(Codec):
+class GreyCodec(Codec):
     """Four pixels of four shades to the byte, leftmost in the top bits. Lossless."""
 
     name: ClassVar[str] = "packed"
@@ -171,10 +170,3 @@ class PackedCodec(Codec):
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """[..., W / 4] uint8 -> [..., W] uint8."""
         return UNPACKED[stored].reshape(*stored.shape[:-1], 4 * stored.shape[-1])
-
-
-@dataclass(frozen=True)
-class PackedDeltaCodec(DeltaCodec):
-    """Packed frames of which the rollout keeps only what differs from an earlier one. Lossless."""
-
-    twin: ClassVar[str] = "fighting.derive:unpack"

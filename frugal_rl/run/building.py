@@ -1,7 +1,7 @@
 """Plain values to frozen dataclasses, with errors in the words that the user typed.
 
 A node is a mapping whose `_target_` names the dataclass. Only dataclasses inside our packages, or
-inside those named in `plugins`, are built: configurations arrive with checkpoints.
+inside plug-ins (see `frugal_rl.plugins`), are built: configurations arrive with checkpoints.
 """
 
 from __future__ import annotations
@@ -17,21 +17,28 @@ from enum import Enum
 from typing import Any, TypeVar, Union
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.plugins import trusted
 from frugal_rl.ranges import check_ranges
 from frugal_rl.run.renamed import current
 
-PACKAGES = ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")
-"""Where the dataclasses of a configuration may live."""
-
 T = TypeVar("T")
+MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
+"""Longer lists of options are not shown whole, but the nearest of them."""
 
 
 def nearest(word: str, options: Collection[str]) -> str:
-    """A hint for a mistyped word: the nearest option, else all of them."""
+    """A hint for a mistyped word: the nearest option; where none is near, a few of them."""
     if not options:
         return "there is nothing to choose from"
-    close = difflib.get_close_matches(word, sorted(options), n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?" if close else f"choose from {', '.join(sorted(options))}"
+    names = sorted(options)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    shown = names
+    if len(names) > MOST_OPTIONS:
+        shown = difflib.get_close_matches(word, names, n=SHOWN_OPTIONS, cutoff=0.0)
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return f"choose from {', '.join(shown)}{more}"
 
 
 def build(node: Mapping[str, Any], where: str = "", plugins: Sequence[str] = ()) -> Any:
@@ -54,9 +61,10 @@ def build(node: Mapping[str, Any], where: str = "", plugins: Sequence[str] = ())
 def find_class(target: str, where: str = "", plugins: Sequence[str] = ()) -> type[Any]:
     """The dataclass at "package.module.Class", refused outside the trusted packages."""
     module_name, _, class_name = current(target).rpartition(".")
-    if module_name.split(".")[0] not in (*PACKAGES, *plugins):
+    packages = trusted(plugins)
+    if module_name.split(".")[0] not in packages:
         raise ConfigError(
-            f"{where}._target_={target} lies outside {', '.join((*PACKAGES, *plugins))}. "
+            f"{where}._target_={target} lies outside {', '.join(packages)}. "
             "Add plugins=[package] to the command line if you trust it."
         )
     try:

@@ -21,14 +21,21 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.memory.honour import settle
 from frugal_rl.run.building import build, build_as, nearest
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.honouring import honouring
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
 
 T = TypeVar("T")
 PACKAGE = Path(__file__).resolve().parents[1]
-RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {"resolved", "overrides"}
+RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
+    "resolved",
+    "overrides",
+    "notes",
+    "composer",
+}
 
 
 def folder(name: str) -> Path:
@@ -57,7 +64,8 @@ def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[
             except FrugalError as error:
                 if HydraConfig.get().mode == RunMode.MULTIRUN:
                     raise
-                sys.exit(f"{type(error).__name__}: {error}")
+                notes = getattr(error, "__notes__", [])
+                sys.exit(" ".join([f"{type(error).__name__}: {error}", *notes]))
 
         @functools.wraps(task)
         def script() -> None:
@@ -95,6 +103,7 @@ def build_run(cfg: DictConfig) -> RunConfig:
             values = plain(cfg)
         values["run_dir"] = str(hydra_config.runtime.output_dir)
         values["config_name"], values["choices"] = config_name, choices
+        values["config_dir"] = _typed_folder(hydra_config.runtime.config_sources)
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
 
@@ -108,7 +117,15 @@ def run_from(
     _refuse_without_overlay(values)
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
     run = build_as(RunConfig, run_values, plugins=plugins)
-    return replace(run, resolved=dict(values), overrides=tuple(overrides))
+    config_name = str(values.get("config_name", "train"))
+    run = replace(
+        run,
+        resolved=dict(values),
+        overrides=tuple(overrides),
+        composer=functools.partial(compose_run, config_name=config_name, check=False),
+    )
+    memory, note = settle(run, overrides, functools.partial(honouring, folder("conf")))
+    return replace(run, memory=memory, notes=(note,) if note else ())
 
 
 def compose_run(
@@ -277,6 +294,11 @@ def _fitting_agent_of(config_name: str, typed: Sequence[str]) -> list[str]:
         return []
     with initialize_config_dir(str(folder("conf")), **_version()):
         return _fitting_words(config_name, typed)
+
+
+def _typed_folder(sources: Sequence[Any]) -> str:
+    """The folder of `--config-dir`, empty where none was typed."""
+    return next((str(s["path"]) for s in sources if s["provider"] == "command-line"), "")
 
 
 def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:

@@ -258,32 +258,32 @@ def test_features_are_in_range_and_named():
 def test_torch_twins_equal_numpy():
     torch = pytest.importorskip("torch")
     from fighting import derive
-    from fighting.machine.frames import PackedCodec
+    from fighting.machine.frames import GreyCodec
 
     rng = np.random.default_rng(0)
     signals = rng.integers(0, 256, (40, SIGNALS)).astype(np.uint8)
     ours = derive.features({"signals": torch.from_numpy(signals)}, None)
     np.testing.assert_array_equal(ours.numpy(), features({"signals": signals}, None))
     packed = rng.integers(0, 256, (3, 4, 144, 40)).astype(np.uint8)
-    codec = PackedCodec()
+    codec = GreyCodec()
     np.testing.assert_array_equal(
         derive.unpack(codec, torch.from_numpy(packed)).numpy(), codec.decode(packed)
     )
 
 
 def test_packing_refuses_other_colours():
-    from fighting.machine.frames import PackedCodec
+    from fighting.machine.frames import GreyCodec
     from frugal_rl.errors import EncodingError
 
     with pytest.raises(EncodingError, match="grey value 100"):
-        PackedCodec().encode(np.full((2, 8), 100, np.uint8))
+        GreyCodec().encode(np.full((2, 8), 100, np.uint8))
 
 
 def test_packing_is_lossless():
-    from fighting.machine.frames import PackedCodec
+    from fighting.machine.frames import GreyCodec
 
     frames = (np.random.default_rng(0).integers(0, 4, (5, 144, 160)) * 85).astype(np.uint8)
-    codec = PackedCodec()
+    codec = GreyCodec()
     packed = codec.encode(frames)
     assert packed.shape == (5, 144, 40)
     np.testing.assert_array_equal(codec.decode(packed), frames)
