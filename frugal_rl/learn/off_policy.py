@@ -7,6 +7,7 @@ from abc import ABC
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -20,6 +21,7 @@ from frugal_rl.learn.networks import MlpAgent
 from frugal_rl.learn.on_policy import Value, choose_device
 from frugal_rl.learn.schedules import value_at
 from frugal_rl.learn.stored_rows import (
+    PackedDraws,
     RowsExtractor,
     Source,
     StoredRowsPolicy,
@@ -30,7 +32,9 @@ from frugal_rl.learn.transitions import Rows, TransitionCollector
 from frugal_rl.memory.part import Part, Phase
 from frugal_rl.memory.replay import replay_parts, replay_size
 from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
+from frugal_rl.observation.spec import EPISODE
 from frugal_rl.ranges import above, at_least, between, check_ranges
 from frugal_rl.run.config import RunConfig
 from frugal_rl.store.replay import DictReplayBuffer
@@ -73,6 +77,8 @@ class OffPolicyConfig(ABC):
     room: ClassVar[str] = "stable_baselines3"
     kind: ClassVar[str]
     discrete: ClassVar[bool] = False
+    joins_observations: ClassVar[bool] = False
+    """Whether its update concatenates observations, which no dictionary stands."""
     networks: ClassVar[tuple[int, int]] = (1, 1)
     """Networks that learn, and targets beside them."""
 
@@ -148,10 +154,11 @@ class OffPolicyLearner:
         encoding, episode = vec_env.encoding, run.env.episode_steps
         device = choose_device(run.hardware.device)
         plugins = tuple(run.resolved.get("plugins") or ())
-        source = Source(Decoder(encoding, vec_env.tables, plugins))
         space = encoding.policy_space(episode)
+        source = Source(Decoder(encoding, vec_env.tables, plugins), space)
         self.replay = DictReplayBuffer(
             config.size(run), space, vec_env.action_space, device, vec_env.num_envs,
+            frame_stack=stacks_of(encoding),
             location=run.memory.rollout_location, folder=run.run_dir,
         )  # fmt: skip
         self.model = self._model(run, space, source, device)
@@ -165,7 +172,7 @@ class OffPolicyLearner:
         config, agent = self.config, agent_of(run, self.config.kind)
         embed = partial(agent.embedding, self.vec_env.encoding)
         model = config.algorithm()(
-            "MultiInputPolicy", None, learning_rate=value_at(config.learning_rate, 0.0),
+            "MlpPolicy", None, learning_rate=value_at(config.learning_rate, 0.0),
             batch_size=config.batch_size, gamma=config.gamma,
             policy_kwargs={
                 "features_extractor_class": RowsExtractor,
@@ -175,7 +182,10 @@ class OffPolicyLearner:
             device=device, _init_setup_model=False, **config.options(),
         )  # fmt: skip
         model.observation_space, model.action_space = space, self.vec_env.action_space
+        model.env = SimpleNamespace(action_space=model.action_space)  # all that set-up asks of it
         model.n_envs, model.replay_buffer = self.vec_env.num_envs, self.replay
+        if config.joins_observations:
+            model.replay_buffer = PackedDraws(self.replay, source)
         model._setup_model()
         model.set_logger(Logger(None, []))
         read_stored_rows(model.policy)
@@ -275,6 +285,11 @@ class OffPolicyLearner:
             if name in COUNTERS:
                 setattr(self.model, name, value)
         self.collector.load(state["collector"])
+
+
+def stacks_of(encoding: Encoding) -> dict[str, int]:
+    """Frames of each row: as many as its window shows, one where that is a whole episode."""
+    return {r.name: 1 if r.window == EPISODE else r.window for r in encoding.rows}
 
 
 COUNTERS = ("num_timesteps", "_n_updates", "_n_calls", "exploration_rate")

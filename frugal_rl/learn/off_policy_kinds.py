@@ -84,6 +84,7 @@ class CrossQConfig(SacConfig):
 
     room: ClassVar[str] = "sb3_contrib"
     kind: ClassVar[str] = "CrossQ"
+    joins_observations: ClassVar[bool] = True
     networks: ClassVar[tuple[int, int]] = (3, 0)
 
     def options(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from frugal_rl.learn.actions import mask_logits
 from frugal_rl.learn.networks import Embedding
-from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.decoder import Decoder, torch_dtype
 
 
 @dataclass
@@ -24,6 +25,37 @@ class Source:
     """The decoder that all extractors of one policy share; no module, so that none owns it."""
 
     decoder: Decoder
+    space: spaces.Dict
+
+    def unpacked(self, packed: Tensor) -> dict[str, Tensor]:
+        """Bytes [B, sum of all rows] as rows by name."""
+        rows, at = {}, 0
+        for name, box in self.space.items():
+            dtype, shape = torch_dtype(box.dtype), tuple(box.shape or ())
+            size = math.prod(shape) * dtype.itemsize
+            values = packed[:, at : at + size].contiguous().view(dtype)
+            rows[name], at = values.reshape(len(packed), *shape), at + size
+        return rows
+
+    def packed(self, rows: Mapping[str, Tensor]) -> Tensor:
+        """Rows by name as bytes [B, sum of all rows]."""
+        parts = [rows[n].contiguous().reshape(len(rows[n]), -1) for n in self.space]
+        return torch.cat([part.view(torch.uint8) for part in parts], dim=1)
+
+
+class PackedDraws:
+    """A replay whose rows are drawn as bytes: for algorithms that join observations as tensors."""
+
+    def __init__(self, replay: Any, source: Source) -> None:
+        self.replay, self.source = replay, source
+
+    def sample(self, batch_size: int, env: Any = None) -> Any:
+        """Transitions, each observation one row of bytes."""
+        drawn = self.replay.sample(batch_size, env)
+        return drawn._replace(
+            observations=self.source.packed(drawn.observations),
+            next_observations=self.source.packed(drawn.next_observations),
+        )
 
 
 class RowsExtractor(BaseFeaturesExtractor):
@@ -36,9 +68,10 @@ class RowsExtractor(BaseFeaturesExtractor):
         super().__init__(observation_space, embedding.width)
         self.embedding, self.source = embedding, source
 
-    def forward(self, obs: dict[str, Tensor]) -> Tensor:
+    def forward(self, obs: dict[str, Tensor] | Tensor) -> Tensor:
         """Stored rows [B, ...] -> features [B, width] float32."""
-        features: Tensor = self.embedding(self.source.decoder(obs), lambda block, x: block(x))
+        rows = self.source.unpacked(obs) if isinstance(obs, Tensor) else obs
+        features: Tensor = self.embedding(self.source.decoder(rows), lambda block, x: block(x))
         return features
 
 

@@ -13,6 +13,7 @@ from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.stored_rows import Source
 from frugal_rl.learn.tally import EpisodeTally
 from frugal_rl.observation.history import History
+from frugal_rl.observation.spec import EPISODE
 from frugal_rl.store.replay import DictReplayBuffer
 from frugal_rl.vec_env.interface import Step, VectorEnv
 
@@ -29,6 +30,8 @@ class TransitionCollector:
     ) -> None:
         self.vec_env, self.replay, self.history, self.source = vec_env, replay, history, source
         self.mask_name = vec_env.encoding.spec.action_mask
+        windows = vec_env.encoding.windowed
+        self.stacked = {r.name for r in windows if r.window != EPISODE}
         self.tally = EpisodeTally()
         self.rng = np.random.default_rng()
         self.obs: Rows = {}
@@ -51,15 +54,21 @@ class TransitionCollector:
     def _shown(self, step: Step) -> tuple[Rows, Rows]:
         """What is observed next, and what the step led to: an episode's end where a limit cut it.
 
-        What an episode that ended by itself led to is never looked at: its value is nothing.
+        What an episode that ended by itself led to is never looked at, as its value is nothing:
+        the last observation, shifted, takes its place, since that costs the replay least.
         """
         shown, final = self.history.push(step.rows, step.done, step.final_index, step.final_rows)
         now = _kept(shown)
-        if not final:
+        over = np.flatnonzero(step.done)
+        if not len(over):
             return now, now
         following = _kept(now)
-        for name, rows in final.items():
-            following[name][step.final_index] = rows
+        for name, rows in following.items():
+            rows[over] = self.obs[name][over]
+            if name in self.stacked:
+                rows[over, :-1] = self.obs[name][over, 1:]
+            if name in final:
+                rows[step.final_index] = final[name]
         return now, following
 
     def random_actions(self) -> np.ndarray:

@@ -26,7 +26,7 @@ USED_SHARE = 0.8
 
 def replay_parts(run: RunConfig, size: int, networks: tuple[int, int], agent: Any) -> list[Part]:
     """Replay, networks, gradients, optimiser and minibatch; `networks` learn, and are targets."""
-    parts = [_row_part(name, nbytes, size) for name, nbytes in _rows(run)]
+    parts = [_row_part(*row, size) for row in _rows(run)]
     each = _scalar_bytes(run)
     parts.append(Part("replay: scalars", f"{size:,} x {each} B", size * each))
     weights = _weights(run, agent)
@@ -39,7 +39,7 @@ def replay_parts(run: RunConfig, size: int, networks: tuple[int, int], agent: An
             confidence=Confidence.calibrated,
         )
     )  # fmt: skip
-    rows = sum(nbytes for _, nbytes in _rows(run))
+    rows = sum(nbytes for _, nbytes, _ in _rows(run))
     batch = run.algo.batch_size * (2 * rows + 8 * 4 * math.isqrt(max(weights, 1)))
     formula = f"{run.algo.batch_size} x (2 x {rows} B + activations)"
     return [*parts, Part("minibatch", formula, batch, confidence=Confidence.calibrated)]
@@ -68,20 +68,25 @@ def replay_size(run: RunConfig, most: int, networks: tuple[int, int], agent: Any
     return min(most, fits)
 
 
-def _rows(run: RunConfig) -> list[tuple[str, int]]:
-    """Name and bytes of one new row of each entry; windows keep one row each."""
+def _rows(run: RunConfig) -> list[tuple[str, int, int]]:
+    """Name, bytes of one new row, and of the code that says how its window follows."""
     encoding = run.encoding()
     steps = run.env.episode_steps + 1
-    rows = [(r.name, r.nbytes * (steps if r.window == EPISODE else 1)) for r in encoding.rows]
-    return [*rows, ("age", 4)] if encoding.windowed else rows
+    rows = [
+        (r.name, r.nbytes * steps, 0) if r.window == EPISODE
+        else (r.name, r.nbytes, int(r.window > 1))
+        for r in encoding.rows
+    ]  # fmt: skip
+    return [*rows, ("age", 4, 0)] if encoding.windowed else rows
 
 
-def _row_part(name: str, nbytes: int, size: int) -> Part:
+def _row_part(name: str, nbytes: int, code: int, size: int) -> Part:
     """Small rows as they are; larger ones by the share that is expected of their differences."""
     if nbytes < CHAIN_FROM_BYTES:
-        return Part(f"replay: {name}", f"{size:,} x ({nbytes} B + 1)", size * (nbytes + 1))
-    each = math.ceil(CHAIN_SHARE * nbytes) + CHAIN_TABLES
-    bound = human(size * (nbytes + CHAIN_TABLES))
+        each = nbytes + 1 + code
+        return Part(f"replay: {name}", f"{size:,} x ({nbytes} + {1 + code} B)", size * each)
+    each = math.ceil(CHAIN_SHARE * nbytes) + CHAIN_TABLES + code
+    bound = human(size * (nbytes + CHAIN_TABLES + code))
     formula = f"{size:,} x {each} B of {nbytes}; at most {bound} where nothing repeats"
     return Part(f"replay: {name}", formula, size * each, confidence=Confidence.calibrated)
 

@@ -46,7 +46,8 @@ class ReplayBuffer(stock.ReplayBuffer):
         n_envs: N.
         optimize_memory_usage: refused; every frame is kept once in any case.
         handle_timeout_termination: a time limit is not an end, as in SB3.
-        frame_stack: frames that an observation's first axis stacks; None finds out.
+        frame_stack: frames that an observation's first axis stacks, by name where it is a
+            dictionary; what is not named is found out.
         n_steps: steps whose rewards a drawn transition sums up.
         gamma: discount of those rewards.
         location: RAM or a mapped file in `folder`.
@@ -63,7 +64,7 @@ class ReplayBuffer(stock.ReplayBuffer):
         optimize_memory_usage: bool = False,
         handle_timeout_termination: bool = True,
         *,
-        frame_stack: int | None = None,
+        frame_stack: int | Mapping[str, int] | None = None,
         n_steps: int = 1,
         gamma: float = 0.99,
         location: RolloutLocation = RolloutLocation.ram,
@@ -83,9 +84,10 @@ class ReplayBuffer(stock.ReplayBuffer):
         self.n_steps, self.gamma = n_steps, gamma
         self._allocate_scalars()
         self.count = 0
+        stacks = {"obs": frame_stack} if isinstance(frame_stack, int) else dict(frame_stack or {})
         self.columns = {
             name: FoundColumn(
-                shape, space.dtype, self.buffer_size, n_envs, frame_stack, location, folder
+                shape, space.dtype, self.buffer_size, n_envs, stacks.get(name), location, folder
             )
             for name, (space, shape) in self._entries().items()
         }

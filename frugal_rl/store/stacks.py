@@ -35,7 +35,7 @@ class FoundColumn:
         self.staged: list[tuple[np.ndarray, np.ndarray]] = []
         self.column: ReplayColumn | None = None
         if frames is not None:
-            if not 1 <= frames <= MOST_FRAMES or self.shape[0] % frames:
+            if not 1 <= frames <= MOST_FRAMES or (frames > 1 and self.shape[0] % frames):
                 raise ConfigError(
                     f"frame_stack={frames} does not divide the first axis of an observation of "
                     f"shape {self.shape} into at most {MOST_FRAMES} frames. "
