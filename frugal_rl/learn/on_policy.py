@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -30,6 +30,11 @@ Positive = above(0)
 class OnPolicyConfig(ABC):
     """What every algorithm that learns from its own fresh experience has."""
 
+    honours: ClassVar[frozenset[str]] = frozenset({
+        "shuffle", "rollout_location", "trajectories", "precision", "micro_batch",
+        "gradient_checkpointing",
+    })  # fmt: skip
+    """Switches of the memory profile that it reads."""
     num_envs: Count = 128
     n_steps: Count = 128
     """Steps of each environment per rollout."""

@@ -21,6 +21,7 @@ from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.disk import told
 from frugal_rl.run.divergence import Divergence
 from frugal_rl.run.evaluate import (
     PolicyPlayer,
@@ -78,8 +79,8 @@ class Trainer:
         """Learn `algo.total_steps` environment steps; returns the run's summary."""
         run = self.run
         self.folder = Path(run.run_dir)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_text(self.folder / "cfg.resolved.yaml", yaml.safe_dump(dict(run.resolved)))
+        with told(self.folder):
+            write_text(self.folder / "cfg.resolved.yaml", yaml.safe_dump(dict(run.resolved)))
         set_random_seed(run.seed, using_cuda=torch.cuda.is_available())
         self.eval_env: VectorEnv | None = None
         self.result: Result | None = None

@@ -212,6 +212,16 @@ def _period(clock, mined_kg, rates, ready, clocks, use, room, n, k, b, rel, d, p
 
 
 @njit(cache=True, nogil=True)
+def _take(clock, use, b, d, room, mined_kg, n, t):
+    """Counts what block b uses: against its period's limits, or as tonnage mined so far."""
+    if clock == TONNAGE:
+        mined_kg[n] += use[b, d, 0]
+        return
+    for r in range(use.shape[2]):
+        room[n, r, t] -= use[b, d, r]
+
+
+@njit(cache=True, nogil=True)
 def step_columns(
     pits,
     arena,
@@ -265,20 +275,30 @@ def step_columns(
                     day[n] = NOWHERE
                     _withdraw(opened, place, count, n, c)
             else:
-                if clock != TONNAGE:
-                    for r in range(use.shape[2]):
-                        room[n, r, t] -= use[b, d, r]
-                else:
-                    mined_kg[n] += use[b, d, 0]
+                _take(clock, use, b, d, room, mined_kg, n, t)
                 factor = daily_discount**t if clock == TONNAGE else discount[k, t]
                 worth = value[b, d] * factor
                 money[n] += worth
                 reward[n] = worth / scale[k]
                 entry[n] = b - base + 1
                 day[n] = t
-                graph = (column, owner, after_pointer, after_index)
-                state = (depth, waiting, ready, opened, place, count)
-                remove(*graph, *state, n, k, base, b, t)
+                remove(
+                    column,
+                    owner,
+                    after_pointer,
+                    after_index,
+                    depth,
+                    waiting,
+                    ready,
+                    opened,
+                    place,
+                    count,
+                    n,
+                    k,
+                    base,
+                    b,
+                    t,
+                )
         terminated[n] = ended or count[n] == 0
         truncated[n] = not terminated[n] and steps[n] >= max_steps
 

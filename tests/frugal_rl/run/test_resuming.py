@@ -108,7 +108,8 @@ def scored(success, returned):
 
 
 def test_the_best_policy_has_most_success_and_the_return_breaks_ties(tmp_path, monkeypatch):
-    scores = iter([scored(0.5, 1.0), scored(0.25, 100.0), scored(0.5, 2.0)])
+    played = [scored(0.5, 1.0), scored(0.25, 100.0), scored(0.5, 2.0)]
+    scores = iter([*played, scored(0.0, 0.0)])  # the last is random play
     monkeypatch.setattr(trainer_module, "evaluate", lambda *_, **__: next(scores))
     often = Evaluation(every_steps=32, episodes=4, num_envs=4)
     best = tmp_path / "checkpoints" / "best.pt"
