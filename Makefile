@@ -42,5 +42,5 @@ clean:
 	touch $@
 
 .venv/.dev: .venv/.core
-	$(PIP) -e ".[dev,play,hpo,slurm]"
+	$(PIP) -e ".[dev,play,hpo,slurm,contrib]"
 	touch $@

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -30,6 +30,11 @@ Positive = above(0)
 class OnPolicyConfig(ABC):
     """What every algorithm that learns from its own fresh experience has."""
 
+    honours: ClassVar[frozenset[str]] = frozenset({
+        "shuffle", "rollout_location", "trajectories", "precision", "micro_batch",
+        "gradient_checkpointing",
+    })  # fmt: skip
+    """Switches of the memory profile that it reads."""
     num_envs: Count = 128
     n_steps: Count = 128
     """Steps of each environment per rollout."""
@@ -126,7 +131,8 @@ class OnPolicyLearner(ABC):
         rate = value_at(config.learning_rate, done)
         self.optimizer.set_learning_rate(rate)
         metrics = self.update.run(rollout, config.batch_size, config.n_epochs, config.terms(done))
-        return {**metrics, "train/learning_rate": rate}
+        norm = self.optimizer.take_largest_norm()
+        return {**metrics, "train/learning_rate": rate, "train/grad_norm": norm}
 
     def parts(self) -> dict[str, int]:
         """Bytes held, by name."""

@@ -21,14 +21,21 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.memory.honour import settle
 from frugal_rl.run.building import build, build_as, nearest
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.honouring import honouring
 from frugal_rl.run.search_path import choices, conf_folders, folder, groups, is_group, searching
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
 
 T = TypeVar("T")
-RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {"resolved", "overrides"}
+RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
+    "resolved",
+    "overrides",
+    "notes",
+    "composer",
+}
 
 
 def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
@@ -47,7 +54,8 @@ def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[
             except FrugalError as error:
                 if HydraConfig.get().mode == RunMode.MULTIRUN:
                     raise
-                sys.exit(f"{type(error).__name__}: {error}")
+                notes = getattr(error, "__notes__", [])
+                sys.exit(" ".join([f"{type(error).__name__}: {error}", *notes]))
 
         def checked() -> None:
             typed = _typed_words(sys.argv[1:])
@@ -103,7 +111,15 @@ def run_from(
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
     run = build_as(RunConfig, run_values, plugins=plugins)
     resolved = {**values, "plugins": list(plugins)} if "plugins" in values else dict(values)
-    return replace(run, resolved=resolved, overrides=tuple(overrides))
+    config_name = str(values.get("config_name", "train"))
+    run = replace(
+        run,
+        resolved=resolved,
+        overrides=tuple(overrides),
+        composer=functools.partial(compose_run, config_name=config_name, check=False),
+    )
+    memory, note = settle(run, overrides, functools.partial(honouring, folder("conf")))
+    return replace(run, memory=memory, notes=(note,) if note else ())
 
 
 def compose_run(

@@ -56,6 +56,22 @@ MODULES = {
     "frugal_rl.train.trainer": "frugal_rl.run.trainer",
     "frugal_rl.train.update": "frugal_rl.learn.update",
     "frugal_rl.train.watch": "frugal_rl.run.watch",
+    "mine_rl_npv.codecs": "mine_rl_npv.rules.codecs",
+    "mine_rl_npv.incremental": "mine_rl_npv.networks.incremental",
+    "mine_rl_npv.layout": "mine_rl_npv.rules.layout",
+    "mine_rl_npv.legacy": "mine_rl_npv.before.legacy",
+    "mine_rl_npv.macros": "mine_rl_npv.rules.macros",
+    "mine_rl_npv.mines": "mine_rl_npv.rules.mines",
+    "mine_rl_npv.networks": "mine_rl_npv.networks.columns",
+    "mine_rl_npv.precedence": "mine_rl_npv.data.precedence",
+    "mine_rl_npv.risk": "mine_rl_npv.tools.risk",
+    "mine_rl_npv.rules": "mine_rl_npv.rules.steps",
+    "mine_rl_npv.show": "mine_rl_npv.tools.show",
+    "mine_rl_npv.solid": "mine_rl_npv.tools.solid",
+    "mine_rl_npv.solve": "mine_rl_npv.tools.solve",
+    "mine_rl_npv.views": "mine_rl_npv.tools.views",
+    "mine_rl_npv.volumes": "mine_rl_npv.rules.volumes",
+    "mine_rl_npv.voxels": "mine_rl_npv.networks.voxels",
 }
 """Modules by their former dotted names."""
 

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.errors import ConfigError
 
 if TYPE_CHECKING:
-    from frugal_rl.memory.checks import Finding
+    from frugal_rl.memory.finding import Finding
     from frugal_rl.run.config import RunConfig
 
 Tool = Callable[..., Any]
@@ -52,6 +52,14 @@ def tool(part: object, name: str) -> Tool | None:
         return None
     function: Tool = getattr(import_module(f"{package}.{name}"), name)
     return function
+
+
+def offers(part: object, name: str) -> bool:
+    """Whether an environment or agent has the tool, without importing it."""
+    package = getattr(type(part), "tools", "")
+    if not package:
+        return _method(part, name) is not None
+    return find_spec(f"{package}.{name}") is not None
 
 
 def needed(part: Any, name: str, remedy: str) -> Tool:

@@ -14,8 +14,16 @@ from __future__ import annotations
 import numpy as np
 
 from frugal_rl.memory.profile import RolloutLocation
-from frugal_rl.store.chain_kernels import OFFSET, append_records, read_chains, record_sizes
+from frugal_rl.store.chain_kernels import (
+    BESIDE,
+    NO_LINK,
+    OFFSET,
+    append_records,
+    read_chains,
+    record_sizes,
+)
 from frugal_rl.store.region import Region
+from frugal_rl.store.side_table import SideTable
 
 KEY_EVERY = 32
 ANCHOR_BLOCKS = 32
@@ -32,6 +40,7 @@ class FrameChain:
     A row may have one row beside it (an episode's last observation), kept as what differs.
 
     bases      [blocks] int64            where a block begins in the pool, in units of two bytes
+    links      [blocks, N]               where what a key row differs in from the row before begins
     starts     [blocks * key_every, N]   where a row begins in its block, and whether it is whole
     anchor_of  [blocks, N] int32         the anchor of each chain
     last       [N, W] uint64             the newest row of each environment
@@ -59,6 +68,7 @@ class FrameChain:
         self.anchors = self.anchor_room.view(np.uint64)[: self.blocks * num_envs * words]
         self.anchors = self.anchors.reshape(-1, words)
         self.bases = np.zeros(self.blocks, np.int64)
+        self.links = np.zeros((self.blocks, num_envs), np.uint32)
         self.starts = np.zeros((self.blocks * key_every, num_envs), np.uint32)
         self.anchor_of = np.zeros((self.blocks, num_envs), np.int32)
         self.last = np.zeros((num_envs, words), np.uint64)
@@ -78,7 +88,7 @@ class FrameChain:
         self._users = np.zeros(len(self.anchors), np.int32)
         self._free_anchors: list[int] = []
         self._anchors_touched = 0
-        self._beside: dict[tuple[int, int], int] = {}
+        self._beside = SideTable(self.num_envs, (), np.int64)
 
     @property
     def first(self) -> int:
@@ -91,6 +101,7 @@ class FrameChain:
         words = self._words(rows)
         if step % self.key_every == 0:
             self._begin_block(words)
+            self._link(words, step // self.key_every % self.blocks)
             reference, which = self.anchors, self._anchor
         base = int(self.bases[step // self.key_every % self.blocks])
         starts = self.starts[step % len(self.starts)]
@@ -105,11 +116,13 @@ class FrameChain:
         base = int(self.bases[step // self.key_every % self.blocks])
         start = np.zeros(1, np.uint32)
         self._put(self._words(row[None]), self.last[n : n + 1], self._order[:1], base, start)
-        self._beside[step, n] = int(start[0])
+        self.starts[step % len(self.starts), n] |= BESIDE
+        self._beside.append(step, n, start[0])
 
-    def has_beside(self, step: int, n: int) -> bool:
-        """Whether a row is kept beside this one."""
-        return (step, n) in self._beside
+    def has_beside(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """[B] bool, whether a row is kept beside each of these."""
+        found: np.ndarray = self.starts[steps % len(self.starts), n] & BESIDE != 0
+        return found
 
     def gather(
         self,
@@ -127,12 +140,14 @@ class FrameChain:
         """
         place = np.zeros(len(n), np.int64) if place is None else place
         aside = np.full(len(n), NONE, np.int64)
-        for b in np.flatnonzero(beside) if beside is not None else ():
-            aside[b] = self._beside[int(last[b]), int(n[b])]
+        if beside is not None and beside.any():
+            aside[beside] = self._beside.find(last[beside], n[beside])
+        unit = np.uint64 if self.row_bytes % 8 == 0 else np.uint8
+        shown = self._state.view(np.uint8)[: self.row_bytes].view(unit)
         read_chains(
-            self.units, self.starts, self.bases, self.anchors.view(np.uint16), self.anchor_of,
-            self.key_every, len(self._scratch[2]), first, last, n, place, aside,
-            self._state.view(np.uint16), self._state.view(np.uint8), out,
+            self.units, self.starts, self.bases, self.links, self.anchors, self.anchor_of,
+            self.key_every, self.count, len(self._scratch[2]), first, last, n, place, aside,
+            self._state.view(np.uint16), self._state, shown, out.view(unit),
         )  # fmt: skip
 
     def rows(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -163,6 +178,16 @@ class FrameChain:
             *self._scratch, self.units, base, before, starts,
         )  # fmt: skip
         self.pool.touch(2 * before, 2 * self.used)
+
+    def _link(self, words: np.ndarray, block: int) -> None:
+        """Keep also what key rows differ in from those before: walks lead back over it."""
+        self.links[block] = NO_LINK
+        sizes = np.zeros(self.num_envs, np.int64)
+        record_sizes(words, self.last, self._order, *self._scratch, sizes)
+        linked = np.flatnonzero((sizes < 4 * words.shape[1]) & (self.count > 0))
+        starts = np.zeros(len(linked), np.uint32)
+        self._put(words[linked], self.last, self._order[linked], int(self.bases[block]), starts)
+        self.links[block, linked] = starts
 
     def _begin_block(self, words: np.ndarray) -> None:
         """Free what is no longer held, choose where the block lies and what its chains begin at."""
@@ -210,9 +235,7 @@ class FrameChain:
         following = self.bases[(oldest + 1) % self.blocks] if oldest + 1 < newest else self.used
         end = 2 * int(following)
         self.pool.release(begin, end if end >= begin else 2 * len(self.units))
-        stale = (oldest + 1) * self.key_every
-        while self._beside and (key := next(iter(self._beside)))[0] < stale:
-            del self._beside[key]
+        self._beside.drop_before((oldest + 1) * self.key_every)
 
     @property
     def nbytes(self) -> int:
@@ -221,17 +244,12 @@ class FrameChain:
 
     def parts(self) -> dict[str, int]:
         """Bytes by name: records, anchors, tables."""
-        tables = (self.bases, self.starts, self.anchor_of, self.last, self._users)
-        beside = BESIDE_BYTES * len(self._beside)
+        tables = (self.bases, self.links, self.starts, self.anchor_of, self.last, self._users)
         return {
             "records": self.pool.nbytes,
             "anchors": self.anchor_room.nbytes,
-            "tables": sum(int(t.nbytes) for t in tables) + beside,
+            "tables": sum(int(t.nbytes) for t in tables) + self._beside.nbytes,
         }
-
-
-BESIDE_BYTES = 200
-"""An entry of a dictionary with a pair as its key."""
 
 
 def bitmaps_of(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -243,8 +261,8 @@ def bitmaps_of(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def most_block_units(words: int, num_envs: int, key_every: int) -> int:
-    """Units of a block in which every row, and one beside each, is kept whole."""
-    most = 2 * num_envs * key_every * words * 4
+    """Units of a block in which every row, one beside each, and the links are kept whole."""
+    most = (2 * key_every + 1) * num_envs * words * 4
     if most > OFFSET:
         raise ValueError(
             f"A block of {key_every} rows of {num_envs} environments may need {most * 2} bytes, "

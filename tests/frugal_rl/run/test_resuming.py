@@ -108,8 +108,9 @@ def scored(success, returned):
 
 
 def test_the_best_policy_has_most_success_and_the_return_breaks_ties(tmp_path, monkeypatch):
-    scores = iter([scored(0.5, 1.0), scored(0.25, 100.0), scored(0.5, 2.0)])
-    monkeypatch.setattr(trainer_module, "evaluate", lambda *_: next(scores))
+    played = [scored(0.5, 1.0), scored(0.25, 100.0), scored(0.5, 2.0)]
+    scores = iter([*played, scored(0.0, 0.0)])  # the last is random play
+    monkeypatch.setattr(trainer_module, "evaluate", lambda *_, **__: next(scores))
     often = Evaluation(every_steps=32, episodes=4, num_envs=4)
     best = tmp_path / "checkpoints" / "best.pt"
     kept, real = [], Trainer.try_out
@@ -125,9 +126,9 @@ def test_the_best_policy_has_most_success_and_the_return_breaks_ties(tmp_path, m
 
 def test_a_resumed_run_keeps_the_best_policy_of_the_run_before(tmp_path, monkeypatch):
     often = Evaluation(every_steps=32, episodes=4, num_envs=4)
-    monkeypatch.setattr(trainer_module, "evaluate", lambda *_: scored(0.75, 1.0))
+    monkeypatch.setattr(trainer_module, "evaluate", lambda *_, **__: scored(0.75, 1.0))
     train(toy_run(tmp_path / "a", evaluation=often), Nowhere(), console=quiet())
-    monkeypatch.setattr(trainer_module, "evaluate", lambda *_: scored(0.5, 9.0))
+    monkeypatch.setattr(trainer_module, "evaluate", lambda *_, **__: scored(0.5, 9.0))
     longer = replace(ALGO, total_steps=32 * 5)
     second = toy_run(tmp_path / "b", evaluation=often, algo=longer, resume=str(tmp_path / "a"))
     train(second, Nowhere(), console=quiet())

@@ -119,7 +119,6 @@ def test_one_folder_holds_summary_and_checkpoint_and_the_log_is_told(tmp_path):
     assert log.files == [tmp_path / "checkpoints" / "last.pt"]
     assert [step for step, row in log.rows if "train/loss" in row] == [32 * i for i in range(1, 7)]
     assert log.rows[-1][1]["eval/episodes"] == 8
-    assert str(tmp_path) in console.file.getvalue()
     assert load_checkpoint(tmp_path)["config"] == {"seed": 3}
 
 
@@ -133,7 +132,8 @@ def test_the_meter_hears_every_phase(tmp_path):
 
     train(toy_run(tmp_path), Kept(), console=quiet(), phase=listen)
     assert heard[:2] == [Phase.rollout, Phase.update]
-    assert heard[-2:] == [Phase.evaluation, Phase.checkpoint]
+    # The policy, the checkpoint, then random play beside it: nothing is lost if that fails.
+    assert heard[-3:] == [Phase.evaluation, Phase.checkpoint, Phase.evaluation]
 
 
 def test_evaluations_keep_the_best_policy_and_change_no_parameter(tmp_path):

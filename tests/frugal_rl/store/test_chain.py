@@ -87,7 +87,7 @@ def check_window(rng, chain, told, beside):
     window = np.stack([r[n] for r in told[first : last + 1]])
     expected[0, place : place + len(window)] = window
     with_beside = (last, n) in beside
-    assert chain.has_beside(last, n) == with_beside
+    assert chain.has_beside(np.array([last]), np.array([n]))[0] == with_beside
     if with_beside:
         expected[0, place + len(window)] = beside[last, n]
     place, with_beside = np.array([place]), np.array([with_beside])

@@ -1,0 +1,163 @@
+"""One entry of the observation in a replay: each frame once, what came next derived.
+
+Of an observation [k frames] only the newest frame is kept, as a row; a code of one byte says how
+the older ones follow from the rows before. The observation after a step is the next row's, unless
+another arrived (an episode ended, an environment was reset): then its newest frame lies beside
+the row. What fits no code is kept whole in a side table, so that every value comes back exactly,
+whatever arrives.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.store.chain import FrameChain
+from frugal_rl.store.dense_rows import DenseRows, Rows
+from frugal_rl.store.replay_kernels import (
+    APART,
+    BACK,
+    PAD_REPEATS,
+    WHOLE_NEXT,
+    WHOLE_NOW,
+    code_stacks,
+)
+from frugal_rl.store.side_table import SideTable
+
+CHAIN_FROM_BYTES = 256
+"""Smaller frames are kept as they are: a chain's tables would cost more than it saves."""
+MOST_FRAMES = 16
+
+
+class ReplayColumn:
+    """The newest T steps of N environments of observations [*shape], as rows of one frame.
+
+    codes   [T, N] uint8            how the older frames follow from the rows before
+    before  [N, k * frame] uint8    what the newest step led to
+    """
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: Any,
+        steps: int,
+        num_envs: int,
+        *,
+        frames: int = 1,
+        location: RolloutLocation = RolloutLocation.ram,
+        folder: str = "",
+    ) -> None:
+        self.shape, self.dtype, self.frames = tuple(shape), np.dtype(dtype), frames
+        self.steps, self.num_envs = steps, num_envs
+        self.size = math.prod(shape) * self.dtype.itemsize
+        self.frame = self.size // frames
+        chained = self.frame >= CHAIN_FROM_BYTES
+        kind: Any = FrameChain if chained else DenseRows
+        held = steps + frames - 1  # the oldest observation's older frames
+        self.rows: Rows = kind(self.frame, held, num_envs, location=location, folder=folder)
+        self.codes = np.zeros((steps if frames > 1 else 0, num_envs), np.uint8)
+        self.before = np.zeros((num_envs, self.size), np.uint8)
+        self._codes = np.zeros(num_envs, np.uint8)
+        self._told = np.zeros((num_envs, self.frame), np.uint8)
+        self._unit = np.uint64 if self.frame % 8 == 0 else np.uint8
+        self._compared = self.before.view(self._unit), self._told.view(self._unit)
+        self.reset()
+
+    def reset(self) -> None:
+        """Hold no step."""
+        self.rows.reset()
+        self.whole_now = SideTable(self.num_envs, (self.size,), np.uint8)
+        self.whole_next = SideTable(self.num_envs, (self.size,), np.uint8)
+
+    def add(self, observed: np.ndarray, following: np.ndarray) -> None:
+        """One step of N environments: observations [N, *shape] and what the step led to."""
+        now, then = self._units(observed), self._units(following)
+        step, (before, told) = self.rows.count, self._compared
+        frame = told.shape[1]
+        seen = code_stacks(now, then, before, frame, self.frames, step == 0, self._codes, told)
+        if seen & APART:
+            for n in np.flatnonzero(self._codes & APART):
+                self.rows.append_beside(int(n), self._told[n])
+        if self.frames > 1:
+            self.codes[step % self.steps] = self._codes
+            self._keep_whole(step, now, then)
+        self.rows.append(now[:, (self.frames - 1) * frame :].view(np.uint8))
+
+    def _units(self, values: np.ndarray) -> np.ndarray:
+        """Observations in the type of the space, as units [N, k * frame] that are compared."""
+        rows = np.ascontiguousarray(values, self.dtype).reshape(self.num_envs, -1)
+        return rows.view(self._unit)
+
+    def _keep_whole(self, step: int, now: np.ndarray, then: np.ndarray) -> None:
+        """What follows from no row, in order of steps; what the ring overwrites is forgotten."""
+        kept = ((WHOLE_NOW, self.whole_now, now), (WHOLE_NEXT, self.whole_next, then))
+        for bit, table, values in kept:
+            if len(table):
+                table.drop_before(step - self.steps + 1)
+            for n in np.flatnonzero(self._codes & bit):
+                table.append(step, int(n), values[n].view(np.uint8))
+
+    def draw(self, steps: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Observations and next observations [B, *shape] of absolute steps that are held.
+
+        Both are views of one array of k + 1 frames where the next one is the first one shifted.
+        """
+        codes = self.codes[steps % self.steps, n] if self.frames > 1 else np.zeros(1, np.uint8)
+        back = (codes & BACK).astype(np.int64) + np.zeros(len(n), np.int64)
+        window = np.empty((len(n), self.frames + 1, self.frame), np.uint8)
+        place = self.frames - 1 - back
+        beside = self.rows.has_beside(steps, n)
+        newest = steps == self.rows.count - 1
+        last = np.where(beside | newest, steps, steps + 1)
+        self.rows.gather(steps - back, last, n, window, place, beside)
+        if newest.any():
+            window[newest, self.frames] = self.before[n[newest], self.size - self.frame :]
+        return self._finish(window, codes, place, steps, n)
+
+    def _finish(
+        self,
+        window: np.ndarray,
+        codes: np.ndarray,
+        place: np.ndarray,
+        steps: np.ndarray,
+        n: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Fill in the frames that no row is for, and show both halves in the space's type."""
+        k, whole = self.frames, None
+        if k > 1:
+            self._pad(window[:, :k], codes & PAD_REPEATS != 0, place)
+            if (at := np.flatnonzero(codes & WHOLE_NOW)).size:
+                kept = self.whole_now.find(steps[at], n[at])
+                window[at, :k] = kept.reshape(len(at), k, self.frame)
+            if (at := np.flatnonzero(codes & WHOLE_NEXT)).size:
+                whole = window[:, 1:].copy()
+                kept = self.whole_next.find(steps[at], n[at])
+                whole[at] = kept.reshape(len(at), k, self.frame)
+        return self._shown(window[:, :k]), self._shown(window[:, 1:] if whole is None else whole)
+
+    def _pad(self, shown: np.ndarray, repeats: np.ndarray, place: np.ndarray) -> None:
+        """Fill places before place[b] with zeros, or with the frame that lies there."""
+        padded = np.arange(self.frames) < place[:, None]
+        if padded.any():
+            shown[padded & ~repeats[:, None]] = 0
+            b, j = np.nonzero(padded & repeats[:, None])
+            shown[b, j] = shown[b, place[b]]
+
+    def _shown(self, frames: np.ndarray) -> np.ndarray:
+        """[B, k, frame] uint8 as observations [B, *shape].
+
+        Floating point rows are made contiguous: a network may multiply them where they lie, and
+        rounds the same only if they lie as they would in a dense buffer.
+        """
+        if self.dtype.kind == "f":
+            frames = np.ascontiguousarray(frames)
+        values: np.ndarray = frames.view(self.dtype).reshape(len(frames), *self.shape)
+        return values
+
+    def parts(self) -> dict[str, int]:
+        """Bytes by name."""
+        whole = self.whole_now.nbytes + self.whole_next.nbytes
+        return self.rows.parts() | {"codes": int(self.codes.nbytes + self.before.nbytes) + whole}
