@@ -12,10 +12,13 @@ from typing import Any, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
@@ -25,7 +28,15 @@ from frugal_rl.memory.honour import settle
 from frugal_rl.run.building import build, build_as, nearest
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
-from frugal_rl.run.search_path import choices, conf_folders, folder, groups, is_group, searching
+from frugal_rl.run.search_path import (
+    choices,
+    conf_folders,
+    folder,
+    further,
+    groups,
+    is_group,
+    searching,
+)
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
 
@@ -36,6 +47,18 @@ RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
     "notes",
     "composer",
 }
+
+
+class FurtherFolders(SearchPathPlugin):
+    """Tells Hydra of the folders beside our own."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Append them, after what Hydra has itself."""
+        for conf in further():
+            search_path.append(provider="frugal_rl", path=f"file://{conf}")
+
+
+Plugins.instance().register(FurtherFolders)
 
 
 def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
@@ -65,9 +88,9 @@ def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[
 
         @functools.wraps(task)
         def script() -> None:
-            conf, further = str(folder("conf")), typed_folders(sys.argv[1:])
+            conf, beside = str(folder("conf")), typed_folders(sys.argv[1:])
             try:
-                with searching(_overrides(sys.argv[1:]), further):
+                with searching(_named_plugins(_overrides(sys.argv[1:])), beside):
                     checked()
                     hydra.main(config_path=conf, config_name=config_name, **_version())(job)()
             except ConfigError as error:
@@ -129,7 +152,7 @@ def compose_run(
 
     `check=False` trusts the words, as those that were checked before.
     """
-    with searching(overrides):
+    with searching(_named_plugins(overrides)):
         if check:
             check_words(config_name, overrides)
         cfg, chosen = compose_plain(config_name, overrides)
@@ -296,6 +319,16 @@ def _typed_folder(sources: Sequence[Any]) -> str:
 def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
     """The choice of each of our groups, without Hydra's own."""
     return {str(k): v for k, v in choices.items() if not str(k).startswith("hydra")}
+
+
+def _named_plugins(words: Sequence[str]) -> list[str]:
+    """Packages that `plugins=[...]` names among the words of a command line."""
+    named: list[str] = []
+    for word in words:
+        if word.lstrip("+").startswith("plugins="):
+            value = OverridesParser.create().parse_override(word).value()
+            named += [str(v) for v in (value if isinstance(value, list) else [value])]
+    return named
 
 
 def _typed_words(arguments: Sequence[str]) -> list[str]:

@@ -12,11 +12,6 @@ from contextvars import ContextVar
 from importlib.util import find_spec
 from pathlib import Path
 
-from hydra.core.config_search_path import ConfigSearchPath
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.plugins import Plugins
-from hydra.plugins.search_path_plugin import SearchPathPlugin
-
 from frugal_rl.errors import ConfigError
 from frugal_rl.plugins import declared
 
@@ -37,10 +32,11 @@ def folder(name: str) -> Path:
 
 def conf_folders() -> list[Path]:
     """All folders with configurations, the first found in wins."""
-    return [folder("conf"), *_further()]
+    return [folder("conf"), *further()]
 
 
-def _further() -> list[Path]:
+def further() -> list[Path]:
+    """The folders beside our own."""
     of_installed = [conf for name in declared() if (conf := plugin_conf(name)) is not None]
     return list(dict.fromkeys([*_FURTHER.get(), *of_installed]))
 
@@ -60,16 +56,6 @@ def groups() -> set[str]:
     return {path.name for conf in conf_folders() for path in conf.iterdir() if path.is_dir()}
 
 
-def named_plugins(words: Sequence[str]) -> list[str]:
-    """Packages that `plugins=[...]` names among the words of a command line."""
-    named: list[str] = []
-    for word in words:
-        if word.lstrip("+").startswith("plugins="):
-            value = OverridesParser.create().parse_override(word).value()
-            named += [str(v) for v in (value if isinstance(value, list) else [value])]
-    return named
-
-
 def plugin_conf(package: str) -> Path | None:
     """The folder `conf` of a package, which is not imported for it; None without one.
 
@@ -87,9 +73,9 @@ def plugin_conf(package: str) -> Path | None:
 
 
 @contextmanager
-def searching(words: Sequence[str], config_dirs: Sequence[str] = ()) -> Iterator[None]:
-    """Look also into `config_dirs` and into the folders of the plug-ins that the words name."""
-    of_plugins = [conf for name in named_plugins(words) if (conf := plugin_conf(name)) is not None]
+def searching(plugins: Sequence[str], config_dirs: Sequence[str] = ()) -> Iterator[None]:
+    """Look also into `config_dirs` and into the folders of the packages `plugins`."""
+    of_plugins = [conf for name in plugins if (conf := plugin_conf(name)) is not None]
     before = _FURTHER.get()
     kept = dict.fromkeys([*before, *(Path(d).resolve() for d in config_dirs), *of_plugins])
     token = _FURTHER.set(tuple(kept))
@@ -97,15 +83,3 @@ def searching(words: Sequence[str], config_dirs: Sequence[str] = ()) -> Iterator
         yield
     finally:
         _FURTHER.reset(token)
-
-
-class FurtherFolders(SearchPathPlugin):
-    """Tells Hydra of the folders beside our own."""
-
-    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        """Append them, after what Hydra has itself."""
-        for conf in _further():
-            search_path.append(provider="frugal_rl", path=f"file://{conf}")
-
-
-Plugins.instance().register(FurtherFolders)

@@ -26,8 +26,8 @@ from frugal_rl.memory.plan import draw_up
 from frugal_rl.observation.decoder import resolve_twin
 from frugal_rl.plugins import declared, trusted
 from frugal_rl.run.checkpoints import load_checkpoint
-from frugal_rl.run.compose import compose_run, typed_folders
-from frugal_rl.run.search_path import FurtherFolders, folder, plugin_conf, searching
+from frugal_rl.run.compose import FurtherFolders, compose_run, typed_folders
+from frugal_rl.run.search_path import folder, plugin_conf, searching
 from frugal_rl.run.trainer import train
 from frugal_rl.testing.codec import check_codec
 from frugal_rl.testing.env import check_env
@@ -42,7 +42,8 @@ NAMED = f"plugins=[lantern] {OWN}"
 def package(tmp_path, monkeypatch):
     """The package in a folder of its own, which Python looks into; forgotten afterwards."""
     home = tmp_path / "home"
-    shutil.copytree(SOURCE, home)
+    shutil.copytree(SOURCE, home, ignore=shutil.ignore_patterns("__pycache__"))
+    (home / "lantern" / "__init__.py").touch()  # `tests/` may hold none
     monkeypatch.syspath_prepend(str(home))
     monkeypatch.chdir(tmp_path)
     declared.cache_clear()
