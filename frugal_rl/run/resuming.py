@@ -99,17 +99,22 @@ def _pairs(built: Any, saved: Any, where: str) -> Iterator[tuple[str, Any, Any]]
     """Arrays and tensors of `built` beside what the file has in their place."""
     if isinstance(built, Mapping):
         if not isinstance(saved, Mapping):
-            yield where, built, saved
+            if saved is not None:  # environments that could not give their state
+                yield where, built, saved
             return
+        if f".{ENVIRONMENTS}" in where and saved.keys() != built.keys():
+            yield where, sorted(map(str, built)), sorted(map(str, saved))
         for key, value in built.items():
-            if key != ENVIRONMENTS and key in saved:
+            if key in saved:
                 yield from _pairs(value, saved[key], f"{where}.{key}")
-    elif isinstance(built, np.ndarray | Tensor):
+    elif isinstance(built, np.ndarray | Tensor) and saved is not None:
         yield where, built, saved
 
 
 def _form(value: Any) -> str:
     """Kind, type and shape, as an error names them."""
+    if isinstance(value, list):
+        return f"the names {value}"[:400]
     if not isinstance(value, np.ndarray | Tensor):
         return "a mapping" if isinstance(value, Mapping) else f"a {type(value).__name__}"
     kind = "tensor" if isinstance(value, Tensor) else "array"
