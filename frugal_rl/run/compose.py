@@ -21,14 +21,21 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.memory.honour import settle
 from frugal_rl.run.building import build, build_as, nearest
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.honouring import honouring
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
 
 T = TypeVar("T")
 PACKAGE = Path(__file__).resolve().parents[1]
-RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {"resolved", "overrides"}
+RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
+    "resolved",
+    "overrides",
+    "notes",
+    "composer",
+}
 
 
 def folder(name: str) -> Path:
@@ -110,7 +117,15 @@ def run_from(
     _refuse_without_overlay(values)
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
     run = build_as(RunConfig, run_values, plugins=plugins)
-    return replace(run, resolved=dict(values), overrides=tuple(overrides))
+    config_name = str(values.get("config_name", "train"))
+    run = replace(
+        run,
+        resolved=dict(values),
+        overrides=tuple(overrides),
+        composer=functools.partial(compose_run, config_name=config_name, check=False),
+    )
+    memory, note = settle(run, overrides, functools.partial(honouring, folder("conf")))
+    return replace(run, memory=memory, notes=(note,) if note else ())
 
 
 def compose_run(
