@@ -84,7 +84,7 @@ class Log:
     def __init__(
         self,
         sinks: list[Sink],
-        plan: Plan,
+        plan: Plan | None = None,
         meter: MemoryMeter | None = None,
         lock: FolderLock | None = None,
     ) -> None:
@@ -106,7 +106,8 @@ class Log:
     def summary(self, values: Mapping[str, Any]) -> None:
         """Numbers of the whole run, beside predicted and measured memory."""
         self._last |= dict(values)
-        self._last |= self.meter.summary(self.plan) if self.meter else {}
+        if self.meter and self.plan:
+            self._last |= self.meter.summary(self.plan)
         self._each(lambda sink: sink.summary(self._last))
 
     def file(self, path: Path) -> None:
