@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.honour import DRAWN, ENCODED
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding, offered
@@ -108,6 +109,7 @@ TINY_GRAPHS_MIB = 2.0
 class NppConfig:
     """N++ on a set of levels. Composed from conf/env/nclone.yaml."""
 
+    honours: ClassVar[frozenset[str]] = ENCODED | DRAWN
     name: str = "nclone"
     obs: Observation = Observation.state
     """Which keys the observation has."""

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.part import Phase
-from frugal_rl.memory.plan import draw_up, own_parts, plan_memory
+from frugal_rl.memory.plan import draw_up, own_parts
+from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.session import evaluate_saved, train_planned
 from frugal_rl.run.trainer import no_meter
