@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import yaml
 
+from fighting.cartridge.buttons import facing_left
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
-from fighting.cartridge.profile import FOLDER, Status, facing_left, load_profile, parse_profile
+from fighting.cartridge.memory import Status
+from fighting.cartridge.reading import FOLDER, load_profile, parse_profile
 from fighting.machine import duel
 from fighting.machine.emulator import Emulator, RomError, StateError, read_rom
 from fighting.rom import ROM_PATH
@@ -51,7 +53,7 @@ def test_only_the_bundled_cartridge_is_listed_as_bundled():
         (lambda n: n["memory"]["timer"].update(adress=1), "unknown key adress"),
         (lambda n: n["memory"]["p1_hp"].update(addr=0x1234), "0x1234 lies outside"),
         (lambda n: n["actions"]["combos"].append(["kick"]), r"combos\[16\]: no button 'kick'"),
-        (lambda n: n["actions"]["macros"].update(x=[["a"]]), "macros.x must alternate"),
+        (lambda n: n["actions"]["macros"].update(x=[["a"]]), "macros.x: must alternate"),
         (lambda n: n["roms"].append({"sha1": "12"}), "sha1 of 40"),
     ],
 )
