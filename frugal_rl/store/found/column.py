@@ -79,7 +79,8 @@ class FoundColumn(Column):
         first = max(0, seen - max(4, MOST_ROWS // self.num_envs))
         t, n = np.divmod(np.arange(first * self.num_envs, seen * self.num_envs), self.num_envs)
         rows = self.gather(t, n, None, None)
-        return best_form(self.spec, rows.reshape(-1, self.num_envs, *self.spec.shape), self.steps)
+        rows = rows.reshape(-1, self.num_envs, *self.spec.shape)
+        return best_form(self.spec, rows, self.steps, self.segments[-1].form.name)
 
     def _look(self, seen: int) -> None:
         """Choose the smallest form in the first rollout, for the rows of before where they gain."""
