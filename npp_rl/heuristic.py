@@ -13,9 +13,10 @@ from frugal_rl.observation.decoder import DecodedFields, Decoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, PLAYER_NODE
-from npp_rl.embedding_cache import EmbeddingCache
-from npp_rl.graphs import EmbeddedGraphs, ragged_graphs
-from npp_rl.paths import AHEAD, path_values
+from npp_rl.graphs.batches import ragged_graphs
+from npp_rl.graphs.embedded import EmbeddedGraphs
+from npp_rl.graphs.embedding_cache import EmbeddingCache
+from npp_rl.graphs.paths import AHEAD, path_values
 
 LOOK = AHEAD.index(4)
 """The script walks towards the node four hops (48 px) ahead, and jumps if it or the next is up."""

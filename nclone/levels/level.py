@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nclone.errors import LevelError
+from nclone.geometry import COLUMNS, ROWS
 from nclone.levels import format as fmt
-from nclone.levels.format import EntityType
+from nclone.levels.entity_types import SWITCH_OF, EntityType
 
 CREATED = frozenset(EntityType) - {
     EntityType.NINJA,
@@ -91,7 +92,7 @@ def _read(data: bytes, where: str, stem: str) -> Level:
         raise LevelError(f"{where}{error}") from None
     key = hashlib.blake2b(data, digest_size=8).hexdigest()
     title = data[fmt.TITLE_AT : fmt.AUTHOR_AT].split(b"\0")[0].decode("latin-1").strip()
-    tiles = np.ones((fmt.ROWS, fmt.COLUMNS), np.uint8)
+    tiles = np.ones((ROWS, COLUMNS), np.uint8)
     inner = np.frombuffer(data, np.uint8, fmt.COUNTS_AT - fmt.TILES_AT, fmt.TILES_AT)
     tiles[1:-1, 1:-1] = inner.reshape(fmt.PLAYABLE_ROWS, fmt.PLAYABLE_COLUMNS)
     for array in (tiles, entities, doors, offsets):
@@ -189,7 +190,7 @@ def _check_position(data: bytes, at: int) -> tuple[float, float]:
 def _switch_position(data: bytes, at: int, switch_at: int) -> tuple[float, float]:
     """Position in the record at `switch_at`, which must be the switch of the record at `at`."""
     kind = data[at]
-    wanted = EntityType.EXIT_SWITCH if kind == EntityType.EXIT else fmt.SWITCH_OF[EntityType(kind)]
+    wanted = EntityType.EXIT_SWITCH if kind == EntityType.EXIT else SWITCH_OF[EntityType(kind)]
     if switch_at >= len(data) or data[switch_at] != wanted:
         found = f"type {data[switch_at]}" if switch_at < len(data) else "the end of the data"
         remedy = (

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +25,12 @@ from nclone.errors import LevelError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
 from nclone.levels.files import DRAWING, read_level
 from nclone.levels.generators import CATEGORIES, mirror_level
+from nclone.levels.inputs import mirrored_actions
 from nclone.levels.level import Level, load_level
-from nclone.levels.mirrored import mirrored_actions, mirrored_members
 from nclone.levels.pool import LevelPool, PoolLevel, Split, load_pool
+from nclone.render.scene import moment_widths
 from nclone.replay.files import REPLAYS, read_replay
+from nclone.search.proof import mirrored_members
 
 MIRRORED = "mirrored:"
 POOL = ".npz"
@@ -79,6 +82,41 @@ def pool_members(name: str, split: str = "train") -> list[PoolLevel] | None:
             "some with `python scripts/generate.py env=nclone`."
         )
     return found
+
+
+def pool_places(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Category and source ("generator/preset") of every training level of these categories.
+
+    Raises:
+        LevelError: a name that is no category.
+    """
+    parts = {name: pool_members(name) for name in names}
+    unknown = [name for name, members in parts.items() if members is None]
+    if unknown:
+        raise LevelError(
+            f"env.curriculum=true needs categories in env.levels, but {unknown} are none. "
+            f"Use some of {', '.join(CATEGORIES)}, or set env.curriculum=false."
+        )
+    members = [m for name in names for m in parts[name] or ()]
+    return [(m.category, f"{m.recipe.generator}/{m.recipe.preset}") for m in members]
+
+
+def widest_moments(*wanted: Sequence[str]) -> tuple[int, int, int]:
+    """`moment_widths` over lists of level names: the training's, then the evaluation's."""
+    stamps = tuple((name, _stamp(name)) for names in wanted for name in names)
+    return _widest(tuple(tuple(names) for names in wanted), stamps)
+
+
+@lru_cache(maxsize=64)
+def _widest(wanted: tuple[tuple[str, ...], ...], stamps: Any) -> tuple[int, int, int]:
+    splits = zip(wanted, ("train", "eval"), strict=True)
+    return moment_widths([level for names, split in splits for level in open_levels(names, split)])
+
+
+def _stamp(name: str) -> int:
+    """When a level file was changed; 0 for what is no file."""
+    path = Path(name)
+    return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def winning_actions(name: str) -> list[np.ndarray] | None:

@@ -180,7 +180,7 @@ def contact_sheet(
 ) -> np.ndarray:
     """Small pictures of the beginnings of levels, [H, W, 3] uint8, row by row.
 
-    `paths` are ways [T, 2] px to paint over them.
+    `paths` are routes [T, 2] px to paint over them.
     """
     pictures = []
     for level, path in zip(levels, paths or [None] * len(levels), strict=True):

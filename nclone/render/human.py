@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nclone.geometry import COLUMNS, MAP_HEIGHT_PX, MAP_WIDTH_PX, ROWS, TILE_PX, solid_mask
 from nclone.levels.level import Level
 from nclone.sim import state as st
-from nclone.sim.world import World
+
+if TYPE_CHECKING:
+    from nclone.sim.world import World
+
 
 Colour = tuple[int, int, int]
 Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]

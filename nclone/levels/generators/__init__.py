@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nclone.levels.format import pack_level
 from nclone.levels.generators.canvas import Canvas
 from nclone.levels.generators.dice import Dice
 from nclone.levels.generators.mirror import mirror_level
@@ -64,7 +65,7 @@ def generate(recipe: Recipe) -> Level:
         )
     canvas = Canvas(Dice(f"{recipe.generator}/{recipe.preset}", recipe.seed))
     presets[recipe.preset].build(canvas)
-    data = canvas.pack(recipe.title)
+    data = pack_level(canvas.tiles, canvas.records(), recipe.title)
     return load_level(mirror_level(data) if recipe.mirrored else data)
 
 

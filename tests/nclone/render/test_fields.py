@@ -16,10 +16,9 @@ from nclone.render.fields import (
     PlayerFrame,
     frame_fields,
     items_table_field,
-    moment_widths,
 )
 from nclone.render.moment import write_moment
-from nclone.render.scene import scene_items
+from nclone.render.scene import moment_widths, scene_items
 from nclone.sim.simulate import simulate
 from nclone.sim.world import World
 
