@@ -14,8 +14,8 @@ from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
 from nclone.game import NppGame
-from nclone.graph.fields import GRAPH_TABLE
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
+from nclone.graph.interned import InternedGraphs
 
 if TYPE_CHECKING:
     from nclone.config import NppConfig
@@ -39,7 +39,8 @@ def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encodin
     levels = config.open_levels("train")
     games = [NppGame(config, levels, n, threads=1) for n in (1, 2)]
     one, two = (_measured(game, encoding) for game in games)
-    lines = [_graphs(games[0], config, level_copies)] if games[0].has_graph else []
+    graphs = games[0].graphs
+    lines = [] if graphs is None else [_graphs(graphs, config, level_copies)]
     for name, first in one.items():
         if name == "graphs":
             continue
@@ -54,15 +55,15 @@ def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encodin
     return lines
 
 
-def _graphs(game: NppGame, config: NppConfig, copies: int) -> Part:
+def _graphs(graphs: InternedGraphs, config: NppConfig, copies: int) -> Part:
     """All graphs of the levels, from some of them, and at most the table's bound.
 
     Each level has two objectives, and one more set of open doors for each door that opens.
     """
-    table, marks = game.tables[GRAPH_TABLE], game.distances.levels
+    table, marks = graphs.table, graphs.distances.levels
     chosen = np.unique(np.linspace(0, len(marks) - 1, SAMPLED_LEVELS).astype(int))
     objectives = (EXIT_SWITCH, EXIT_DOOR)
-    ids = [game.graph(int(k), 0, goal) for k in chosen for goal in objectives]
+    ids = [graphs.id_of(int(k), 0, goal) for k in chosen for goal in objectives]
     table.places(np.unique(ids))
     each = table.used_bytes / len(np.unique(ids))
     count = sum(2 * (1 + len(m.door_entities)) for m in marks)

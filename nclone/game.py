@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.errors import CheckpointError
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
 from nclone.graph.ahead import PATH_FIELD, write_path_ahead
 from nclone.graph.distance import DistanceTables
-from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
+from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
+from nclone.graph.interned import InternedGraphs
 from nclone.graph.landmarks import Landmarks, find_landmarks
-from nclone.graph.navigation import build_graph
 from nclone.graph.routes import Reach, door_places, reach_of, write_routes
 from nclone.levels.sampler import LevelSampler
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
@@ -75,10 +74,11 @@ class NppGame(Game):
                 level.key, lambda level=level, marks=marks: _level_row(config.obs, level, marks)
             )
         self.graph_id = np.zeros(num_worlds, np.int64)
-        self.has_graph = config.obs.has_graph
-        self.has_routes = self.has_graph or config.obs is Observation.routes
-        if self.has_graph:
-            self.tables[GRAPH_TABLE] = graph_table(config.graphs_mib)
+        self.has_routes = config.obs.has_graph or config.obs is Observation.routes
+        self.graphs: InternedGraphs | None = None
+        if config.obs.has_graph:
+            self.graphs = InternedGraphs(self.distances, config.graphs_mib)
+            self.tables[GRAPH_TABLE] = self.graphs.table
         self.doors = door_places(self.distances.levels)
         self.playlist = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
@@ -159,11 +159,18 @@ class NppGame(Game):
             self._motion(),
             self._paths(),
             Events(
-                actions.astype(np.int64), executed.astype(np.int64), w.frame.astype(np.int64),
-                self.limit, won, died, w.death_cause == st.BY_MINE, self._truncated, switch_now,
+                actions.astype(np.int64),
+                executed.astype(np.int64),
+                w.frame.astype(np.int64),
+                self.limit,
+                won,
+                died,
+                w.death_cause == st.BY_MINE,
+                self._truncated,
+                switch_now,
                 (events & st.BUFFERED_JUMP) != 0,
             ),
-        )  # fmt: skip
+        )
         milestone[won] = EXIT_DOOR
         ended = won | died
         if self.curriculum is not None:
@@ -189,7 +196,7 @@ class NppGame(Game):
             self._write_routes(chosen, rows, reach)
             if PATH_FIELD.name in rows:
                 self._write_path(chosen, rows, reach)
-        if self.has_graph:
+        if self.graphs is not None:
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:
             write_moment(w, chosen, rows["ninja"], rows["codes"], rows["moving"])
@@ -207,33 +214,53 @@ class NppGame(Game):
         observe(
             Worlds(w.worlds, w.entities, w.movers, t.levels, t.things),
             Routes(
-                self.distances.hops, self.distances.goal_row, self.distances.scale_px,
-                self.entry, self.switch_hit, self.limit,
+                self.distances.hops,
+                self.distances.goal_row,
+                self.distances.scale_px,
+                self.entry,
+                self.switch_hit,
+                self.limit,
             ),
             self.places,
             chosen,
             self._nearest,
             Rows(*(rows[name] for name in Rows._fields)),
-        )  # fmt: skip
+        )
 
     def _write_routes(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
         """Reachability and locked doors of the worlds in `chosen`."""
         w = self.world
         write_routes(
-            reach, self.doors, self.level_number[w.level], self.entry,
-            w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
-            chosen, rows["reachability_features"], rows["locked_door_features"],
+            reach,
+            self.doors,
+            self.level_number[w.level],
+            self.entry,
+            w.worlds["x"],
+            w.worlds["y"],
+            self.switch_hit,
+            w.entity_active,
+            w.entity_state,
+            chosen,
+            rows["reachability_features"],
+            rows["locked_door_features"],
             rows["num_locked_doors"],
-        )  # fmt: skip
+        )
 
     def _write_path(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
         """The path ahead of the worlds in `chosen`."""
         w = self.world
         write_path_ahead(
-            reach, self.doors, self.level_number[w.level], self.entry,
-            w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, chosen,
+            reach,
+            self.doors,
+            self.level_number[w.level],
+            self.entry,
+            w.worlds["x"],
+            w.worlds["y"],
+            self.switch_hit,
+            w.entity_active,
+            chosen,
             rows[PATH_FIELD.name],
-        )  # fmt: skip
+        )
 
     def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics of the episodes that ended in the worlds listed, [M] float64 each."""
@@ -266,7 +293,7 @@ class NppGame(Game):
             "steps": self.steps.copy(),
             "turns": self.turns.copy(),
             "rewards": self.tracker.state(),
-            "graphs": self._graph_keys(),
+            "graphs": self.graphs.keys() if self.graphs is not None else [],
             "curriculum": self.curriculum.state() if self.curriculum else None,
             "rngs": generator_states(self._rngs),
         }
@@ -283,7 +310,8 @@ class NppGame(Game):
             setattr(w, name, np.array(stored).view(dtype).reshape(columns))
         for name in ("limit", "switch_hit", "steps", "turns"):
             getattr(self, name)[:] = state[name]
-        self._intern_graphs(state["graphs"])
+        if self.graphs is not None:
+            self.graphs.intern_again(state["graphs"])
         if self.curriculum is not None:
             self.curriculum.load(state["curriculum"])
         self._find_entries(self._every)
@@ -300,7 +328,7 @@ class NppGame(Game):
             "raw rows": sum(a.nbytes for a in self.raw.values()) + self._nearest.nbytes,
             "rewards": self.tracker.nbytes,
         }
-        return parts | ({"graphs": self.tables[GRAPH_TABLE].nbytes} if self.has_graph else {})
+        return parts if self.graphs is None else parts | {"graphs": self.graphs.table.nbytes}
 
     def _next(self, which: np.ndarray, draw: np.ndarray) -> np.ndarray:
         """Places in `playlist` of the next levels."""
@@ -323,33 +351,12 @@ class NppGame(Game):
 
     def _find_graphs(self, which: np.ndarray) -> None:
         """The graphs of the worlds' present levels, open doors and objectives."""
-        if not self.has_graph:
+        if self.graphs is None:
             return
         for n in which:
             objective = EXIT_DOOR if self.switch_hit[n] else EXIT_SWITCH
             number = int(self.level_number[self.world.level[n]])
-            self.graph_id[n] = self.graph(number, self._door_bits(n), objective)
-
-    def graph(self, number: int, door_bits: int, objective: int) -> int:
-        """The id of a graph, which is built when it is first read."""
-        return self.tables[GRAPH_TABLE].intern(
-            (self.distances.levels[number].key, door_bits, objective),
-            lambda: table_row(build_graph(self.distances, number, door_bits, objective)),
-        )
-
-    def _graph_keys(self) -> list[list[Any]]:
-        """Keys of all graphs in the order of their ids, as plain values."""
-        return [list(key) for key in self.tables[GRAPH_TABLE].keys] if self.has_graph else []
-
-    def _intern_graphs(self, keys: Sequence[Sequence[Any]]) -> None:
-        """Give graphs the ids that they had, so that stored rows keep their meaning."""
-        number = {marks.key: n for n, marks in enumerate(self.distances.levels)}
-        for wanted, (key, door_bits, objective) in enumerate(keys):
-            if self.graph(number[key], int(door_bits), int(objective)) != wanted:
-                raise CheckpointError(
-                    "The checkpoint's graphs were numbered in another order. Continue with the "
-                    "same env and seed that it was saved with."
-                )
+            self.graph_id[n] = self.graphs.id_of(number, self._door_bits(n), objective)
 
     def _door_bits(self, n: int) -> int:
         marks = self.marks[self.world.level[n]]
@@ -359,9 +366,15 @@ class NppGame(Game):
     def _motion(self) -> Motion:
         w = self.world.worlds
         return Motion(
-            w["x"], w["y"], w["vx"], w["vy"],
-            w["floor_x"], w["floor_y"], w["ceiling_x"], w["ceiling_y"],
-        )  # fmt: skip
+            w["x"],
+            w["y"],
+            w["vx"],
+            w["vy"],
+            w["floor_x"],
+            w["floor_y"],
+            w["ceiling_x"],
+            w["ceiling_y"],
+        )
 
     def _paths(self) -> Any:
         level = self.level_number[self.world.level]

@@ -44,6 +44,9 @@ def configured(memory: str, options: Mapping[str, Any]) -> tuple[NppConfig, Memo
 def encoding(config: NppConfig, memory: MemoryProfile) -> Encoding:
     """How the profile stores the environment's observation."""
     return Encoding.choose(
-        config.spec(), memory.storage, memory.frame_stack, memory.internal_observations,
+        config.spec(),
+        memory.storage,
+        memory.frame_stack,
+        memory.internal_observations,
         config.fields,
-    )  # fmt: skip
+    )

@@ -53,9 +53,12 @@ class PathFollower:
         graphs = ragged_graphs(fields.tables[GRAPH_TABLE], ids, torch.arange(len(ids)), False)
         nothing = graphs.nodes[:, :0]
         return EmbeddedGraphs(
-            nothing, path_values(graphs), nothing[: len(ids)], graphs.first_node,
+            nothing,
+            path_values(graphs),
+            nothing[: len(ids)],
+            graphs.first_node,
             graphs.graph_of_sample,
-        )  # fmt: skip
+        )
 
     def _allowed(self, actions: Tensor, fields: DecodedFields) -> Tensor:
         """A forbidden action becomes doing nothing, which is always allowed."""

@@ -121,8 +121,13 @@ class GuideEnv(NppEnv):
             kind, x, y, *_ = level.entities[e]
             state = world.entity_state[0, e]
             table[1 + k * MINE_VALUES : 1 + (k + 1) * MINE_VALUES] = (
-                kind, x, y, state, world.entity_active[0, e], state == 0,
-            )  # fmt: skip
+                kind,
+                x,
+                y,
+                state,
+                world.entity_active[0, e],
+                state == 0,
+            )
         table[0] = len(mines)
         self.entities = table[:FIRST_VALUES].copy()
 
@@ -189,6 +194,8 @@ def _share_levels(game: NppGame, config: NppConfig) -> None:
     if first is not game:
         game.level_table = game.world.table = first.level_table
         game.distances, game.marks = first.distances, first.marks
+        if game.graphs is not None:
+            game.graphs.distances = first.distances
 
 
 def _count_reachable(game: NppGame, number: int, column: float, line: float) -> int:

@@ -1,4 +1,7 @@
-"""Where the shortest path goes from the ninja: a few numbers per world, read off the hop tables."""
+"""Where the shortest path goes from the ninja: a few numbers per world, read off the hop tables.
+
+`env.obs=routes` shows them; a graph network reads the same path at its nodes.
+"""
 
 from __future__ import annotations
 

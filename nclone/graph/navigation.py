@@ -122,9 +122,18 @@ def build_graph(
     goal = np.array(marks.goals.get(objective, marks.spawn), float)
     node_feats = np.empty((len(nodes), features.NODE_FEATURES), np.float32)
     features.node_features(
-        nodes, found.types, found.mine_of, marks.mines_deadly, found.closed, found.active,
-        starts, goal, hops, centrality, node_feats,
-    )  # fmt: skip
+        nodes,
+        found.types,
+        found.mine_of,
+        marks.mines_deadly,
+        found.closed,
+        found.active,
+        starts,
+        goal,
+        hops,
+        centrality,
+        node_feats,
+    )
     tables.release(entry)
 
     edge_types = np.full(used, features.ADJACENT, np.uint8)
@@ -176,9 +185,14 @@ def _mark(index: np.ndarray, n: int, marks: Landmarks, door_bits: int, objective
     )
     nearest = np.empty(len(places), np.int16)
     features.mark_places(
-        index, np.array(places, float), found.types, found.mine_of, found.closed, found.active,
+        index,
+        np.array(places, float),
+        found.types,
+        found.mine_of,
+        found.closed,
+        found.active,
         nearest,
-    )  # fmt: skip
+    )
     found.mine_nodes[:] = nearest[len(doors) : len(doors) + len(marks.mines_xy)]
     found.goal_nodes[doors] = nearest[: len(doors)]
     found.goal_nodes[exits] = nearest[len(places) - 1 - len(exits) : -1]

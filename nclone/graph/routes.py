@@ -154,9 +154,20 @@ def _write_reachability(n, reach, doors, level, entry, x, y, hit, active, state,
 
 @njit(cache=True, parallel=True)
 def write_routes(
-    reach, doors, level, entry, x, y, switch_hit, active, state, chosen,
-    reachability, door_rows, door_count,
-):  # fmt: skip
+    reach,
+    doors,
+    level,
+    entry,
+    x,
+    y,
+    switch_hit,
+    active,
+    state,
+    chosen,
+    reachability,
+    door_rows,
+    door_count,
+):
     """Write the rows of the worlds listed in `chosen` [M] int64.
 
     level, entry [N] int64: numbers of `DistanceTables`; x, y [N] float64 px; switch_hit [N] bool

@@ -41,26 +41,48 @@ PLACE_TABLE_FIELDS = [
 PLACE_FIELDS = (
     Stored(PLAYER_PLACE, (2,), np.float32, 0, 1, "place of the ninja / map size", observed=False),
     Static(
-        GOAL_PLACES, (4,), np.float32, 0, 1, "exit switch and door / map size", False,
+        GOAL_PLACES,
+        (4,),
+        np.float32,
+        0,
+        1,
+        "exit switch and door / map size",
+        False,
         table=LEVEL_TABLE,
     ),
     Static(
-        DOOR_PLACES, (FLAT_DOORS, 4), np.float32, 0, 1,
-        "switch and door of the first locked doors / map size", False, table=LEVEL_TABLE,
+        DOOR_PLACES,
+        (FLAT_DOORS, 4),
+        np.float32,
+        0,
+        1,
+        "switch and door of the first locked doors / map size",
+        False,
+        table=LEVEL_TABLE,
     ),
     Derived(
-        "entity_positions", (6,), np.float32, 0, 1,
+        "entity_positions",
+        (6,),
+        np.float32,
+        0,
+        1,
         "x, y / map size of the ninja, the exit switch and the exit door",
-        sources=(PLAYER_PLACE, GOAL_PLACES), derive=entity_positions,
+        sources=(PLAYER_PLACE, GOAL_PLACES),
+        derive=entity_positions,
         twin="nclone.derive.places:entity_positions",
     ),
     Derived(
-        "switch_states", (5 * FLAT_DOORS,), np.float32, 0, 1,
+        "switch_states",
+        (5 * FLAT_DOORS,),
+        np.float32,
+        0,
+        1,
         "per locked door switch x, y, door x, y / map size, collected; the first five, zeros pad",
-        sources=(DOOR_PLACES, "locked_door_features"), derive=switch_states,
+        sources=(DOOR_PLACES, "locked_door_features"),
+        derive=switch_states,
         twin="nclone.derive.places:switch_states",
     ),
-)  # fmt: skip
+)
 
 
 def place_row(marks: Landmarks) -> dict[str, np.ndarray]:

@@ -61,11 +61,17 @@ def frame_fields(
             stacked = stack > 1 and name == "player_frame"
             frames.append(
                 Derived(
-                    name, (stack, *size, 1) if stacked else (*size, 1), np.uint8, 0, 255, doc,
-                    sources=SOURCES, derive=drawer(*size),
+                    name,
+                    (stack, *size, 1) if stacked else (*size, 1),
+                    np.uint8,
+                    0,
+                    255,
+                    doc,
+                    sources=SOURCES,
+                    derive=drawer(*size),
                     twin=f"nclone.derive.frames:{name}_{size[0]}x{size[1]}",
                 )
-            )  # fmt: skip
+            )
     return (*_moment_fields(widths, stack, padding), *frames)
 
 
@@ -79,15 +85,28 @@ def _moment_fields(
     return (
         Stored("ninja", (3,), np.int16, -limit, limit, "x px, y px, state + 1", **past),
         Stored(
-            "codes", (codes,), np.uint8, 0, 3, "states of drawn entities",
-            codecs=(PackedCodec((codes,), bits=2),), **past,
+            "codes",
+            (codes,),
+            np.uint8,
+            0,
+            3,
+            "states of drawn entities",
+            codecs=(PackedCodec((codes,), bits=2),),
+            **past,
         ),
         Stored("moving", (moving, 2), np.int16, -limit, limit, "moving entities, px", **past),
         Static(
-            "items", (items, ITEM_COLUMNS), np.int16, -limit, limit, "what a level draws", False,
-            table=TABLE, ragged=True,
+            "items",
+            (items, ITEM_COLUMNS),
+            np.int16,
+            -limit,
+            limit,
+            "what a level draws",
+            False,
+            table=TABLE,
+            ragged=True,
         ),
-    )  # fmt: skip
+    )
 
 
 def stage_of(table: StaticTable) -> Stage:

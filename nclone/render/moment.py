@@ -55,6 +55,14 @@ def write_moment(
     """
     t = world.table.tables
     _write(
-        world.worlds, world.entities, world.movers, world.doors, t.levels, t.things,
-        chosen, ninja, codes, moving,
-    )  # fmt: skip
+        world.worlds,
+        world.entities,
+        world.movers,
+        world.doors,
+        t.levels,
+        t.things,
+        chosen,
+        ninja,
+        codes,
+        moving,
+    )

@@ -23,8 +23,18 @@ COMPONENTS = (
     "exploration",
     "shaping",
 )
-(COMPLETED, BONUS, DEATH, TRUNCATION, SWITCH, TIME, STANDING, BUFFERED_JUMP, EXPLORATION,
- SHAPING) = range(len(COMPONENTS))  # fmt: skip
+(
+    COMPLETED,
+    BONUS,
+    DEATH,
+    TRUNCATION,
+    SWITCH,
+    TIME,
+    STANDING,
+    BUFFERED_JUMP,
+    EXPLORATION,
+    SHAPING,
+) = range(len(COMPONENTS))
 POTENTIALS = ("objective", "hazard", "impact")
 MINE_DEADLY = 0
 IMPACT_LIMIT = 6.0

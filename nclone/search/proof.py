@@ -61,10 +61,16 @@ class Prover:
         limit = self.frame_limit or int(tables.limit_frames[tables.acquire(number, 0)])
         world = self._start(level)
         node, spent = explore(
-            world.table.tables, world.arrays, word_rows(*world.arrays),
-            _guide(tables, number, marks), self._archive, seed, HOLD_FRAMES, limit,
+            world.table.tables,
+            world.arrays,
+            word_rows(*world.arrays),
+            _guide(tables, number, marks),
+            self._archive,
+            seed,
+            HOLD_FRAMES,
+            limit,
             self.budget_frames,
-        )  # fmt: skip
+        )
         if node < 0:
             return Proof(None, int(spent))
         inputs = _trace(self._archive, node)

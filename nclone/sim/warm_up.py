@@ -23,9 +23,19 @@ def _warm_up(tables, arrays, which, frames, hor, jump):
         level = tables.levels[world.level]
         for _ in range(frames[m]):
             advance_frame(
-                level, world, tables.segments, tables.things, tables.doorways, tables.lists,
-                arrays.entities, arrays.movers, arrays.doors, w, hor[m], jump[m],
-            )  # fmt: skip
+                level,
+                world,
+                tables.segments,
+                tables.things,
+                tables.doorways,
+                tables.lists,
+                arrays.entities,
+                arrays.movers,
+                arrays.doors,
+                w,
+                hor[m],
+                jump[m],
+            )
             if world.state >= st.DEAD:
                 reset_world(tables, arrays, w)
                 break

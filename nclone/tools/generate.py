@@ -57,9 +57,14 @@ def search_table(maker: PoolMaker) -> Table:
         table.add_column(name, justify="left" if name in ("category", "set") else "right")
     for t in maker.tallies.values():
         table.add_row(
-            t.category, t.split.value, f"{t.proved:,}", f"{t.share:.1%}", f"{t.unsolved:,}",
-            f"{t.duplicates:,}", f"{t.median_seconds:.4f}",
-        )  # fmt: skip
+            t.category,
+            t.split.value,
+            f"{t.proved:,}",
+            f"{t.share:.1%}",
+            f"{t.unsolved:,}",
+            f"{t.duplicates:,}",
+            f"{t.median_seconds:.4f}",
+        )
     return table
 
 

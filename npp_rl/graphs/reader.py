@@ -89,10 +89,13 @@ class GraphReader(nn.Module):
             edge_feats = fields[EDGE_FEATS] if self.edge_features else None
             return self._encode(
                 from_padded(
-                    fields[NODE_FEATS], fields[EDGE_INDEX], edge_feats,
-                    fields[NODE_MASK], fields[EDGE_MASK],
+                    fields[NODE_FEATS],
+                    fields[EDGE_INDEX],
+                    edge_feats,
+                    fields[NODE_MASK],
+                    fields[EDGE_MASK],
                 )
-            )  # fmt: skip
+            )
         table, ids = self._table(fields), fields[f"{self.table}_id"]
         if self.cache is None or self.training or torch.is_grad_enabled():
             return self._encode(from_table(table, ids, self.edge_features))

@@ -56,9 +56,14 @@ def label_rollout(
     shape = died.shape
     labels = Labels(np.empty(shape, np.int8), np.empty(shape, np.int16), np.empty(shape, np.int8))
     _label(
-        died, done, milestone, death_steps,
-        labels.death, labels.milestone_steps, labels.next_objective,
-    )  # fmt: skip
+        died,
+        done,
+        milestone,
+        death_steps,
+        labels.death,
+        labels.milestone_steps,
+        labels.next_objective,
+    )
     return labels
 
 

@@ -146,9 +146,9 @@ class Surroundings(nn.Module):
     def __init__(self, shape: tuple[int, ...], features: int, high: float, flat: bool) -> None:
         super().__init__()
         self.scale = 1.0 / high
-        layers: list[nn.Module] = [] if flat else [
-            nn.Conv2d(1, 8, 3, 1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2), nn.ReLU()
-        ]  # fmt: skip
+        layers: list[nn.Module] = (
+            [] if flat else [nn.Conv2d(1, 8, 3, 1), nn.ReLU(), nn.Conv2d(8, 16, 3, 2), nn.ReLU()]
+        )
         self.body = nn.Sequential(*layers, nn.Flatten())
         with torch.no_grad():
             width = self.body(torch.zeros(1, 1, *shape)).shape[1]

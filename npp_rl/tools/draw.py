@@ -96,8 +96,13 @@ def draw_episode(episode: Episode, path: Path, title: str = "") -> None:
     figure = Figure(figsize=(11, 6.25), layout="constrained")
     axes = figure.add_subplot()
     marks = episode.marks
-    axes.imshow(_solid_share(marks.tiles), cmap="Greys", extent=(0, MAP_WIDTH_PX, MAP_HEIGHT_PX, 0),
-                vmin=0, vmax=1.6)  # fmt: skip
+    axes.imshow(
+        _solid_share(marks.tiles),
+        cmap="Greys",
+        extent=(0, MAP_WIDTH_PX, MAP_HEIGHT_PX, 0),
+        vmin=0,
+        vmax=1.6,
+    )
     if len(marks.mines_xy):
         deadly = marks.mines_deadly
         for chosen, colour, name in (
@@ -111,8 +116,13 @@ def draw_episode(episode: Episode, path: Path, title: str = "") -> None:
         axes.plot(*episode.track[0], "o", color="tab:blue", markersize=6)
     for place, name, share in _objectives(episode):
         axes.plot(*place, "s", color="tab:green", markersize=6 + 14 * share)
-        axes.annotate(f"{name} {share:.2f}" if episode.weights is not None else name, place,
-                      xytext=(6, -8), textcoords="offset points", fontsize=9)  # fmt: skip
+        axes.annotate(
+            f"{name} {share:.2f}" if episode.weights is not None else name,
+            place,
+            xytext=(6, -8),
+            textcoords="offset points",
+            fontsize=9,
+        )
     outcome = "won" if episode.won else "not won"
     axes.set_title(f"{title} ({outcome}, {len(episode.track)} steps)")
     axes.set_xlabel("x, px")

@@ -26,8 +26,13 @@ __all__ = [
 ]
 
 ONE_SIDED = (
-    "single_chamber", "jump_required", "jump_platforms", "mine_maze", "islands", "hills",
-)  # fmt: skip
+    "single_chamber",
+    "jump_required",
+    "jump_platforms",
+    "mine_maze",
+    "islands",
+    "hills",
+)
 """Generators that lead from left to right; every second of their recipes is mirrored."""
 TRAIN_SEEDS, TEST_SEEDS = 0, 1 << 40
 """Seed bases of the two sets; a set would need a million million levels to meet the other."""

@@ -50,7 +50,7 @@ def test_a_log_repeats_the_decisions():
     assert changes
 
 
-def test_a_restored_deal_goes_on_alike():
+def test_a_restored_sampler_goes_on_alike():
     ours, theirs = (LevelSampler(pool_places(NAMES), CurriculumConfig()) for _ in range(2))
     played(ours, 30, success=0.8)
     theirs.load(ours.state())
@@ -60,4 +60,9 @@ def test_a_restored_deal_goes_on_alike():
 
 def test_levels_that_are_no_categories_are_refused():
     with pytest.raises(LevelError, match="needs categories"):
-        LevelSampler(("walk",), CurriculumConfig())
+        LevelSampler(
+            pool_places(
+                "walk",
+            ),
+            CurriculumConfig(),
+        )
