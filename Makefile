@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: train test test-all lint bench clean
+.PHONY: train test test-all lint bench docs clean
 
 train: .venv/.core
 	$(BIN)/python scripts/train.py env=nclone memory=parallel
@@ -23,6 +23,11 @@ lint: .venv/.dev
 bench: .venv/.dev
 	for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+docs: .venv/.docs
+	$(BIN)/sphinx-build -q -W --keep-going -b doctest -c docs . build/doctest
+	$(BIN)/sphinx-build -q -W --keep-going -b html -c docs . build/site
+	@echo "build/site/docs/index.html"
+
 clean:
 	rm -rf .venv build dist *.egg-info
 
@@ -32,6 +37,10 @@ clean:
 	$(PIP) -e .
 	touch $@
 
+.venv/.docs: .venv/.core
+	$(PIP) -e ".[docs]"
+	touch $@
+
 .venv/.dev: .venv/.core
-	$(PIP) -e ".[dev,fighting,play,hpo,slurm]"
+	$(PIP) -e ".[dev,play,hpo,slurm,contrib]"
 	touch $@

@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 import time
 
-from fighting.opponents import SCRIPTS
-from fighting.tournament import Contestant, fight_out, matches_won
+from fighting.opponents.scripts import SCRIPTS
+from fighting.tools.bouts import Contestant, fight_out, matches_won
 from frugal_rl.run.evaluate import wilson
 
 

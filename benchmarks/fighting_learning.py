@@ -32,9 +32,9 @@ import numpy as np
 import torch
 from stable_baselines3.common.utils import set_random_seed
 
-from fighting.opponents import SCRIPTS, Script
+from fighting.opponents.scripts import SCRIPTS, Script
 from fighting.spec import View
-from fighting.watch import action_words
+from fighting.tools.watch import action_words
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import RunConfig

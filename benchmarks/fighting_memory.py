@@ -9,7 +9,7 @@ import sys
 
 import psutil
 
-from fighting import duel
+from fighting.machine import duel
 
 
 def main() -> None:

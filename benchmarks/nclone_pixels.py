@@ -23,10 +23,11 @@ import torch
 from matplotlib.figure import Figure
 from stable_baselines3.common.utils import set_random_seed
 
-from frugal_rl.run.checkpoints import load_checkpoint, rng_state, save_checkpoint, set_rng_state
+from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, evaluate, evaluation_env
+from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.trainer import no_meter
 
 KINDS = {

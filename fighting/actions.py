@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from fighting.config import Actions, DuelConfig
-from fighting.profile import facing_left, sided_combos
+from fighting.cartridge.profile import facing_left, sided_combos
+from fighting.choices import Actions
+
+if TYPE_CHECKING:
+    from fighting.config import DuelConfig
 
 
 def _switches(byte: int) -> int:

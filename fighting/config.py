@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import Enum
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from gymnasium import spaces
 
-from fighting.profile import Profile, load_profile
+from fighting.cartridge.profile import Profile, load_profile
+from fighting.choices import Actions, Episode, PoolChoice, Rival
+from fighting.env import DuelEnv
 from fighting.rules import Weights
 from fighting.signals import RAM_BYTES
 from fighting.spec import Camera, View, observation_spec
+from fighting.vec_env import DuelVecEnv
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.memory.profile import MemoryProfile
@@ -23,69 +24,15 @@ from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.threads import Threads
 
-if TYPE_CHECKING:
-    from fighting.env import DuelEnv
-    from frugal_rl.memory.checks import Finding
-    from frugal_rl.run.config import RunConfig
-    from frugal_rl.run.play import PlayOptions
-
 EMULATOR_BYTES = 1_100_000
 """One more running cartridge in a process (benchmarks/fighting_memory.py prints it)."""
-
-
-class Episode(Enum):
-    """Where an episode ends."""
-
-    round = "round"
-    match = "match"
-
-
-class Actions(Enum):
-    """What the policy chooses from."""
-
-    combos = "combos"
-    """The profile's sets of buttons."""
-    macros = "macros"
-    """The sets of buttons, and the profile's special moves as one action each."""
-    buttons = "buttons"
-    """Eight switches, one per button."""
-
-
-class Rival(Enum):
-    """Who the opponent is."""
-
-    cpu = "cpu"
-    """The cartridge's own player, at one of `levels`."""
-    curriculum = "curriculum"
-    """The cartridge's own player; the level rises as it is beaten."""
-    still = "still"
-    random = "random"
-    masher = "masher"
-    heavy = "heavy"
-    spammer = "spammer"
-    riser = "riser"
-    blocker = "blocker"
-    turtle = "turtle"
-    policy = "policy"
-    """The frozen policy of a checkpoint, `env.rival`: whoever beats it has found its weakness."""
-    self_play = "self_play"
-    """The learning policy itself and its past: two seats per cartridge."""
-
-
-class PoolChoice(Enum):
-    """How a past self is drawn."""
-
-    uniform = "uniform"
-    latest = "latest"
-    """Half of the draws take one of the last three."""
-    closest = "closest"
-    """Those rated nearest to the present self are the likeliest."""
 
 
 @dataclass(frozen=True)
 class DuelConfig:
     """Duel against an opponent. Composed from conf/env/fighting.yaml."""
 
+    tools: ClassVar[str] = "fighting.tools"
     name: str = "fighting"
     obs: View = View.ram
     """ram | rgb | gray | half_size | both."""
@@ -146,10 +93,16 @@ class DuelConfig:
 
     def __post_init__(self) -> None:
         for name, low, high in (
-            ("frame_skip", 1, 60), ("press_frames", 0, self.frame_skip), ("stack", 1, 16),
-            ("round_seconds", 1, 99), ("wins_needed", 1, 3), ("sticky", 0, 1), ("raise_at", 0, 1),
-            ("pool_share", 0, 1), ("easier_share", 0, 1),
-        ):  # fmt: skip
+            ("frame_skip", 1, 60),
+            ("press_frames", 0, self.frame_skip),
+            ("stack", 1, 16),
+            ("round_seconds", 1, 99),
+            ("wins_needed", 1, 3),
+            ("sticky", 0, 1),
+            ("raise_at", 0, 1),
+            ("pool_share", 0, 1),
+            ("easier_share", 0, 1),
+        ):
             value = getattr(self, name)
             if not low <= value <= high:
                 raise ConfigError(f"env.{name} is {value}; use {low} to {high}.")
@@ -197,24 +150,6 @@ class DuelConfig:
         """Steps of a short and of a long fight: 7 to 33 seconds."""
         return 400 // self.frame_skip, 2000 // self.frame_skip
 
-    def checks(self) -> list[Finding]:
-        """What the planner should know of emulators."""
-        from fighting.checks import EmulatorFacts, findings, version_numbers
-
-        return findings(
-            EmulatorFacts(
-                packed=self.fields.get("frame") in ("packed", "delta"),
-                observes_pixels=self.camera.renders,
-                hides_health=self.camera.hides_health,
-                renders=self.camera.renders,
-                stack=self.stack,
-                frame_skip=self.frame_skip,
-                fastest_startup=self.profile.fastest_startup,
-                longest_startup=self.profile.longest_startup,
-                pyboy=version_numbers(),
-            )
-        )
-
     def spec(self) -> ObservationSpec:
         """The observation, declared."""
         return observation_spec(self.camera)
@@ -228,8 +163,6 @@ class DuelConfig:
 
     def make(self, seed: int | None = None) -> DuelEnv:
         """One plain Gymnasium environment."""
-        from fighting.env import DuelEnv
-
         return DuelEnv(self, seed)
 
     def make_vec(
@@ -239,8 +172,6 @@ class DuelConfig:
 
         `vec=threads` is the same batch: its cartridges run on threads, the rest is done for all.
         """
-        from fighting.vec_env import DuelVecEnv
-
         if split == "eval" and self.opponent in (Rival.self_play, Rival.curriculum):
             known = self.eval_levels or tuple(range(1, 8))
             return replace(self, opponent=Rival.cpu, levels=known, eval_levels=known).make_vec(
@@ -256,24 +187,6 @@ class DuelConfig:
         built: VectorEnv = vec.build(self, num_envs, encoding, memory)
         return built
 
-    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
-        """A window with the keyboard, a film, a search for addresses; a line per written file."""
-        from fighting.play import play
-
-        return play(self, run, options)
-
-    def film(self, run: RunConfig, policy: Any, path: Path) -> Path:
-        """A fight of the policy as a GIF or MP4; the trainer asks for it."""
-        from fighting.watch import film
-
-        return film(run, policy, path)
-
-    def tournament(self, run: RunConfig, checkpoints: Sequence[str]) -> str:
-        """Everybody against everybody, checkpoints among them; the table, which is also written."""
-        from fighting.contest import contest
-
-        return contest(run, checkpoints)
-
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
@@ -281,8 +194,10 @@ class DuelConfig:
         machines = self.machines(num_envs)
         return [
             Part(
-                "emulators", f"{machines} cartridges x {EMULATOR_BYTES:,} B",
-                machines * EMULATOR_BYTES, confidence=Confidence.calibrated,
+                "emulators",
+                f"{machines} cartridges x {EMULATOR_BYTES:,} B",
+                machines * EMULATOR_BYTES,
+                confidence=Confidence.calibrated,
             ),
             Part("game memory", f"{machines} x 2 x {RAM_BYTES} B", machines * 2 * RAM_BYTES),
-        ]  # fmt: skip
+        ]

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fighting.frames import UNPACKED
+from fighting.machine.frames import UNPACKED
 from fighting.signals import EVERY, SOURCE, TABLE
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fighting import duel
-from fighting.config import DuelConfig
-from fighting.fights import Fights
+from fighting.game import DuelGame
+from fighting.machine import duel
 from frugal_rl.errors import ConfigError
-from frugal_rl.observation.tables import Tables
-from frugal_rl.vec_env.plain import Raw, SpecEnv
+from frugal_rl.vec_env.game_env import FIRST, GameEnv
 
-EVERY = np.arange(1)
+if TYPE_CHECKING:
+    from fighting.config import DuelConfig
 
 
-class DuelEnv(SpecEnv):
+class DuelEnv(GameEnv):
     """One fight against one opponent.
 
     Observation: the fields of `config.spec()`. Action: `config.action_space()`, directions relative
@@ -26,15 +25,15 @@ class DuelEnv(SpecEnv):
     (own first) and `gap`.
     """
 
-    def __init__(self, config: DuelConfig | None = None, seed: int | None = None) -> None:
-        self.config = config or DuelConfig()
+    game: DuelGame
+
+    def __init__(self, config: DuelConfig, seed: int | None = None) -> None:
+        self.config = config
         if self.config.pairs(1):
             raise ConfigError("One environment has one seat: set env.pool_share=1.")
-        self.fights = Fights(self.config, 1, "train")
-        self.action_space = self.config.action_space()
         self.render_mode = "rgb_array"
         self._options: Mapping[str, Any] = {}
-        super().__init__(self.config.spec(), Tables(), self.config.episode_steps)
+        super().__init__(DuelGame(config, 1, "train"), config.spec(), config.episode_steps)
         if seed is not None:
             self.reset(seed=seed)
 
@@ -49,10 +48,9 @@ class DuelEnv(SpecEnv):
         observation, _ = super().reset(seed=seed)
         return observation, self._info()
 
-    def begin(self) -> None:
-        """Start a match; all randomness comes from `self.np_random`."""
-        self.fights.seed([self.np_random])
-        self.fights.begin(EVERY, self._options)
+    def start(self) -> None:
+        """Start a match, as the options of `reset` want it."""
+        self.game.begin(FIRST, self._options)
         self._options = {}
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
@@ -62,23 +60,21 @@ class DuelEnv(SpecEnv):
 
     def advance(self, action: Any) -> tuple[float, bool, bool, dict[str, Any]]:
         """The same without observation; `info` has the statistics of an episode that ended."""
-        reward, terminated, truncated = self.fights.advance(np.asarray(action)[None])
-        info: dict[str, Any] = {}
-        if terminated[0] or truncated[0]:
-            stats = {name: float(v[0]) for name, v in self.fights.stats(EVERY).items()}
-            info["success"] = bool(stats.pop("success"))
+        reward, terminated, truncated, info = super().advance(action)
+        if "stats" in info:
+            stats = info["stats"]
             info["episode_fight"] = {
-                "win": stats["score"], "length": stats["length"], "seconds": stats["seconds"],
-            }  # fmt: skip
-            stats.pop("length")
-            info["stats"] = stats
-        return float(reward[0]), bool(terminated[0]), bool(truncated[0]), info
+                "win": stats["score"],
+                "length": stats.pop("length"),
+                "seconds": stats["seconds"],
+            }
+        return reward, terminated, truncated, info
 
     def _info(self) -> dict[str, Any]:
         """What a spectator may know."""
-        fights = self.fights
-        ram = fights.duels.ram[0]
-        seat = int(fights.seats[0])
+        game = self.game
+        ram = game.emulators.ram[0]
+        seat = int(game.seats[0])
         me, he = (22, 60) if seat == 0 else (60, 22)
         return {
             "hp": (int(ram[me]), int(ram[he])),
@@ -86,26 +82,22 @@ class DuelEnv(SpecEnv):
             "wins": (int(ram[duel.WINS1 + seat]), int(ram[duel.WINS1 + 1 - seat])),
             "result": int(ram[duel.RESULT]),
             "reason": int(ram[duel.REASON]),
-            "dealt": float(fights.totals[0, 0]),
-            "taken": float(fights.totals[0, 1]),
+            "dealt": float(game.totals[0, 0]),
+            "taken": float(game.totals[0, 1]),
             "landed": int(ram[me + duel.LANDED]),
             "blocked": int(ram[me + duel.BLOCKED]),
-            "level": int(fights.level[0]),
+            "level": int(game.level[0]),
             "frame": int(ram[duel.FRAME]) + 256 * int(ram[duel.FRAME + 1]),
             "phase": int(ram[duel.PHASE]),
             "side": seat,
             "opponent": self.config.opponent.value,
-            "macro_left": int(fights.hands.left[0]),
+            "macro_left": int(game.hands.left[0]),
         }
-
-    def raw(self) -> Raw:
-        """Raw fields of the current observation."""
-        return {name: values[0] for name, values in self.fights.observe().items()}
 
     def render(self) -> np.ndarray:
         """The screen as it is now, [144, 160, 3] uint8."""
-        machine = self.fights.duels.machines[0]
-        if not self.fights.duels.renders:
+        machine = self.game.emulators.machines[0]
+        if not self.game.emulators.renders:
             state = machine.save()
             machine.tick(1, True)
             picture = machine.screen[..., :3].copy()
@@ -115,13 +107,9 @@ class DuelEnv(SpecEnv):
 
     def state(self) -> dict[str, Any]:
         """The emulator's state and the environment's counters."""
-        return self.fights.state()
+        return self.game.state()
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Go back to `state()`."""
-        self.fights.load(state)
-        self.np_random = self.fights.rngs[0]
-
-    def close(self) -> None:
-        """End the emulation."""
-        self.fights.close()
+        self.game.load(state)
+        self.np_random = self.game.rngs[0]

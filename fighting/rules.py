@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from fighting.duel import FIGHT, HP_MAX, MATCH_OVER, PHASE, REASON, RESULT
+from fighting.machine.duel import FIGHT, HP_MAX, MATCH_OVER, PHASE, REASON, RESULT
 from fighting.signals import FIRST, SECOND
 from frugal_rl.errors import ConfigError
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from fighting.duel import HP_MAX, X
+from fighting.machine.duel import HP_MAX, X
 
 RAM_BYTES = 22 + 2 * 38
 """State ($C020) and both fighters ($C100, $C200), as the vector environment copies them."""
@@ -22,16 +22,48 @@ SIGNALS = 24
 FEATURES = 48
 STATES = 14
 (
-    OWN_HP, HIS_HP, HP_LEAD, DISTANCE, OWN_X, HIS_X, OWN_Y, HIS_Y, FACING, OWN_STATE, HIS_STATE,
-    OWN_STUN, HIS_STUN, OWN_STARTUP, OWN_ACTIVE, OWN_RECOVERY, HIS_STARTUP, HIS_ACTIVE,
-    HIS_RECOVERY, OWN_WAVE, HIS_WAVE, TIMER, OWN_WINS, HIS_WINS,
-) = range(SIGNALS)  # fmt: skip
+    OWN_HP,
+    HIS_HP,
+    HP_LEAD,
+    DISTANCE,
+    OWN_X,
+    HIS_X,
+    OWN_Y,
+    HIS_Y,
+    FACING,
+    OWN_STATE,
+    HIS_STATE,
+    OWN_STUN,
+    HIS_STUN,
+    OWN_STARTUP,
+    OWN_ACTIVE,
+    OWN_RECOVERY,
+    HIS_STARTUP,
+    HIS_ACTIVE,
+    HIS_RECOVERY,
+    OWN_WAVE,
+    HIS_WAVE,
+    TIMER,
+    OWN_WINS,
+    HIS_WINS,
+) = range(SIGNALS)
 
 # Startup, first frame after the active ones, whole move: as in the cartridge's table.
 TIMING = np.array(
-    [[0, 0, 0], [4, 7, 14], [9, 13, 29], [5, 8, 16], [10, 14, 34], [5, 36, 39], [7, 15, 41],
-     [13, 13, 39], [5, 15, 61], [3, 4, 26]], np.int64,
-)  # fmt: skip
+    [
+        [0, 0, 0],
+        [4, 7, 14],
+        [9, 13, 29],
+        [5, 8, 16],
+        [10, 14, 34],
+        [5, 36, 39],
+        [7, 15, 41],
+        [13, 13, 39],
+        [5, 15, 61],
+        [3, 4, 26],
+    ],
+    np.int64,
+)
 
 
 @njit(cache=True)
@@ -92,19 +124,29 @@ def _feature_table() -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     byte = np.arange(256, dtype=np.float64)
     waves = np.where(byte > 0, np.clip(1 - (byte - 1) / 160, 0, 1), 0)
     rows: list[tuple[str, int, np.ndarray]] = [
-        ("own hp", OWN_HP, byte / HP_MAX), ("his hp", HIS_HP, byte / HP_MAX),
-        ("lead", HP_LEAD, (byte - HP_MAX) / HP_MAX), ("distance", DISTANCE, byte / 136),
-        ("own x", OWN_X, (byte - 80) / 68), ("his x", HIS_X, (byte - 80) / 68),
-        ("own y", OWN_Y, byte / 40), ("his y", HIS_Y, byte / 40),
+        ("own hp", OWN_HP, byte / HP_MAX),
+        ("his hp", HIS_HP, byte / HP_MAX),
+        ("lead", HP_LEAD, (byte - HP_MAX) / HP_MAX),
+        ("distance", DISTANCE, byte / 136),
+        ("own x", OWN_X, (byte - 80) / 68),
+        ("his x", HIS_X, (byte - 80) / 68),
+        ("own y", OWN_Y, byte / 40),
+        ("his y", HIS_Y, byte / 40),
         ("facing", FACING, (2 * byte - 3) / 3),
-        ("own stun", OWN_STUN, byte / 48), ("his stun", HIS_STUN, byte / 48),
-        ("own startup", OWN_STARTUP, byte / 13), ("own active", OWN_ACTIVE, byte / 31),
-        ("own recovery", OWN_RECOVERY, byte / 46), ("his startup", HIS_STARTUP, byte / 13),
-        ("his active", HIS_ACTIVE, byte / 31), ("his recovery", HIS_RECOVERY, byte / 46),
-        ("own wave", OWN_WAVE, waves), ("his wave", HIS_WAVE, waves),
+        ("own stun", OWN_STUN, byte / 48),
+        ("his stun", HIS_STUN, byte / 48),
+        ("own startup", OWN_STARTUP, byte / 13),
+        ("own active", OWN_ACTIVE, byte / 31),
+        ("own recovery", OWN_RECOVERY, byte / 46),
+        ("his startup", HIS_STARTUP, byte / 13),
+        ("his active", HIS_ACTIVE, byte / 31),
+        ("his recovery", HIS_RECOVERY, byte / 46),
+        ("own wave", OWN_WAVE, waves),
+        ("his wave", HIS_WAVE, waves),
         ("time", TIMER, byte / 99),
-        ("own wins", OWN_WINS, byte / 3), ("his wins", HIS_WINS, byte / 3),
-    ]  # fmt: skip
+        ("own wins", OWN_WINS, byte / 3),
+        ("his wins", HIS_WINS, byte / 3),
+    ]
     # Winning and losing poses come after the decision and share one feature.
     group = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10, 11, 12])
     for who, signal in (("own", OWN_STATE), ("his", HIS_STATE)):

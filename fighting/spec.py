@@ -7,12 +7,13 @@ from enum import Enum
 
 import numpy as np
 
-from fighting.emulator import SCREEN
-from fighting.frames import CROP_TOP, EXPECTED_SHARE, HALF, PackedCodec, PackedDeltaCodec
+from fighting.machine.emulator import SCREEN
+from fighting.machine.frames import CROP_TOP, EXPECTED_SHARE, HALF, GreyCodec
 from fighting.signals import FEATURES, SIGNALS, features
+from frugal_rl.observation.codecs.pooled import DeltaCodec
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Stored
 
-PACKED = (PackedCodec(), PackedDeltaCodec(PackedCodec(), EXPECTED_SHARE))
+PACKED = (GreyCodec(), DeltaCodec(GreyCodec(), EXPECTED_SHARE))
 """Forms of a screen of four shades; of a delta the rollout keeps what differs from before."""
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fighting.config import DuelConfig
-from fighting.fights import Fights
+from fighting.game import DuelGame
 from frugal_rl.memory.profile import Buffers, MemoryProfile
-from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.tables import Tables
-from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
-from frugal_rl.vec_env.plain import env_seeds
+from frugal_rl.vec_env.game_env import GameVecEnv
+
+if TYPE_CHECKING:
+    from fighting.config import DuelConfig
 
 
-class DuelVecEnv(VectorEnv):
+class DuelVecEnv(GameVecEnv):
     """N rows of fights; threads emulate, press, read and take pictures, the rest is batched."""
+
+    game: DuelGame
 
     def __init__(
         self,
@@ -27,61 +26,11 @@ class DuelVecEnv(VectorEnv):
         memory: MemoryProfile,
         split: str = "train",
     ) -> None:
-        self.config, self.num_envs, self.encoding = config, num_envs, encoding
-        form = encoding.choice.get("frame", "")
-        packed = form if form in ("packed", "delta") else ""  # a delta is of packed rows
-        self.fights = Fights(config, num_envs, split, packed)
-        self.tables = Tables()
-        self.action_space = config.action_space()
-        reuse = memory.buffers is Buffers.reused
-        self.edge = Encoder(encoding, self.tables, num_envs, reuse)
-        self._final_edge = Encoder(encoding, self.tables, num_envs, reuse=False)
-        self.returns = np.zeros(num_envs)
-        self.level_names = [f"cpu_{level}" for level in range(8)]
+        game = DuelGame(config, num_envs, split, packed_form(encoding))
+        super().__init__(game, encoding, memory.buffers is Buffers.reused)
 
-    def reset(self, seed: int) -> Rows:
-        """Start N new episodes."""
-        self.fights.seed([np.random.default_rng(s) for s in env_seeds(self.num_envs, seed)])
-        self.fights.begin(np.arange(self.num_envs))
-        self.returns[:] = 0
-        return self.edge.encode(self.fights.observe())
 
-    def step(self, actions: np.ndarray) -> Step:
-        """Hold one action per row for the frame skip; ended fights begin anew."""
-        reward, terminated, truncated = self.fights.advance(actions)
-        self.returns += reward
-        done = terminated | truncated
-        ended, final_index, final_rows = None, np.flatnonzero(truncated), {}
-        if done.any():
-            index = np.flatnonzero(done)
-            stats = {"return": self.returns[index]} | self.fights.stats(index)
-            ended = EndedEpisodes(index, stats)
-            if len(final_index):
-                final_rows = self._final_edge.encode(self.fights.observe(final_index))
-            self.returns[index] = 0
-            self.fights.begin(index)
-        rows = self.edge.encode(self.fights.observe())
-        return Step(rows, reward, done, truncated, final_index, final_rows, ended)
-
-    def parts(self) -> dict[str, int]:
-        """Bytes held beside the emulators."""
-        fights = self.fights
-        return {
-            "game memory": fights.duels.ram.nbytes + fights.duels.before.nbytes,
-            "frames": fights.frames.nbytes,
-            "rows": self.edge.nbytes + fights.signals.nbytes,
-        }
-
-    def state(self) -> dict[str, Any]:
-        """All that an exact resume needs."""
-        return {"fights": self.fights.state(), "returns": self.returns.copy()}
-
-    def load(self, state: dict[str, Any]) -> Rows:
-        """Continue from `state`."""
-        self.fights.load(state["fights"])
-        self.returns[:] = state["returns"]
-        return self.edge.encode(self.fights.observe())
-
-    def close(self) -> None:
-        """End threads and cartridges."""
-        self.fights.close()
+def packed_form(encoding: Encoding) -> str:
+    """The form of a frame that a game writes by itself: `packed`, `delta` of it, or none."""
+    form = encoding.choice.get("frame", "")
+    return form if form in ("packed", "delta") else ""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from frugal_rl.observation.spec import Derived, ObservationSpec, Private, Static, Stored
     from frugal_rl.run.library import evaluate, load_policy, train
     from frugal_rl.run.planning import compose, make_vec, plan
+    from frugal_rl.store.replay import DictReplayBuffer, HerReplayBuffer, ReplayBuffer
     from frugal_rl.store.rollout import RolloutBuffer
     from frugal_rl.testing.env import check_env
 
@@ -22,10 +23,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Derived",
+    "DictReplayBuffer",
     "Encoding",
+    "HerReplayBuffer",
     "MemoryBudgetError",
     "ObservationSpec",
     "Private",
+    "ReplayBuffer",
     "RolloutBuffer",
     "Static",
     "Stored",
@@ -44,6 +48,7 @@ _ROOMS = {
     "frugal_rl.observation.spec": ("Derived", "ObservationSpec", "Private", "Static", "Stored"),
     "frugal_rl.run.library": ("evaluate", "load_policy", "train"),
     "frugal_rl.run.planning": ("compose", "make_vec", "plan"),
+    "frugal_rl.store.replay": ("DictReplayBuffer", "HerReplayBuffer", "ReplayBuffer"),
     "frugal_rl.store.rollout": ("RolloutBuffer",),
     "frugal_rl.testing.env": ("check_env",),
 }

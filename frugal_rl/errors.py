@@ -12,7 +12,16 @@ class ConfigError(FrugalError, ValueError):
 
 
 class MemoryBudgetError(FrugalError, MemoryError):
-    """The run is planned above its budget; the message names the override that makes it fit."""
+    """The run is planned above its budget; the message names the override that makes it fit.
+
+    Example:
+        >>> from frugal_rl import plan
+        >>> try:
+        ...     plan("env=toy memory.budget_gib=0.01")
+        ... except MemoryBudgetError as refusal:
+        ...     print(refusal.plan.verdict)
+        does not fit
+    """
 
 
 class DataError(FrugalError, ValueError):

@@ -125,8 +125,17 @@ class Solution:
             f"time       {self.seconds:.3f} s (bound {self.bound_seconds:.3f} s)",
             f"memory     {peak_mib():.0f} MiB peak",
             f"feasible   {'yes' if self.verdict.feasible else '; '.join(self.verdict.faults)}",
+            f"slopes     {self.slopes_line()}",
         ]
         return "\n".join([*lines, *self.notes])
+
+    def slopes_line(self) -> str:
+        """The audit in one line, or why there is none."""
+        if self.verdict.slopes is not None:
+            return self.verdict.slopes.line()
+        if self.instance.slopes is None:
+            return "not audited: this instance lists precedences, no angles"
+        return "not audited: a pit or bound alone"
 
 
 def peak_mib() -> float:

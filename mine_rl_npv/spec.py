@@ -8,7 +8,7 @@ from enum import Enum
 
 import numpy as np
 
-from frugal_rl.observation.codecs.codec import BitCodec
+from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.observation.growing_array import capacity_for
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables

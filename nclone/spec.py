@@ -9,7 +9,7 @@ from enum import Enum
 import numpy as np
 from numba import njit
 
-from frugal_rl.observation.codecs.codec import BitCodec
+from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Padding, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid

@@ -4,8 +4,8 @@ import sys
 
 from omegaconf import DictConfig
 
-from frugal_rl.report.plan_table import show
 from frugal_rl.report.storage import StorageOptions, storage_table, verify_storage
+from frugal_rl.report.terminal import show
 from frugal_rl.run.compose import build_run, main, options
 
 

@@ -165,3 +165,22 @@ def representations(name: str, word: str) -> None:
                 except (ConfigError, HydraException) as error:
                     refusals.append(str(error))
     raise AssertionError(f"{word} is refused everywhere: {refusals[:1]}")
+
+
+def test_the_first_hour_runs_and_prints_what_it_says(capsys):
+    page = (ROOT / "docs" / "first_hour.md").read_text()
+    names: dict[str, object] = {}
+
+    for block in PYTHON.findall(page):
+        exec(compile(block, "first_hour.md", "exec"), names)  # as a reader would paste it
+
+    printed = capsys.readouterr().out
+    assert re.search(r"`([\d,]+ -> [\d,]+ bytes)`", page)[1] in printed
+    assert "memory.budget_gib" in printed
+
+
+def test_every_page_stands_in_the_site_s_index():
+    listed = (ROOT / "docs" / "index.md").read_text().split()
+
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem == "index" or page.stem in listed, f"docs/index.md does not list {page}"

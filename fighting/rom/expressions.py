@@ -83,10 +83,16 @@ class Evaluator:
         if operator in ("<<", ">>") and not 0 <= right <= 32:
             raise ExpressionError(f"a shift by {right} in {self.text!r}")
         operations: dict[str, Callable[[], int]] = {
-            "+": lambda: left + right, "-": lambda: left - right, "*": lambda: left * right,
-            "/": lambda: left // right, "<<": lambda: left << right, ">>": lambda: left >> right,
-            "&": lambda: left & right, "|": lambda: left | right, "^": lambda: left ^ right,
-        }  # fmt: skip
+            "+": lambda: left + right,
+            "-": lambda: left - right,
+            "*": lambda: left * right,
+            "/": lambda: left // right,
+            "<<": lambda: left << right,
+            ">>": lambda: left >> right,
+            "&": lambda: left & right,
+            "|": lambda: left | right,
+            "^": lambda: left ^ right,
+        }
         return operations[operator]()
 
     def operand(self) -> int:

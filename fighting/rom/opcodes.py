@@ -28,19 +28,45 @@ CONDITIONS = ("nz", "z", "nc", "c")
 ARITHMETIC = ("add", "adc", "sub", "sbc", "and", "xor", "or", "cp")
 SHIFTS = ("rlc", "rrc", "rl", "rr", "sla", "sra", "swap", "srl")
 IMPLIED = {
-    "nop": 0x00, "rlca": 0x07, "rrca": 0x0F, "rla": 0x17, "rra": 0x1F, "daa": 0x27,
-    "cpl": 0x2F, "scf": 0x37, "ccf": 0x3F, "halt": 0x76, "ret": 0xC9, "reti": 0xD9,
-    "di": 0xF3, "ei": 0xFB, "jp hl": 0xE9, "ld sp,hl": 0xF9,
-    "ld [bc],a": 0x02, "ld [de],a": 0x12, "ld [hl+],a": 0x22, "ld [hl-],a": 0x32,
-    "ld a,[bc]": 0x0A, "ld a,[de]": 0x1A, "ld a,[hl+]": 0x2A, "ld a,[hl-]": 0x3A,
-    "ldh [c],a": 0xE2, "ldh a,[c]": 0xF2,
-}  # fmt: skip
+    "nop": 0x00,
+    "rlca": 0x07,
+    "rrca": 0x0F,
+    "rla": 0x17,
+    "rra": 0x1F,
+    "daa": 0x27,
+    "cpl": 0x2F,
+    "scf": 0x37,
+    "ccf": 0x3F,
+    "halt": 0x76,
+    "ret": 0xC9,
+    "reti": 0xD9,
+    "di": 0xF3,
+    "ei": 0xFB,
+    "jp hl": 0xE9,
+    "ld sp,hl": 0xF9,
+    "ld [bc],a": 0x02,
+    "ld [de],a": 0x12,
+    "ld [hl+],a": 0x22,
+    "ld [hl-],a": 0x32,
+    "ld a,[bc]": 0x0A,
+    "ld a,[de]": 0x1A,
+    "ld a,[hl+]": 0x2A,
+    "ld a,[hl-]": 0x3A,
+    "ldh [c],a": 0xE2,
+    "ldh a,[c]": 0xF2,
+}
 WITH_NUMBER = {
-    "ld [n],sp": (0x08, "u16"), "ld [n],a": (0xEA, "u16"), "ld a,[n]": (0xFA, "u16"),
-    "ldh [n],a": (0xE0, "high"), "ldh a,[n]": (0xF0, "high"),
-    "add sp,n": (0xE8, "s8"), "ld hl,sp+n": (0xF8, "s8"),
-    "jp n": (0xC3, "u16"), "call n": (0xCD, "u16"), "jr n": (0x18, "relative"),
-}  # fmt: skip
+    "ld [n],sp": (0x08, "u16"),
+    "ld [n],a": (0xEA, "u16"),
+    "ld a,[n]": (0xFA, "u16"),
+    "ldh [n],a": (0xE0, "high"),
+    "ldh a,[n]": (0xF0, "high"),
+    "add sp,n": (0xE8, "s8"),
+    "ld hl,sp+n": (0xF8, "s8"),
+    "jp n": (0xC3, "u16"),
+    "call n": (0xCD, "u16"),
+    "jr n": (0x18, "relative"),
+}
 
 
 def instruction_table() -> dict[str, Encoding]:

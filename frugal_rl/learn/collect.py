@@ -1,22 +1,22 @@
-"""Fills a rollout from a vector environment: no Python per environment, no infos."""
+"""Where experience comes from: a rollout filled step by step, no Python per environment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.errors import ConfigError
-from frugal_rl.learn.networks import Network
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.rewards import RewardScale
+from frugal_rl.learn.tally import EpisodeTally, EventLog
+from frugal_rl.learn.update import Rollout
 from frugal_rl.observation.history import History
 from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.vec_env.episodes import bounded
-from frugal_rl.vec_env.interface import EndedEpisodes, Step, VectorEnv
+from frugal_rl.vec_env.interface import Step, VectorEnv
 
 Rows = dict[str, np.ndarray]
 LATER = np.float32(0)
@@ -30,82 +30,43 @@ def to_tensors(rows: Mapping[str, np.ndarray], device: torch.device) -> dict[str
     return {name: torch.from_numpy(np.asarray(row)).to(device) for name, row in rows.items()}
 
 
-class EpisodeTally:
-    """Statistics of the episodes that ended since it was last read."""
+class Collector(Protocol):
+    """What an on-policy learner asks of the place that its experience comes from."""
 
-    def __init__(self) -> None:
-        self._stats: dict[str, list[np.ndarray]] = {}
-        self.count = 0
+    collected: int
+    """Environment steps of the last collection."""
 
-    def add(self, ended: EndedEpisodes | None) -> None:
-        """Take in the episodes that ended in one step."""
-        if ended is None:
-            return
-        self.count += len(ended.index)
-        for name, values in ended.stats.items():
-            self._stats.setdefault(name, []).append(np.array(values))
+    def collect(self, policy: FrugalPolicy) -> Rollout:
+        """Act with the policy; what happened, with advantages and returns."""
 
-    def read(self) -> dict[str, float]:
-        """Means over the ended episodes as `episode/<name>`, and their number; then begin anew."""
-        means = {f"episode/{n}": float(np.concatenate(v).mean()) for n, v in self._stats.items()}
-        means["episode/count"] = float(self.count)
-        self._stats, self.count = {}, 0
-        return means
+    def metrics(self) -> dict[str, float]:
+        """Statistics since they were last read."""
 
+    def parts(self) -> dict[str, int]:
+        """Bytes held, by name."""
 
-class EventLog:
-    """What happened in each step of a rollout, where the network asks for it."""
+    def state(self) -> dict[str, Any]:
+        """All that an exact resume needs, between two collections."""
 
-    def __init__(self) -> None:
-        self.names: tuple[str, ...] = ()
-        self._events: dict[str, list[np.ndarray]] = {}
-        self._done: list[np.ndarray] = []
-
-    def begin(self, names: tuple[str, ...]) -> None:
-        """Forget the last rollout; nothing is kept without `names`."""
-        self.names, self._events, self._done = names, {name: [] for name in names}, []
-
-    def add(self, step: Step) -> None:
-        """Keep the events of one step."""
-        if not self.names:
-            return
-        self._done.append(step.done.copy())
-        for name in self.names:
-            if name not in step.events:
-                raise ConfigError(
-                    f"agent.auxiliary needs the event '{name}', which these environments do not "
-                    "report; set its weights to 0, or use vec=batch with memory.level_data=shared."
-                )
-            self._events[name].append(step.events[name].copy())
-
-    def labels(self, network: Network) -> dict[str, np.ndarray]:
-        """The network's labels [T, N] of the steps that were added; then all else is forgotten."""
-        if not self.names:
-            return {}
-        events = {name: np.stack(kept) for name, kept in self._events.items()}
-        made = network.labels(events, np.stack(self._done))
-        self.begin(self.names)
-        return made
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue exactly from `state()`."""
 
 
-class Collector:
-    """Acts with a policy and writes what happens into a rollout."""
+class StepCollector:
+    """Writes T steps of N environments into one rollout, episodes running on from the last."""
 
     def __init__(
         self,
         vec_env: VectorEnv,
+        rollout: RolloutBuffer,
         history: History,
-        gamma: float,
         scale: RewardScale | None,
         batched_bootstrap: bool,
     ) -> None:
-        self.vec_env = vec_env
-        self.history = history
-        self.gamma = gamma
-        self.scale = scale
-        self.batched_bootstrap = batched_bootstrap
-        self.tally = EpisodeTally()
-        self.events = EventLog()
+        self.vec_env, self.rollout, self.history = vec_env, rollout, history
+        self.scale, self.batched_bootstrap = scale, batched_bootstrap
+        self.collected = rollout.buffer_size * vec_env.num_envs
+        self.tally, self.events = EpisodeTally(), EventLog()
         self.obs: Rows = {}
         self.starts = np.ones(vec_env.num_envs, np.bool_)
 
@@ -115,12 +76,12 @@ class Collector:
         self.starts = np.ones(self.vec_env.num_envs, np.bool_)
 
     @torch.no_grad()
-    def fill(self, rollout: RolloutBuffer, policy: FrugalPolicy) -> None:
+    def collect(self, policy: FrugalPolicy) -> RolloutBuffer:
         """T steps of N environments, then advantages and returns."""
+        rollout, device = self.rollout, policy.device
         policy.set_training_mode(False)
         rollout.reset()
         self.events.begin(policy.network.events)
-        device = policy.device
         for t in range(rollout.buffer_size):
             acted = policy(to_tensors(self.obs, device))
             actions, values, log_probs = (x.numpy(force=True) for x in acted)
@@ -132,6 +93,7 @@ class Collector:
         rollout.labels = self.events.labels(policy.network)
         last = policy.predict_values(to_tensors(self.obs, device))
         rollout.compute_returns_and_advantage(last, self.starts)
+        return rollout
 
     def rewarded(self, step: Step, policy: FrugalPolicy) -> np.ndarray:
         """Rewards [N] with the value of the last observation where a limit ended an episode."""
@@ -140,7 +102,7 @@ class Collector:
         self.starts = step.done.copy()
         reward = self.scale(step.reward, step.done) if self.scale else step.reward.copy()
         if final:
-            reward[step.final_index] += self.gamma * self._values(final, policy)
+            reward[step.final_index] += self.rollout.gamma * self._values(final, policy)
         return reward
 
     def _values(self, final: Rows, policy: FrugalPolicy) -> np.ndarray:
@@ -153,6 +115,14 @@ class Collector:
             one = [{k: v[i : i + 1] for k, v in final.items()} for i in range(count)]
             values = torch.cat([policy.predict_values(to_tensors(o, device))[0] for o in one])
         return values.numpy(force=True)
+
+    def metrics(self) -> dict[str, float]:
+        """Means over the episodes that ended since they were last read."""
+        return self.tally.read()
+
+    def parts(self) -> dict[str, int]:
+        """Bytes of rollout and windows."""
+        return {**self.rollout.parts(), "history": self.history.nbytes}
 
     def state(self) -> dict[str, Any]:
         """Environments, history and scale, between two rollouts.

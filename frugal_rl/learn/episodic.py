@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.collect import EpisodeTally, to_tensors
-from frugal_rl.learn.optimizer import FlatAdam
-from frugal_rl.learn.schedules import value_at
-from frugal_rl.learn.update import Update, update_threads
-from frugal_rl.memory.part import Phase
+from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.on_policy import OnPolicyLearner
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.tally import EpisodeTally
 from frugal_rl.memory.profile import Trajectories
 from frugal_rl.observation.decoder import torch_dtype
 from frugal_rl.run.config import RunConfig
 from frugal_rl.store.merged import MergedRollout
 from frugal_rl.store.trajectories import Item, Trajectory, TrajectoryBuffer, as_blocks, trimmed
 from frugal_rl.vec_env.episodes import Episodes, EpisodesEnv, learner_layout
-
-if TYPE_CHECKING:
-    from frugal_rl.learn.ppo import PpoConfig
 
 
 class Apart:
@@ -38,80 +35,49 @@ class Apart:
             self.arrays[n][t] = values[place]
 
 
-class EpisodeLearner:
-    """Each iteration plays one episode in every environment and learns from all of them at once.
+class EpisodeCollector:
+    """Each collection plays one episode in every environment, from its start.
 
-    Trajectories are written into slots of the merged tensors, at most `algo.n_steps` steps each;
-    longer episodes are cut there and valued.
+    Trajectories are written into slots of the merged tensors, at most `steps` long each; longer
+    episodes are cut there and valued.
     """
 
-    def __init__(self, config: PpoConfig, run: RunConfig, vec_env: EpisodesEnv) -> None:
-        if config.reward_normalisation:
-            raise ConfigError(
-                "algo.reward_normalisation needs steps in time; with vec=episodes switch it off."
-            )
-        self.config, self.vec_env, self.num_steps, self.collections = config, vec_env, 0, 0
-        self.seed = run.seed
-        self.policy = config.build_policy(run, vec_env)
-        at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
-        self.threads = update_threads(run.hardware.threads, self.policy, at_once)
-        rate = value_at(config.learning_rate, 0.0)
-        self.optimizer = FlatAdam(
-            self.policy.parameters(), rate, config.adam_eps, config.fused_adam
-        )
-        self.update = Update(self.policy, self.optimizer, run.memory.micro_batch)
-        vec = run.vec if isinstance(run.vec, Episodes) else Episodes()
-        self.steps = vec.slot_steps(config.n_steps, vec_env.episode_steps)
+    def __init__(
+        self,
+        vec_env: EpisodesEnv,
+        buffer: TrajectoryBuffer,
+        steps: int,
+        seed: int,
+        gamma: float,
+        gae_lambda: float,
+    ) -> None:
+        self.vec_env, self.buffer, self.steps, self.seed = vec_env, buffer, steps, seed
+        self.gamma, self.gae_lambda = gamma, gae_lambda
         self.layout = learner_layout(vec_env.action_space, vec_env.encoding)
-        self.buffer = TrajectoryBuffer(
-            run.memory.trajectories,
-            self.policy.device,
-            vec.chunk_size,
-            vec.max_buffer_size or vec_env.num_envs * self.steps,
-        )
         self.tally = EpisodeTally()
-
-    def iterate(self, phase: Any) -> dict[str, float]:
-        """One collection on one torch thread, one update on all."""
-        with phase(Phase.rollout):
-            torch.set_num_threads(1)
-            rollout, reward = self.collect()
-        self.num_steps += len(rollout)
-        with phase(Phase.update):
-            torch.set_num_threads(self.threads)
-            metrics = self.learn(rollout)
-        return {**metrics, "trajectories/mean_reward": reward, **self.tally.read()}
+        self.collections, self.collected, self.mean_reward = 0, 0, 0.0
 
     @torch.no_grad()
-    def collect(self) -> tuple[MergedRollout, float]:
-        """Play, merge, and value; the rollout and its mean reward."""
-        self.policy.set_training_mode(False)
+    def collect(self, policy: FrugalPolicy) -> MergedRollout:
+        """Play, merge, and value."""
+        policy.set_training_mode(False)
+        vec_env = self.vec_env
         items = [Item(shape, torch_dtype(dtype)) for shape, dtype in self.layout.values()]
-        slots = self.buffer.slots(self.vec_env.num_envs, self.steps, items)
+        slots = self.buffer.slots(vec_env.num_envs, self.steps, items)
         seed = int(np.random.default_rng([self.seed, self.collections]).integers(2**31))
-        told = self.vec_env.collect(self.act, seed, self._arrays(slots), self.value)
+        told = vec_env.collect(
+            partial(act, policy), seed, self._arrays(slots), partial(value, policy)
+        )
         self.collections += 1
         for ended in told.ended:
             self.tally.add(ended)
         lengths = told.lengths.tolist()
-        _, reward = self.buffer.update(trimmed(slots, lengths))
+        self.collected = sum(lengths)
+        _, self.mean_reward = self.buffer.update(trimmed(slots, lengths))
         merged = dict(zip(self.layout, self.buffer, strict=True))
-        rollout = MergedRollout(
-            merged, lengths, told.bootstrap, self.vec_env.encoding, self.vec_env.episode_steps,
-            self.config.gamma, self.config.gae_lambda,
-        )  # fmt: skip
-        return rollout, reward
-
-    def act(self, shown: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Sampled actions with their log-probability and the state's value."""
-        acted = self.policy(to_tensors(shown, self.policy.device))
-        actions, values, log_prob = (x.numpy(force=True) for x in acted)
-        return {"action": actions, "value": values.reshape(-1), "log_prob": log_prob}
-
-    def value(self, shown: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Values [M]."""
-        values = self.policy.predict_values(to_tensors(shown, self.policy.device))
-        return values.flatten().numpy(force=True)
+        encoding, most, bootstrap = vec_env.encoding, vec_env.episode_steps, told.bootstrap
+        gamma, gae_lambda = self.gamma, self.gae_lambda
+        return MergedRollout(merged, lengths, bootstrap, encoding, most, gamma, gae_lambda)
 
     def _arrays(self, slots: list[Trajectory]) -> dict[str, Any]:
         """The slots as [N, steps, ...]; with `list` each worker has tensors of its own."""
@@ -123,39 +89,55 @@ class EpisodeLearner:
             columns = (block.numpy() for block in as_blocks(slots))
         return dict(zip(self.layout, columns, strict=True))
 
-    def learn(self, rollout: MergedRollout) -> dict[str, float]:
-        """All epochs over the merged trajectories."""
-        config = self.config
-        done = min(1.0, self.num_steps / config.total_steps)
-        rate = value_at(config.learning_rate, done)
-        self.optimizer.set_learning_rate(rate)
-        metrics = self.update.run(rollout, config.batch_size, config.n_epochs, config.terms(done))
-        return {**metrics, "train/learning_rate": rate}
+    def metrics(self) -> dict[str, float]:
+        """The last collection's mean reward, and means over its episodes."""
+        return {"trajectories/mean_reward": self.mean_reward, **self.tally.read()}
 
     def parts(self) -> dict[str, int]:
-        """Bytes held, by name."""
+        """Bytes of merged trajectories and windows."""
         merged = {
             f"rollout/{name}": t.nbytes
             for name, t in zip(self.layout, self.buffer.held, strict=False)
         }
-        return {
-            **merged,
-            **self.optimizer.parts(),
-            "history": self.vec_env.history.nbytes,
-            "tables_on_device": self.policy.decoder.nbytes,
-        }
+        return {**merged, "history": self.vec_env.history.nbytes}
 
     def state(self) -> dict[str, Any]:
-        """Weights, optimiser and counts: every iteration begins new episodes."""
-        return {
-            "num_steps": self.num_steps,
-            "collections": self.collections,
-            "policy": dict(self.policy.state_dict()),
-            "optimizer": self.optimizer.state(),
-        }
+        """The number of collections: each begins new episodes."""
+        return {"collections": self.collections}
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue exactly from `state()`."""
-        self.num_steps, self.collections = int(state["num_steps"]), int(state["collections"])
-        self.policy.load_state_dict(state["policy"])
-        self.optimizer.load(state["optimizer"])
+        self.collections = int(state["collections"])
+
+
+def act(policy: FrugalPolicy, shown: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Sampled actions with their log-probability and the state's value."""
+    acted = policy(to_tensors(shown, policy.device))
+    actions, values, log_prob = (x.numpy(force=True) for x in acted)
+    return {"action": actions, "value": values.reshape(-1), "log_prob": log_prob}
+
+
+def value(policy: FrugalPolicy, shown: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Values [M]."""
+    return policy.predict_values(to_tensors(shown, policy.device)).flatten().numpy(force=True)
+
+
+class EpisodeLearner(OnPolicyLearner):
+    """Learns from whole trajectories of all environments at once."""
+
+    vec_env: EpisodesEnv
+
+    def collector_for(self, run: RunConfig) -> EpisodeCollector:
+        """Trajectories of at most `algo.n_steps` steps."""
+        config, vec_env = self.config, self.vec_env
+        if config.reward_normalisation:
+            raise ConfigError(
+                "algo.reward_normalisation needs steps in time; with vec=episodes switch it off."
+            )
+        vec = run.vec if isinstance(run.vec, Episodes) else Episodes()
+        self.steps = vec.slot_steps(config.n_steps, vec_env.episode_steps)
+        size = vec.max_buffer_size or vec_env.num_envs * self.steps
+        buffer = TrajectoryBuffer(run.memory.trajectories, self.policy.device, vec.chunk_size, size)
+        return EpisodeCollector(
+            vec_env, buffer, self.steps, run.seed, config.gamma, config.gae_lambda
+        )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from frugal_rl.learn.actions import action_head
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, Derived, Static, Stored
 from frugal_rl.observation.tables import Tables
+from frugal_rl.ranges import at_least
 
 Fields = Mapping[str, Tensor]
 Observed = Stored | Static | Derived
@@ -266,19 +267,23 @@ class PerceptronNetwork(Network):
         return value
 
 
+Widths = Annotated[tuple[int, ...], at_least(1)]
+"""Units of each layer; none means no layer."""
+
+
 @dataclass(frozen=True)
 class MlpAgent:
     """A multilayer perceptron over all observed fields; pictures go through a small CNN."""
 
     name: str = "mlp"
-    actor: tuple[int, ...] = (64, 64)
+    actor: Widths = (64, 64)
     """Sizes of the actor's hidden layers."""
-    critic: tuple[int, ...] = (64, 64)
+    critic: Widths = (64, 64)
     """Sizes of the critic's hidden layers."""
-    shared: tuple[int, ...] = ()
+    shared: Widths = ()
     """Sizes of hidden layers that both share, before their own."""
     activation: Activation = Activation.tanh
-    image_features: int = 128
+    image_features: Annotated[int, at_least(1)] = 128
     """Numbers that a picture becomes."""
     convolutions: tuple[tuple[int, ...], ...] = ((16, 8, 4), (32, 4, 2))
     """Layers over a picture: channels, kernel and stride of each, in px."""
@@ -341,10 +346,10 @@ class NatureCnnAgent(MlpAgent):
     """The convolutional network of the Atari literature over stacked pictures."""
 
     name: str = "nature_cnn"
-    actor: tuple[int, ...] = ()
-    critic: tuple[int, ...] = ()
+    actor: Widths = ()
+    critic: Widths = ()
     activation: Activation = Activation.relu
-    image_features: int = 512
+    image_features: Annotated[int, at_least(1)] = 512
 
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
         """The network for this observation and these actions."""

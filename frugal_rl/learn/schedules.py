@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
+
+from frugal_rl.ranges import Range, above, at_least, check_ranges
+
+End = Annotated[float, at_least(0)]
+"""A rate or a range may begin or end at nothing, not below."""
 
 
 @runtime_checkable
@@ -18,7 +23,7 @@ class Schedule(Protocol):
 class Constant:
     """The same value throughout."""
 
-    value: float
+    value: Annotated[float, above(0)]
 
     def at(self, done: float) -> float:
         """The value."""
@@ -29,8 +34,8 @@ class Constant:
 class Linear:
     """From `start` to `end` in a straight line."""
 
-    start: float
-    end: float = 0.0
+    start: Annotated[float, above(0)]
+    end: End = 0.0
 
     def at(self, done: float) -> float:
         """The value at a share of the run."""
@@ -41,14 +46,13 @@ class Linear:
 class WarmUp:
     """From `start` up to `peak` over the first `warm` of the run, then in a line to `end`."""
 
-    peak: float
-    start: float
-    end: float
-    warm: float = 0.25
+    peak: Annotated[float, above(0)]
+    start: End
+    end: End
+    warm: Annotated[float, Range(0, 1, open_low=True, open_high=True)] = 0.25
 
     def __post_init__(self) -> None:
-        if not 0 < self.warm < 1:
-            raise ValueError(f"warm is {self.warm}; use a share of the run in (0, 1).")
+        check_ranges(self)
 
     def at(self, done: float) -> float:
         """The value at a share of the run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,11 +95,12 @@ def variant(run: RunConfig, extra: Sequence[str]) -> RunConfig:
 
 
 def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train") -> str:
-    """The exact command line of a run with more overrides."""
+    """The exact command line of a run with more overrides, quoted for a shell."""
     keys = {o.split("=")[0] for o in extra}
     own = {"compare", "format", "probe"}
     kept = [o for o in run.overrides if o.split("=")[0] not in keys | own]
-    return " ".join(["python", f"scripts/{script}.py", *kept, *extra])
+    beside = ("--config-dir", run.config_dir) if run.config_dir else ()
+    return shlex.join(["python", f"scripts/{script}.py", *beside, *kept, *extra])
 
 
 def _try(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Annotated
 
 from frugal_rl.observation.choices import FrameStack, Label, Storage
+from frugal_rl.ranges import SHARE, above, at_least, check_ranges
 
 
 class LevelData(Enum):
@@ -108,27 +110,18 @@ class MemoryProfile:
     """How whole trajectories are merged."""
     precision: Precision = Precision.float32
     """Arithmetic of the network."""
-    micro_batch: int = 0
+    micro_batch: Annotated[int, at_least(0)] = 0
     """Samples per backward pass; 0 means the whole minibatch."""
     gradient_checkpointing: bool = False
     """True recomputes activations in the backward pass."""
     allocator: Allocator = Allocator.pinned
     """Thresholds of the C allocator."""
-    budget_gib: float | None = None
+    budget_gib: Annotated[float | None, above(0)] = None
     """Refuse to start a run that is planned above this; None means what the machine has."""
     allow: tuple[Label, ...] = (Label.lossless, Label.precision)
     """Kinds of saving that `memory=auto` may choose."""
-    watchdog_share: float = 0.95
+    watchdog_share: Annotated[float, SHARE] = 0.95
     """Share of the limit at which a run saves a checkpoint and stops with advice."""
 
     def __post_init__(self) -> None:
-        if self.micro_batch < 0:
-            raise ValueError(f"memory.micro_batch is {self.micro_batch}; use 0 or a positive size.")
-        if self.budget_gib is not None and self.budget_gib <= 0:
-            raise ValueError(
-                f"memory.budget_gib is {self.budget_gib}; use a positive size or leave it out."
-            )
-        if not 0 < self.watchdog_share <= 1:
-            raise ValueError(
-                f"memory.watchdog_share is {self.watchdog_share}; use a share in (0, 1]."
-            )
+        check_ranges(self, "memory")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, singledispatch
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,12 @@ from torch import Tensor
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.aligned import ALIGNMENT
-from frugal_rl.observation.codecs.codec import BitCodec, Codec, DenseCodec, HalfCodec
+from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.encoding import BY_REFERENCE, Encoding
 from frugal_rl.observation.mirror import TableMirror, eager
 from frugal_rl.observation.spec import AnyField, Derived, Static
 from frugal_rl.observation.tables import Tables
-
-OURS = frozenset({"frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting"})
-"""Packages whose functions a spec may name as torch twins; plugins add theirs."""
+from frugal_rl.plugins import trusted
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
@@ -42,46 +40,29 @@ def aligned(values: Tensor) -> Tensor:
     return values.clone() if astray and values.is_floating_point() else values
 
 
-@singledispatch
-def decode_row(codec: Codec, stored: Tensor) -> Tensor:
+def decode_row(codec: Codec, stored: Tensor, plugins: tuple[str, ...] = ()) -> Tensor:
     """The stored form [..., *stored shape] back to values [..., *shape].
 
-    A codec of a guest names its torch decoder in `twin`, called with the codec and the tensor;
-    without one, the NumPy decoder is used, by way of the CPU.
+    By the codec's torch half, or, where it names none, by its NumPy half on the CPU.
     """
-    twin = getattr(codec, "twin", "")
-    if twin:
-        decoded: Tensor = resolve_twin(twin)(codec, stored)
+    codec = codec.rows
+    if codec.twin:
+        package = type(codec).__module__.partition(".")[0]  # its code runs already
+        decoded: Tensor = resolve_twin(codec.twin, (*plugins, package))(codec, stored)
         return decoded
     values = np.ascontiguousarray(codec.decode(stored.detach().cpu().numpy()))
     return torch.from_numpy(values).to(stored.device)
 
 
-@decode_row.register
-def _(codec: DenseCodec, stored: Tensor) -> Tensor:
-    return stored
-
-
-@decode_row.register
-def _(codec: HalfCodec, stored: Tensor) -> Tensor:
-    return stored.float()
-
-
-@decode_row.register
-def _(codec: BitCodec, stored: Tensor) -> Tensor:
-    shifts = torch.arange(7, -1, -1, dtype=torch.uint8, device=stored.device)
-    bits = (stored.unsqueeze(-1) >> shifts) & 1
-    return bits.flatten(-2)[..., : codec.length]
-
-
 @cache
 def resolve_twin(path: str, plugins: tuple[str, ...] = ()) -> Callable[..., Any]:
-    """The function that a spec names as "package.module:function"."""
+    """The torch half that a field or a codec names as "package.module:function"."""
     module, _, name = path.partition(":")
-    if module.partition(".")[0] not in OURS | set(plugins) or not name:
+    packages = trusted(plugins)
+    if module.partition(".")[0] not in packages or not name:
         raise ConfigError(
             f"The torch twin '{path}' is not 'package.module:function' inside "
-            f"{sorted(OURS | set(plugins))}. Name the package in plugins=[...] to allow it."
+            f"{', '.join(packages)}. Name the package in plugins=[...] to allow it."
         )
     try:
         twin: Callable[..., Any] = getattr(importlib.import_module(module), name)
@@ -130,7 +111,7 @@ class Decoder:
             row = self._rows[name]
             stored = fields.rows[name]
             scalar = row.shape == () and row.window == 1  # SB3's buffer hands these out as [B, 1]
-            values = decode_row(row.codec, stored.reshape(-1) if scalar else stored)
+            values = decode_row(row.codec, stored.reshape(-1) if scalar else stored, self._plugins)
         return aligned(values.to(self._dtypes[name]))
 
     def _refer(self, field: AnyField, fields: DecodedFields) -> Tensor:

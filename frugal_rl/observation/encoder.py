@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.codecs.codec import Codec, DenseCodec
+from frugal_rl.observation.codecs.codec import Codec
+from frugal_rl.observation.codecs.dense import DenseCodec
 from frugal_rl.observation.encoding import Encoding, RowSpec
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Private, Static, Stored
@@ -71,8 +72,8 @@ class Encoder:
             ids = np.asarray(_given(raw, row.name), np.int32)
             return ids if reused else ids.copy()
         made = self._made_names[row.name]
-        if row.codec.window != 1 or made in raw:
-            return self._made(row, _given(raw, made), reused)
+        if made in raw:
+            return self._made(row, raw[made], reused)
         if isinstance(f, Static) and f.name not in raw:
             return self._gather_static(f, row, raw, reused)
         if f.name in self._needs_past and f.name not in raw:
@@ -138,10 +139,7 @@ def _is_coded(spec: ObservationSpec, row: RowSpec) -> bool:
 
 
 def made_name(name: str, codec: Codec) -> str:
-    """The raw field that holds a row in stored form, made by the environment itself.
-
-    It must where the codec needs the past, and may where it encodes faster than a codec could.
-    """
+    """The raw field of an environment that makes a stored row itself, in place of the field."""
     return f"{name}_{codec.name}"
 
 
@@ -150,7 +148,7 @@ def made_names(encoding: Encoding) -> dict[str, str]:
     spec, names = encoding.spec, {}
     for row in encoding.rows:
         made = made_name(row.name, row.codec)
-        names[row.name] = made if row.codec.window != 1 or made not in spec.by_name else ""
+        names[row.name] = "" if made in spec.by_name else made
     return names
 
 
@@ -159,10 +157,7 @@ def needed_raw(encoding: Encoding, given: Collection[str]) -> list[str]:
     spec = encoding.spec
     needed: dict[str, None] = {}
     made = made_names(encoding)
-    todo = [
-        made[r.name] if r.codec.window != 1 or made[r.name] in given else r.name
-        for r in encoding.rows
-    ]
+    todo = [made[r.name] if made[r.name] in given else r.name for r in encoding.rows]
     while todo:
         name = todo.pop(0)
         f = spec.by_name.get(name)

@@ -12,7 +12,10 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack, Label, Storage
-from frugal_rl.observation.codecs.codec import BitCodec, Codec, DenseCodec, HalfCodec
+from frugal_rl.observation.codecs.bits import BitCodec
+from frugal_rl.observation.codecs.codec import Codec
+from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.codecs.pooled import PooledCodec, RaggedCodec
 from frugal_rl.observation.spec import (
     EPISODE,
@@ -96,7 +99,13 @@ def _stored_bytes(f: AnyField, codec: Codec | None) -> float:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a run stores each field of a spec. Made by `Encoding.choose`."""
+    """How a run stores each field of a spec. Made by `Encoding.choose`.
+
+    Example:
+        >>> from frugal_rl.testing.toy import TOY_SPEC
+        >>> Encoding.choose(TOY_SPEC).choice["action_mask"]
+        'bits'
+    """
 
     spec: ObservationSpec
     choice: Mapping[str, str]
@@ -116,7 +125,11 @@ class Encoding:
         internal: bool = False,
         fields: Mapping[str, str] | None = None,
     ) -> Encoding:
-        """The storage profile's default for each field, with `fields` overriding by name."""
+        """The storage profile's default for each field, with `fields` overriding by name.
+
+        Raises:
+            ConfigError: an unknown field, or a representation that it does not offer.
+        """
         overrides = dict(fields or {})
         unknown = set(overrides) - set(spec.by_name)
         if unknown:
@@ -169,7 +182,7 @@ class Encoding:
 
     def _row(self, f: AnyField) -> RowSpec:
         codec = offered(f)[self.choice[f.name]] or DenseCodec()
-        window = f.window if isinstance(f, Stored) and f.window != 1 else codec.window
+        window = f.window if isinstance(f, Stored) else 1
         padding = f.padding if isinstance(f, Stored) else Padding.zero
         shape, dtype = codec.stored(f.shape, np.dtype(f.dtype))
         low, high = codec.bounds(f.low, f.high, np.dtype(f.dtype), np.dtype(dtype))

@@ -1,116 +1,37 @@
-"""An observation, declared once, field by field; everything else is computed from it.
-
-Four kinds of field: `Stored` changes every step, `Static` is the same for a whole level, mine or
-cartridge, `Derived` is computed from the others, `Private` never reaches the policy.
-"""
+"""An observation, declared once, field by field; everything else is computed from it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.observation.fields import (
+    EPISODE,
+    AnyField,
+    Derived,
+    Field,
+    Padding,
+    Private,
+    Static,
+    Stored,
+)
 
-if TYPE_CHECKING:
-    from frugal_rl.observation.codecs.codec import Codec
-    from frugal_rl.observation.tables import Tables
-
-EPISODE = -1
-"""A window of `EPISODE` shows all rows since the episode began."""
-
-Arrays = Mapping[str, np.ndarray]
-Derive = Callable[[Arrays, "Tables"], np.ndarray]
-DeriveInto = Callable[[Arrays, "Tables", np.ndarray], None]
-
-
-class Padding(Enum):
-    """What a window shows before the first row of an episode."""
-
-    zero = "zero"
-    repeat = "repeat"
-
-
-@dataclass(frozen=True)
-class Field:
-    """What every field declares: name, shape and dtype as observed, range, meaning."""
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: Any
-    low: float = 0.0
-    high: float = 1.0
-    doc: str = ""
-    observed: bool = True
-    """False marks a field that only derived fields read."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of one observed value."""
-        return math.prod(self.shape) * int(np.dtype(self.dtype).itemsize)
-
-    def box(self) -> spaces.Box:
-        """The Gymnasium space of the observed value."""
-        return spaces.Box(self.low, self.high, self.shape, np.dtype(self.dtype).type)
-
-
-@dataclass(frozen=True)
-class Stored(Field):
-    """A field that changes every step.
-
-    `codecs` are the representations it offers beside `dense`. With `window` = k the observation
-    shows the last k rows, [k, *shape], oldest first.
-    """
-
-    codecs: tuple[Codec, ...] = ()
-    window: int = 1
-    padding: Padding = Padding.zero
-
-    @property
-    def observed_shape(self) -> tuple[int, ...]:
-        """Shape with the window in front; `shape` where there is none."""
-        return self.shape if self.window == 1 else (self.window, *self.shape)
-
-
-@dataclass(frozen=True)
-class Static(Field):
-    """A field that is the same for all steps with the same id in `table`.
-
-    `ragged` marks a field whose first axis is padded: its true length differs from row to row.
-    """
-
-    table: str = ""
-    ragged: bool = False
-    codecs: tuple[Codec, ...] = ()
-
-
-@dataclass(frozen=True)
-class Derived(Field):
-    """A field computed from others while decoding.
-
-    `derive(sources, tables)` maps batched source arrays to the batched field; `twin` names its
-    torch twin as "package.module:function", called with tensors and the decoder's tables.
-    `derive_into(sources, tables, out)` writes the same into memory that is kept between draws.
-    """
-
-    sources: tuple[str, ...] = ()
-    derive: Derive | None = None
-    derive_into: DeriveInto | None = None
-    twin: str = ""
-    codecs: tuple[Codec, ...] = ()
-
-
-@dataclass(frozen=True)
-class Private(Field):
-    """A field used by rewards or rendering only; stored only by `memory.internal_observations`."""
-
-
-AnyField = Stored | Static | Derived | Private
+__all__ = [
+    "EPISODE",
+    "AnyField",
+    "Derived",
+    "Field",
+    "ObservationSpec",
+    "Padding",
+    "Private",
+    "Static",
+    "Stored",
+]
 
 
 @dataclass(frozen=True)
@@ -118,6 +39,11 @@ class ObservationSpec:
     """All fields of an environment's observation.
 
     `action_mask` names the boolean field that masks actions, if there is one.
+
+    Example:
+        >>> spec = ObservationSpec((Stored("speed", (2,), np.float32, -1, 1),))
+        >>> spec.observation_space["speed"].shape
+        (2,)
     """
 
     fields: tuple[AnyField, ...]

@@ -87,11 +87,17 @@ class Cell:
 
 
 def ablate(run: RunConfig, options: AblationOptions, digest: Digest) -> list[Path]:
-    """Run all cells and write the table; returns the report's paths."""
+    """Run all cells and write the table; returns the report's paths.
+
+    Raises:
+        ConfigError: the row that the others are compared with cannot be run.
+    """
     out = Path(options.out)
     base = Optimisation("none", (f"memory={options.base}",), "")
     wanted = [o for o in OPTIMISATIONS if not options.only or o.name in options.only]
     cells = [_cell(run, options, base, digest, out / "runs" / "none")]
+    if cells[0].error:
+        raise ConfigError(f"The row to compare with fails, so there is no table: {cells[0].error}")
     for optimisation in wanted:
         words = (*base.words, *filled(optimisation.words, run))
         if optimisation.words[0].startswith("memory="):
@@ -129,7 +135,8 @@ def _cell(
     try:
         variant(run, [*typed, *what.words])
         results = [
-            _train([*typed, *what.words], seed, at / f"seed{seed}") for seed in options.seeds
+            _train([*typed, *what.words], seed, at / f"seed{seed}", run.config_dir)
+            for seed in options.seeds
         ]
     except ConfigError as error:
         return Cell(what, None, (), str(error))
@@ -137,7 +144,7 @@ def _cell(
     return Cell(what, row, tuple(digest(r.folder) for r in results))
 
 
-def _train(words: Sequence[str], seed: int, at: Path) -> RunResult:
+def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunResult:
     """One training process; a finished one of the same words is not repeated.
 
     Raises:
@@ -148,7 +155,8 @@ def _train(words: Sequence[str], seed: int, at: Path) -> RunResult:
         known = RunResult.read(at)
         if [o for o in known.overrides if not o.startswith("hydra.run.dir")] == overrides:
             return known
-    command = [sys.executable, str(folder("scripts") / "train.py"), *overrides]
+    beside = ["--config-dir", config_dir] if config_dir else []
+    command = [sys.executable, str(folder("scripts") / "train.py"), *beside, *overrides]
     done = subprocess.run(
         [*command, f"hydra.run.dir={at}"], capture_output=True, text=True, check=False
     )

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from frugal_rl.memory.part import human
 from frugal_rl.report import plots
-from frugal_rl.report.document import Document, PictureBlock, TableBlock
+from frugal_rl.report.document import Block, Document, Heading, PictureBlock, TableBlock
 from frugal_rl.report.files import PICTURES
-from frugal_rl.report.results import EVALUATION, Row, RunResult, compare, find_runs
+from frugal_rl.report.results import (
+    EVALUATION,
+    Row,
+    RunResult,
+    State,
+    compare,
+    find_runs,
+    short_names,
+)
 
 CURVES = (EVALUATION, "eval/return", "episode/return", "episode/success", "memory/held_bytes")
 """Metrics that are drawn where they were logged."""
+
+
+class Format(Enum):
+    """What is written."""
+
+    all = "all"
+    html = "html"
+    markdown = "markdown"
+
+
+FORMS = {Format.all: ("md", "html"), Format.html: ("html",), Format.markdown: ("md",)}
+"""Endings of the files of each format."""
 
 
 @dataclass(frozen=True)
@@ -26,43 +47,99 @@ class ReportOptions:
     out: str = "runs/report"
     """Where the report is written."""
     title: str = "Comparison of runs"
+    format: Format = Format.all
+    """A web page that needs no other file, Markdown with its pictures beside it, or both."""
     curves: tuple[str, ...] = CURVES
 
 
 def write_report(options: ReportOptions) -> list[Path]:
-    """Markdown and a self-contained web page; returns their paths."""
+    """One section per environment, as Markdown and as a web page; returns their paths."""
     runs = find_runs(options.runs)
     folder = Path(options.out)
-    rows = compare(runs)
     document = Document(options.title)
-    unfinished = [r.folder.name for r in runs if not r.summary]
-    document.add(f"{len(runs)} runs, {len(rows)} variants.")
+    document.add(f"{len(runs)} runs of {len({r.env for r in runs})} environments.")
+    document.add(*_incomplete(runs))
+    for env in dict.fromkeys(run.env for run in runs):
+        document.add(*_section(env, [r for r in runs if r.env == env], options, folder / PICTURES))
+    document.add(Heading("Runs"), runs_table(runs))
+    return document.write(folder, forms=FORMS[options.format])
+
+
+def _incomplete(runs: Sequence[RunResult]) -> list[Block]:
+    """Which runs are in no mean, and why."""
+    unfinished = [r.folder.name for r in runs if r.state is State.unfinished]
+    stopped = [r.folder.name for r in runs if r.state is State.stopped]
+    said: list[Block] = []
     if unfinished:
-        document.add(f"Without a summary (still running, or killed): {', '.join(unfinished)}.")
-    document.add(comparison_table(rows))
-    document.add(*_pictures(runs, rows, options.curves, folder / PICTURES))
-    for run in runs:
-        document.add(*_drawn(run, folder / PICTURES))
-    return document.write(folder)
+        said.append(f"Without a summary (still running, or killed): {', '.join(unfinished)}.")
+    if stopped:
+        said.append(f"Stopped before their last step: {', '.join(stopped)}.")
+    if said:
+        said.append("They are drawn, and left out of all means.")
+    return said
 
 
-def comparison_table(rows: Sequence[Row]) -> TableBlock:
+def _section(
+    env: str, runs: Sequence[RunResult], options: ReportOptions, pictures: Path
+) -> list[Block]:
+    names, shared = short_names(runs)
+    rows = compare(runs)
+    said: list[Block] = [Heading(env)]
+    if shared:
+        said.append(f"All of them: {' '.join(shared)}. A variant is named by what differs.")
+    said.append(comparison_table(rows, names))
+    said += _pictures(env, runs, rows, names, options.curves, pictures)
+    return said + [block for run in runs for block in _drawn(run, pictures)]
+
+
+def comparison_table(rows: Sequence[Row], names: Mapping[str, str]) -> TableBlock:
     """Variant | label | bytes per transition | predicted | measured | error | speed | outcome."""
     columns = (
-        "env", "variant", "label", "seeds", "bytes per transition", "peak predicted",
-        "peak measured", "error", "steps/s", "success", "return",
-    )  # fmt: skip
-    return TableBlock(columns, [_cells(r) for r in rows])
+        "variant",
+        "label",
+        "seeds",
+        "incomplete",
+        "bytes per transition",
+        "peak predicted",
+        "peak measured",
+        "error",
+        "steps/s",
+        "success",
+        "return",
+    )
+    return TableBlock(columns, [_cells(r, names) for r in rows])
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, names: Mapping[str, str]) -> tuple[str, ...]:
     return (
-        row.env, row.variant, row.label, str(row.seeds), show(row.bytes_per_transition, ",.0f"),
+        names.get(row.variant, row.variant),
+        row.label,
+        str(row.seeds),
+        str(row.incomplete) if row.incomplete else "-",
+        show(row.bytes_per_transition, ",.0f"),
         "-" if row.predicted_bytes is None else human(row.predicted_bytes),
         "-" if row.measured_bytes is None else human(row.measured_bytes),
-        show(row.error, "+.1%"), show(row.steps_per_second, ",.0f"), show(row.success, ".1%"),
-        show(row.episode_return, ".3g"),
-    )  # fmt: skip
+        show(row.error, "+.1%"),
+        show(row.steps_per_second, ",.0f"),
+        with_spread(row.success, row.success_spread, ".1%"),
+        with_spread(row.episode_return, row.return_spread, ".3g"),
+    )
+
+
+def runs_table(runs: Sequence[RunResult]) -> TableBlock:
+    """Folder | state | steps | seed | command of every run."""
+    columns = ("run", "state", "steps", "seed", "command")
+    rows = []
+    for run in runs:
+        steps = show(run.number("num_steps") or run.last_step, ",.0f")
+        cells = (run.folder.as_posix(), run.state.value, steps, str(run.seed), run.command)
+        rows.append(cells)
+    return TableBlock(columns, rows)
+
+
+def with_spread(value: float | None, spread: float | None, form: str) -> str:
+    """A mean with half of its 95 % interval over seeds, where there are several."""
+    return show(value, form) + ("" if spread is None else f" ± {format(spread, form)}")
 
 
 def show(value: float | None, form: str) -> str:
@@ -83,15 +160,21 @@ def _drawn(run: RunResult, folder: Path) -> list[PictureBlock]:
 
 
 def _pictures(
-    runs: Sequence[RunResult], rows: Sequence[Row], metrics: Sequence[str], folder: Path
+    env: str,
+    runs: Sequence[RunResult],
+    rows: Sequence[Row],
+    names: Mapping[str, str],
+    metrics: Sequence[str],
+    folder: Path,
 ) -> list[PictureBlock]:
     blocks = []
-    bars = plots.memory_bars(rows, folder / "memory.png")
+    bars = plots.memory_bars(rows, folder / f"{env}_memory.png", names)
     if bars is not None:
         blocks.append(PictureBlock(bars, "Peak memory of the process tree by variant."))
     for metric in metrics:
-        name = metric.replace("/", "_") + ".png"
-        path = plots.curves(runs, metric, folder / name)
+        name = f"{env}_{metric.replace('/', '_')}.png"
+        path = plots.curves(runs, metric, folder / name, names)
         if path is not None:
-            blocks.append(PictureBlock(path, f"{metric} over environment steps."))
+            caption = f"{metric} over environment steps: mean over runs, and their range."
+            blocks.append(PictureBlock(path, caption))
     return blocks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +12,40 @@ from pathlib import Path
 from frugal_rl.report.files import write_text
 
 STYLE = """
+:root { color-scheme: light dark; --text: #1c2330; --page: #fff; --soft: #f2f4f8; --line: #d5dae2; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #dfe4ee; --page: #14181f; --soft: #222936; --line: #3a4354; }
+}
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
-       color: #1c2330; }
+       color: var(--text); background: var(--page); overflow-wrap: anywhere; }
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { border-bottom: 1px solid #d5dae2; padding: .3rem .7rem; text-align: left; }
+th, td { border-bottom: 1px solid var(--line); padding: .3rem .7rem; text-align: left;
+         overflow-wrap: normal; min-width: 3rem; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th { background: #f2f4f8; } img { max-width: 100%; } code { background: #f2f4f8; padding: 0 .2rem; }
+th { background: var(--soft); }
+figure { margin: 1rem 0; } figcaption { font-size: .9em; opacity: .8; }
+img { max-width: 100%; background: #fff; border-radius: 4px; }
+pre { background: var(--soft); padding: .6rem .8rem; overflow-x: auto; }
+@media print {
+  :root { --text: #000; --page: #fff; --soft: #eee; --line: #999; }
+  body { margin: 0; max-width: none; font-size: 11px; }
+  table { display: table; } figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
+}
 """
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The title of a section."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class CommandBlock:
+    """Lines to be pasted into a shell."""
+
+    lines: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -36,7 +64,7 @@ class PictureBlock:
     caption: str
 
 
-Block = str | TableBlock | PictureBlock
+Block = str | Heading | CommandBlock | TableBlock | PictureBlock
 
 
 @dataclass
@@ -52,47 +80,68 @@ class Document:
 
     def markdown(self, folder: Path) -> str:
         """As Markdown; pictures are named relative to `folder`."""
-        parts = [f"# {self.title}"]
-        for block in self.blocks:
-            if isinstance(block, str):
-                parts.append(block)
-            elif isinstance(block, TableBlock):
-                parts.append(_markdown_table(block))
-            else:
-                at = block.path.relative_to(folder)
-                parts.append(f"![{block.caption}]({at})\n\n{block.caption}")
+        parts = [f"# {_plain(self.title)}", *(_markdown_block(b, folder) for b in self.blocks)]
         return "\n\n".join(parts) + "\n"
 
     def page(self) -> str:
         """As one HTML page with its pictures inside."""
-        parts = [f"<h1>{html.escape(self.title)}</h1>"]
-        for block in self.blocks:
-            if isinstance(block, str):
-                parts.append(f"<p>{html.escape(block)}</p>")
-            elif isinstance(block, TableBlock):
-                parts.append(_page_table(block))
-            else:
-                data = base64.b64encode(block.path.read_bytes()).decode()
-                caption, kind = html.escape(block.caption), block.path.suffix[1:]
-                parts.append(
-                    f'<figure><img alt="{caption}" src="data:image/{kind};base64,{data}">'
-                    f"<figcaption>{caption}</figcaption></figure>"
-                )
-        head = f'<meta charset="utf-8"><title>{html.escape(self.title)}</title>'
-        body = "\n".join(parts)
-        return f"<!doctype html><html><head>{head}<style>{STYLE}</style></head>{body}</html>\n"
+        head = (
+            '<meta charset="utf-8"><meta name="viewport" content="width=device-width, '
+            f'initial-scale=1"><title>{html.escape(self.title)}</title><style>{STYLE}</style>'
+        )
+        title = f"<h1>{html.escape(self.title)}</h1>"
+        body = "\n".join([title, *(_page_block(b) for b in self.blocks)])
+        return f'<!doctype html><html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
-    def write(self, folder: Path, name: str = "report") -> list[Path]:
-        """Both forms into a folder; returns their paths."""
-        paths = [folder / f"{name}.md", folder / f"{name}.html"]
-        write_text(paths[0], self.markdown(folder))
-        write_text(paths[1], self.page())
+    def write(
+        self, folder: Path, name: str = "report", forms: Sequence[str] = ("md", "html")
+    ) -> list[Path]:
+        """Some forms into a folder; returns their paths."""
+        texts = {"md": lambda: self.markdown(folder), "html": self.page}
+        paths = [folder / f"{name}.{form}" for form in forms]
+        for form, path in zip(forms, paths, strict=True):
+            write_text(path, texts[form]())
         return paths
+
+
+def _markdown_block(block: Block, folder: Path) -> str:
+    if isinstance(block, str):
+        return _plain(block)
+    if isinstance(block, Heading):
+        return f"## {_plain(block.text)}"
+    if isinstance(block, CommandBlock):
+        return "\n".join(["```bash", *block.lines, "```"])
+    if isinstance(block, TableBlock):
+        return _markdown_table(block)
+    caption = _plain(block.caption)
+    return f"![{caption}]({block.path.relative_to(folder).as_posix()})\n\n{caption}"
+
+
+def _page_block(block: Block) -> str:
+    if isinstance(block, str):
+        return f"<p>{html.escape(block)}</p>"
+    if isinstance(block, Heading):
+        return f"<h2>{html.escape(block.text)}</h2>"
+    if isinstance(block, CommandBlock):
+        return f"<pre>{html.escape(chr(10).join(block.lines))}</pre>"
+    if isinstance(block, TableBlock):
+        return _page_table(block)
+    data = base64.b64encode(block.path.read_bytes()).decode()
+    caption, kind = html.escape(block.caption), block.path.suffix[1:]
+    return (
+        f'<figure><img alt="{caption}" src="data:image/{kind};base64,{data}">'
+        f"<figcaption>{caption}</figcaption></figure>"
+    )
+
+
+def _plain(text: str) -> str:
+    """Text in which Markdown sees no link, picture or tag."""
+    return re.sub(r"([\\`\[\]<>])", r"\\\1", text)
 
 
 def _markdown_table(table: TableBlock) -> str:
     lines = [table.columns, tuple("---" for _ in table.columns), *table.rows]
-    escaped = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+    escaped = [[_plain(cell).replace("|", "\\|") for cell in line] for line in lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in escaped)
 
 

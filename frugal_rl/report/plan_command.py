@@ -17,7 +17,8 @@ from frugal_rl.memory.checks import Finding, Severity, check_run
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.report.files import plain
-from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view, show
+from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view
+from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.tools import own_findings
@@ -74,7 +75,8 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
     else:
         shown = [f for f in findings if f.severity is not Severity.ok]
         passed = f"{len(findings) - len(shown)} more checks pass."
-        show(Group(plan_view(plan, ways, command), checks_table(shown), passed))
+        show(Group(plan_view(plan, ways), checks_table(shown), passed))
+        say(command)
     return 0 if plan.fits else DOES_NOT_FIT
 
 
@@ -148,8 +150,10 @@ def _print_comparison(run: RunConfig, options: PlanOptions) -> int:
         ]
         print(json.dumps(plain({"profiles": values, "recommended": name}), indent=2))
     else:
-        words = f"memory={name} fits: {command_of(run, [f'memory={name}'])}" if name else (
-            "No profile fits; scripts/plan.py with one of them says what would."
-        )  # fmt: skip
-        show(Group(comparison_table(plans), words))
+        show(comparison_table(plans))
+        if name:
+            say(f"memory={name} fits:")
+            say(command_of(run, [f"memory={name}"]))
+        else:
+            say("No profile fits; scripts/plan.py with one of them says what would.")
     return 0 if name else DOES_NOT_FIT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
@@ -21,9 +21,9 @@ SEVERITY_STYLES = {
 }  # fmt: skip
 
 
-def plan_view(plan: Plan, ways: Sequence[Way], command: str) -> Group:
-    """Everything that `scripts/plan.py` says about one run."""
-    return Group(parts_table(plan), peaks_table(plan), verdict_line(plan), *_advice(ways), command)
+def plan_view(plan: Plan, ways: Sequence[Way]) -> Group:
+    """Parts, peaks, verdict, and ways to fit where it does not."""
+    return Group(parts_table(plan), peaks_table(plan), verdict_line(plan), *_advice(ways))
 
 
 def parts_table(plan: Plan) -> Table:
@@ -130,11 +130,3 @@ def checks_table(findings: Sequence[Finding]) -> Table:
         severity = Text(finding.severity.value, style=SEVERITY_STYLES[finding.severity])
         table.add_row(finding.id, severity, finding.value, finding.message, finding.override)
     return table
-
-
-def show(view: object) -> None:
-    """Print to a terminal as wide as it is, elsewhere wide enough for the formulas."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=160)
-    console.print(view)

@@ -2,38 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
+
+import numpy as np
 
 from frugal_rl.report.results import Row, RunResult
 
 MIB = 1 << 20
 COLOURS = ("#3366aa", "#cc6633", "#339966", "#aa3377", "#888888", "#bbaa22", "#66aadd", "#7755bb")
-LONGEST_NAME = 48
+LEGEND_WIDTH = 110
+NAME_WIDTH = 48
+"""Characters of a name in one line of a legend, and beside a bar."""
+FEW_POINTS = 20
+"""Curves with fewer points show them."""
+Points = tuple[np.ndarray, np.ndarray]
+"""Steps [P] and values [P] of one run."""
 
 
-def curves(runs: Sequence[RunResult], metric: str, path: Path) -> Path | None:
-    """One metric over steps; repetitions of a variant share a colour. None without a point."""
-    drawn = [(run, *run.curve(metric)) for run in runs]
-    drawn = [(run, x, y) for run, x, y in drawn if x]
-    if not drawn:
+def curves(
+    runs: Sequence[RunResult], metric: str, path: Path, names: Mapping[str, str] | None = None
+) -> Path | None:
+    """One metric over steps: each variant's mean over its runs, and their range.
+
+    None without a point.
+
+    Args:
+        runs: of one environment.
+        metric: as it was logged.
+        path: of the picture.
+        names: what to call each variant; None means in full.
+    """
+    by_variant: dict[str, list[Points]] = {}
+    for run in runs:
+        steps, values = run.curve(metric)
+        if steps:
+            by_variant.setdefault(run.variant, []).append((np.array(steps), np.array(values)))
+    if not by_variant:
         return None
     figure, axes = _axes(8, 4)
-    variants = list(dict.fromkeys(run.variant for run, _, _ in drawn))
-    for run, x, y in drawn:
-        place = variants.index(run.variant)
-        style = "o-" if len(x) < 20 else "-"
-        axes.plot(x, y, style, color=COLOURS[place % len(COLOURS)], linewidth=1.2, markersize=4)
-    for place, variant in enumerate(variants):
-        axes.plot([], [], color=COLOURS[place % len(COLOURS)], label=_short(variant))
+    for place, (variant, points) in enumerate(by_variant.items()):
+        colour = COLOURS[place % len(COLOURS)]
+        name = (names or {}).get(variant, variant)
+        label = f"{fill(name, LEGEND_WIDTH)} ({len(points)} runs)"
+        _band(axes, points, colour, label)
     axes.set_xlabel("environment steps")
     axes.set_ylabel(metric)
-    axes.legend(fontsize=8, loc="best")
+    figure.legend(fontsize=8, loc="outside lower left")
     return _saved(figure, path)
 
 
-def memory_bars(rows: Sequence[Row], path: Path) -> Path | None:
+def _band(axes: Any, points: Sequence[Points], colour: str, label: str) -> None:
+    """The mean of several curves where all of them have values, their range behind it."""
+    first = max(x[0] for x, _ in points)
+    last = min(x[-1] for x, _ in points)
+    steps = np.unique(np.concatenate([x for x, _ in points]))
+    shared = steps[(steps >= first) & (steps <= last)]
+    if len(points) == 1 or not len(shared):
+        for number, (x, y) in enumerate(points):
+            style = "o-" if len(x) < FEW_POINTS else "-"
+            named = label if number == 0 else None
+            axes.plot(x, y, style, color=colour, linewidth=1.2, markersize=4, label=named)
+        return
+    values = np.stack([np.interp(shared, x, y) for x, y in points])
+    style = "o-" if len(shared) < FEW_POINTS else "-"
+    axes.plot(shared, values.mean(0), style, color=colour, linewidth=1.4, markersize=4, label=label)
+    axes.fill_between(shared, values.min(0), values.max(0), color=colour, alpha=0.18, linewidth=0)
+
+
+def memory_bars(
+    rows: Sequence[Row], path: Path, names: Mapping[str, str] | None = None
+) -> Path | None:
     """Peak memory of each variant: predicted beside measured. None without a measurement."""
     known = [r for r in rows if r.predicted_bytes and r.measured_bytes]
     if not known:
@@ -44,15 +85,12 @@ def memory_bars(rows: Sequence[Row], path: Path) -> Path | None:
     measured = [(r.measured_bytes or 0) / MIB for r in known]
     axes.barh([p - 0.2 for p in places], predicted, 0.38, color=COLOURS[6], label="predicted")
     axes.barh([p + 0.2 for p in places], measured, 0.38, color=COLOURS[0], label="measured")
-    axes.set_yticks(list(places), [_short(r.variant) for r in known], fontsize=8)
+    called = [fill((names or {}).get(r.variant, r.variant), NAME_WIDTH) for r in known]
+    axes.set_yticks(list(places), called, fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("peak memory of the process tree, MiB")
     axes.legend(fontsize=8)
     return _saved(figure, path)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
 
 
 def _axes(width: float, height: float) -> tuple[Any, Any]:

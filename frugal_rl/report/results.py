@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 from frugal_rl.errors import DataError
 from frugal_rl.report.files import PLAN, RUN, SUMMARY, read_json, read_metrics
 
 EVALUATION = "eval/success"
+T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
+"""Student's t for a two-sided 95 % interval, with 1 to 9 degrees of freedom; 1.96 beyond."""
+
+
+class State(Enum):
+    """How far a run came."""
+
+    complete = "complete"
+    """All its steps are done."""
+    stopped = "stopped"
+    """It ended early on request; its checkpoint goes on."""
+    unfinished = "unfinished"
+    """It is still running, or was killed."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,15 @@ class RunResult:
         return str(self.config.get("memory", {}).get("profile", "?"))
 
     @property
+    def state(self) -> State:
+        """How far it came, by its summary and the steps that it was asked for."""
+        if not self.summary:
+            return State.unfinished
+        done, asked = self.summary.get("num_steps"), self.config.get("algo", {}).get("total_steps")
+        short = done is not None and asked is not None and done < asked
+        return State.stopped if short or self.summary.get("interrupted") else State.complete
+
+    @property
     def seed(self) -> int:
         """Seed of the run."""
         return int(self.config.get("seed", 0))
@@ -57,6 +83,16 @@ class RunResult:
         """What was typed, without the seed: runs that differ in nothing else are repetitions."""
         words = [o for o in self.overrides if not o.startswith(("seed=", "hydra"))]
         return " ".join(words) or "defaults"
+
+    @property
+    def command(self) -> str:
+        """The command that repeats it."""
+        return shlex.join(["python", "scripts/train.py", *self.overrides])
+
+    @property
+    def last_step(self) -> float | None:
+        """The last step that was logged; None before the first."""
+        return float(self.metrics[-1]["step"]) if self.metrics else None
 
     def number(self, name: str) -> float | None:
         """A number of the summary, else the last one that was logged by this name."""
@@ -91,7 +127,10 @@ def find_runs(places: Iterable[str | Path]) -> list[RunResult]:
 
 @dataclass(frozen=True)
 class Row:
-    """Repetitions of one variant, with the means of their numbers."""
+    """Repetitions of one variant, with the means of their numbers over complete runs.
+
+    A spread is half of the 95 % interval of the mean over seeds; None with fewer than two.
+    """
 
     env: str
     variant: str
@@ -104,6 +143,10 @@ class Row:
     steps_per_second: float | None
     success: float | None
     episode_return: float | None
+    incomplete: int = 0
+    """Runs that were stopped, killed or still go on: in no mean."""
+    success_spread: float | None = None
+    return_spread: float | None = None
 
     @property
     def error(self) -> float | None:
@@ -123,18 +166,24 @@ def compare(runs: Sequence[RunResult]) -> list[Row]:
 
 def _row(env: str, variant: str, group: list[RunResult]) -> Row:
     first = group[0]
+    complete = [r for r in group if r.state is State.complete]
+    success = [r.number(EVALUATION) for r in complete]
+    returns = [r.number("eval/return") for r in complete]
     return Row(
         env=env,
         variant=variant,
         profile=first.profile,
         label=str(first.plan.get("label", "")),
-        seeds=len({r.seed for r in group}),
+        seeds=len({r.seed for r in complete}),
         bytes_per_transition=mean([r.plan.get("bytes_per_transition") for r in group]),
-        predicted_bytes=mean([r.plan.get("ram_bytes") for r in group]),
-        measured_bytes=mean([r.number("memory/peak_bytes") for r in group]),
-        steps_per_second=mean([r.number("steps_per_second") for r in group]),
-        success=mean([r.number(EVALUATION) for r in group]),
-        episode_return=mean([r.number("eval/return") for r in group]),
+        predicted_bytes=mean([r.plan.get("ram_bytes") for r in complete]),
+        measured_bytes=mean([r.number("memory/peak_bytes") for r in complete]),
+        steps_per_second=mean([r.number("steps_per_second") for r in complete]),
+        success=mean(success),
+        episode_return=mean(returns),
+        incomplete=len(group) - len(complete),
+        success_spread=spread(success),
+        return_spread=spread(returns),
     )
 
 
@@ -142,3 +191,22 @@ def mean(values: Sequence[float | None]) -> float | None:
     """The mean of what is known."""
     known = [float(v) for v in values if v is not None]
     return sum(known) / len(known) if known else None
+
+
+def spread(values: Sequence[float | None]) -> float | None:
+    """Half of the 95 % interval of the mean, by Student's t; None for fewer than two values."""
+    known = [float(v) for v in values if v is not None]
+    if len(known) < 2:
+        return None
+    t = T_95[len(known) - 2] if len(known) - 2 < len(T_95) else 1.96
+    return t * stdev(known) / math.sqrt(len(known))
+
+
+def short_names(runs: Sequence[RunResult]) -> tuple[dict[str, str], list[str]]:
+    """What to call each variant among these runs, and the words that all of them share."""
+    words = {run.variant: run.variant.split(" ") for run in runs}
+    shared = [w for w in next(iter(words.values()), []) if all(w in v for v in words.values())]
+    if len(words) == 1:
+        return {variant: variant for variant in words}, []
+    names = {v: " ".join(w for w in own if w not in shared) for v, own in words.items()}
+    return {variant: name or "nothing else" for variant, name in names.items()}, shared

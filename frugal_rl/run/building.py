@@ -1,7 +1,7 @@
 """Plain values to frozen dataclasses, with errors in the words that the user typed.
 
 A node is a mapping whose `_target_` names the dataclass. Only dataclasses inside our packages, or
-inside those named in `plugins`, are built: configurations arrive with checkpoints.
+inside plug-ins (see `frugal_rl.plugins`), are built: configurations arrive with checkpoints.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import math
 import types
 import typing
 from collections.abc import Collection, Mapping, Sequence
@@ -16,10 +17,9 @@ from enum import Enum
 from typing import Any, TypeVar, Union
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.plugins import trusted
+from frugal_rl.ranges import check_ranges
 from frugal_rl.run.renamed import VALUES, current
-
-PACKAGES = ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")
-"""Where the dataclasses of a configuration may live."""
 
 T = TypeVar("T")
 
@@ -52,9 +52,10 @@ def build(node: Mapping[str, Any], where: str = "", plugins: Sequence[str] = ())
 def find_class(target: str, where: str = "", plugins: Sequence[str] = ()) -> type[Any]:
     """The dataclass at "package.module.Class", refused outside the trusted packages."""
     module_name, _, class_name = current(target).rpartition(".")
-    if module_name.split(".")[0] not in (*PACKAGES, *plugins):
+    packages = trusted(plugins)
+    if module_name.split(".")[0] not in packages:
         raise ConfigError(
-            f"{where}._target_={target} lies outside {', '.join((*PACKAGES, *plugins))}. "
+            f"{where}._target_={target} lies outside {', '.join(packages)}. "
             "Add plugins=[package] to the command line if you trust it."
         )
     try:
@@ -85,11 +86,13 @@ def build_as(
         if required and name not in made:
             raise ConfigError(f"{_join(where, name)} has no value; add {_join(where, name)}=...")
     try:
-        return cls(**made)
+        built = cls(**made)
     except ConfigError:
         raise
     except ValueError as error:
         raise ConfigError(str(error)) from error
+    check_ranges(built, where)
+    return built
 
 
 def convert(value: Any, hint: Any, where: str, plugins: Sequence[str] = ()) -> Any:
@@ -188,7 +191,7 @@ def _member(value: Any, hint: type[Enum], where: str) -> Enum:
 
 def _scalar(value: Any, hint: Any, where: str) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if hint is float and number:
+    if hint is float and number and math.isfinite(value):
         return float(value)
     if hint is int and number and float(value).is_integer():
         return int(value)
@@ -196,6 +199,8 @@ def _scalar(value: Any, hint: Any, where: str) -> Any:
         return value
     if hint is str and number:
         return str(value)
+    if hint is float and number:
+        raise _wrong(value, "a finite number", where)
     if hint in (int, float, bool, str):
         raise _wrong(value, _words((hint,)), where)
     return _checked(value, hint, where)

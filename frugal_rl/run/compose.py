@@ -95,6 +95,7 @@ def build_run(cfg: DictConfig) -> RunConfig:
             values = plain(cfg)
         values["run_dir"] = str(hydra_config.runtime.output_dir)
         values["config_name"], values["choices"] = config_name, choices
+        values["config_dir"] = _typed_folder(hydra_config.runtime.config_sources)
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
 
@@ -277,6 +278,11 @@ def _fitting_agent_of(config_name: str, typed: Sequence[str]) -> list[str]:
         return []
     with initialize_config_dir(str(folder("conf")), **_version()):
         return _fitting_words(config_name, typed)
+
+
+def _typed_folder(sources: Sequence[Any]) -> str:
+    """The folder of `--config-dir`, empty where none was typed."""
+    return next((str(s["path"]) for s in sources if s["provider"] == "command-line"), "")
 
 
 def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:

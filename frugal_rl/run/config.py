@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.observation.tables import Tables
+from frugal_rl.ranges import SEED, above, at_least, one_of
 from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
@@ -95,15 +97,15 @@ class AlgoConfig(Protocol):
 class Evaluation:
     """When and how a policy is tried out."""
 
-    every_steps: int = 0
+    every_steps: Annotated[int, at_least(0)] = 0
     """Environment steps between evaluations; 0 evaluates at the end only."""
-    episodes: int = 100
+    episodes: Annotated[int, at_least(0)] = 100
     """Episodes per evaluation."""
-    num_envs: int = 32
+    num_envs: Annotated[int, at_least(1)] = 32
     """Environments that play them side by side."""
     deterministic: bool = True
     """True takes the most likely action."""
-    seed: int = 1_000_003
+    seed: Annotated[int, SEED] = 1_000_003
     """Seed of the evaluation episodes, the same in every evaluation."""
     film: bool = False
     """Film an episode of each evaluation, where the environment offers `film`."""
@@ -113,15 +115,15 @@ class Evaluation:
 class Hardware:
     """The machine that the planner assumes; None means: look."""
 
-    device: str = "auto"
-    """`auto`, `cpu` or `cuda`."""
-    threads: int = 0
+    device: Annotated[str, one_of("auto", "cpu", "cuda", pattern=r"cuda:\d+")] = "auto"
+    """`auto`, `cpu`, `cuda` or `cuda:0`."""
+    threads: Annotated[int, at_least(0)] = 0
     """Torch threads while updating; 0 means all cores."""
-    ram_gib: float | None = None
+    ram_gib: Annotated[float | None, above(0)] = None
     """Pretend this much memory."""
-    vram_gib: float | None = None
+    vram_gib: Annotated[float | None, at_least(0)] = None
     """Pretend this much device memory."""
-    cores: int | None = None
+    cores: Annotated[int | None, at_least(1)] = None
     """Pretend this many cores."""
 
 
@@ -129,7 +131,7 @@ class Hardware:
 class Tracking:
     """Where the numbers go, beside `metrics.jsonl` in the run folder."""
 
-    wandb: str = "offline"
+    wandb: Annotated[str, one_of("offline", "online", "disabled")] = "offline"
     """`offline`, `online` or `disabled`."""
     project: str = "frugal-rl"
     entity: str | None = None
@@ -149,10 +151,12 @@ class RunConfig:
     evaluation: Evaluation = field(default_factory=Evaluation)
     hardware: Hardware = field(default_factory=Hardware)
     tracking: Tracking = field(default_factory=Tracking)
-    seed: int = 0
+    seed: Annotated[int, SEED] = 0
     run_dir: str = "runs/latest"
-    checkpoint_every_steps: int = 0
+    checkpoint_every_steps: Annotated[int, at_least(0)] = 0
     """Environment steps between checkpoints; 0 saves at the end only."""
+    keep_checkpoints: int = 3
+    """Newest checkpoints that stay, beside the best."""
     resume: str | None = None
     """Run folder to continue from."""
     visualization: bool = False
@@ -161,6 +165,12 @@ class RunConfig:
     """The whole composed configuration as plain values, for checkpoints and W&B."""
     overrides: tuple[str, ...] = ()
     """The overrides that the user typed."""
+    config_dir: str = ""
+    """The folder of `--config-dir`, whose YAML files stand beside our own."""
+
+    def __post_init__(self) -> None:
+        if self.keep_checkpoints < 1:
+            raise ConfigError(f"keep_checkpoints is {self.keep_checkpoints}; use at least 1.")
 
     def encoding(self) -> Encoding:
         """How this run stores its observation."""

@@ -7,7 +7,7 @@ environment plays the same number, and all of them count.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -31,6 +31,8 @@ from frugal_rl.vec_env.episodes import bounded
 from frugal_rl.vec_env.interface import VectorEnv
 
 Rows = Mapping[str, np.ndarray]
+Tell = Callable[[int, int], None]
+"""Hears how many episodes of how many have been played."""
 
 
 class Player(Protocol):
@@ -147,9 +149,17 @@ def wilson(successes: float, trials: int, z: float = 1.959964) -> tuple[float, f
 
 
 def play_episodes(
-    vec_env: VectorEnv, player: Player, episodes: int, seed: int, episode_steps: int
+    vec_env: VectorEnv,
+    player: Player,
+    episodes: int,
+    seed: int,
+    episode_steps: int,
+    tell: Tell | None = None,
 ) -> dict[str, np.ndarray]:
-    """Statistics of `episodes` episodes, rounded up to the same number for each environment."""
+    """Statistics of `episodes` episodes, rounded up to the same number for each environment.
+
+    `tell(played, all)` is called after each step in which an episode ended.
+    """
     each = -(-episodes // vec_env.num_envs)
     history = History(vec_env.encoding, vec_env.num_envs, episode_steps)
     rows = history.reset(vec_env.reset(seed))
@@ -164,10 +174,14 @@ def play_episodes(
         for name, values in step.ended.stats.items():
             found.setdefault(name, []).append(np.asarray(values, np.float64)[counts])
         played[step.ended.index] += 1
+        if tell is not None:
+            tell(int(np.minimum(played, each).sum()), each * vec_env.num_envs)
     return {name: np.concatenate(values) for name, values in found.items()}
 
 
-def evaluate(run: RunConfig, vec_env: VectorEnv, player: Player) -> Result:
+def evaluate(
+    run: RunConfig, vec_env: VectorEnv, player: Player, tell: Tell | None = None
+) -> Result:
     """Play `run.evaluation` and score it; draws nothing from the run's own random numbers."""
     wanted = run.evaluation
     if wanted.episodes < 1:
@@ -175,7 +189,9 @@ def evaluate(run: RunConfig, vec_env: VectorEnv, player: Player) -> Result:
     devices = list(range(torch.cuda.device_count()))
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(wanted.seed)
-        stats = play_episodes(vec_env, player, wanted.episodes, wanted.seed, run.env.episode_steps)
+        stats = play_episodes(
+            vec_env, player, wanted.episodes, wanted.seed, run.env.episode_steps, tell
+        )
     levels = stats.pop("level", None)
     if levels is None:
         return Result(Score.of(stats))

@@ -29,6 +29,11 @@ def train(run: RunConfig | Words) -> dict[str, Any]:
 
     Raises:
         MemoryBudgetError: the run does not fit; nothing was allocated.
+
+    Example:
+        >>> summary = train("env=toy algo.total_steps=65536")  # doctest: +SKIP
+        >>> summary["eval/success"]  # doctest: +SKIP
+        1.0
     """
     settled, drawn_up = prepare(composed(run), probe_update)
     return {**train_planned(settled, drawn_up), "run_dir": settled.run_dir}
@@ -43,6 +48,11 @@ def evaluate(path: str | Path, words: Words = "") -> dict[str, Result]:
 
     Raises:
         CheckpointError: missing, damaged, or of another configuration.
+
+    Example:
+        >>> results = evaluate("runs/toy/lossless/...", "evaluation.episodes=500")  # doctest: +SKIP
+        >>> results["policy"].score.means["return"]  # doctest: +SKIP
+        0.81
     """
     asked = replace(
         compose_run(split_words(words)), run_dir=str(Path("runs", "evaluations", time_stamp()))
@@ -59,6 +69,10 @@ def load_policy(path: str | Path, words: Words = "") -> Iterator[Watch]:
 
     Raises:
         CheckpointError: missing, damaged, or of another configuration.
+
+    Example:
+        >>> with load_policy("runs/toy/lossless/...") as player:  # doctest: +SKIP
+        ...     step = player.step(player.choose())
     """
     with open_watch(str(path), compose_run(split_words(words))) as watch:
         yield watch

@@ -34,6 +34,10 @@ def compose(words: Words = "", *, run_dir: str | Path = "") -> RunConfig:
 
     Raises:
         ConfigError: a mistyped key, choice or value, with the nearest valid one.
+
+    Example:
+        >>> compose("env=toy memory=parallel algo.num_envs=3").algo.num_envs
+        3
     """
     run = compose_run(split_words(words))
     folder = run_dir or Path("runs", run.env.name, run.memory.profile, time_stamp())
@@ -51,6 +55,10 @@ def plan(run: RunConfig | Words, *, measure: bool = False) -> Plan:
     Raises:
         MemoryBudgetError: the run does not fit; the message names an override that makes it fit,
             `error.plan` is the plan.
+
+    Example:
+        >>> plan("env=toy memory=parallel").verdict
+        'fits'
     """
     return plan_memory(composed(run), probe_update if measure else None)
 
@@ -61,6 +69,11 @@ def make_vec(run: RunConfig | Words, num_envs: int | None = None) -> VectorEnv:
     Args:
         run: a composed run, or its words.
         num_envs: N; None means `algo.num_envs`.
+
+    Example:
+        >>> envs = make_vec("env=toy", num_envs=4)
+        >>> envs.reset(seed=0)["position"].shape
+        (4, 2)
     """
     made = composed(run)
     count = made.algo.num_envs if num_envs is None else num_envs

@@ -18,9 +18,9 @@ import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 
 from frugal_rl.errors import ConfigError, FrugalError
-from frugal_rl.learn.episodic import EpisodeLearner
+from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.learn.ppo import PpoConfig, PpoLearner, choose_device
+from frugal_rl.learn.ppo import PpoConfig
 from frugal_rl.learn.update import Record, Update, update_threads
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
@@ -138,7 +138,7 @@ def measure(run: RunConfig) -> Probe:
 
 
 def learn(
-    learner: PpoLearner | EpisodeLearner, played: Played, largest: int
+    learner: OnPolicyLearner, played: Played, largest: int
 ) -> Callable[[int], Callable[[], Any]]:
     """B -> an update on B samples of a minibatch of `largest`, drawn already."""
     update = Update(learner.policy, learner.optimizer)  # without micro-batches: B is what is held

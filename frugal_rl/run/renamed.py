@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 MODULES = {
+    "fighting.game_boy": "fighting.cartridge.config",
+    "fighting.self_play": "fighting.opponents.self_play",
     "frugal_rl.building": "frugal_rl.run.building",
     "frugal_rl.config": "frugal_rl.run.compose",
     "frugal_rl.observation.arena": "frugal_rl.observation.growing_array",
     "frugal_rl.observation.codecs": "frugal_rl.observation.codecs.codec",
-    "frugal_rl.observation.columns": "frugal_rl.observation.codecs.depth",
     "frugal_rl.observation.edge": "frugal_rl.observation.encoder",
     "frugal_rl.observation.narrow": "frugal_rl.observation.codecs.quantised",
     "frugal_rl.observation.packed": "frugal_rl.observation.codecs.packed",
@@ -32,7 +33,6 @@ MODULES = {
     "frugal_rl.run": "frugal_rl.run.config",
     "frugal_rl.train.actions": "frugal_rl.learn.actions",
     "frugal_rl.train.checkpoints": "frugal_rl.run.checkpoints",
-    "frugal_rl.train.codec_twins": "frugal_rl.observation.codecs.torch_halves",
     "frugal_rl.train.collect": "frugal_rl.learn.collect",
     "frugal_rl.train.decoder": "frugal_rl.observation.decoder",
     "frugal_rl.train.digest": "frugal_rl.run.digest",

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from frugal_rl.memory.checks import Severity, check_run
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.watchdog import Watchdog
+from frugal_rl.report.closing import show_closing
 from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import open_log
-from frugal_rl.report.plan_table import checks_table, parts_table, show, verdict_line
+from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
+from frugal_rl.report.terminal import say, show
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
 from frugal_rl.run.saved import open_saved
@@ -32,7 +33,10 @@ def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(run, meter, plan)
-        return train(run, log, phase=meter.phase, watch=watch)
+        summary = train(run, log, phase=meter.phase, watch=watch)
+        summary |= meter.summary(plan)
+    show_closing(run, plan, summary)
+    return summary
 
 
 def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
@@ -50,10 +54,10 @@ def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
     folder = Path(run.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "evaluation.json", {"checkpoint": path, **written})
-    Console().print(score_table(results))
-    Console().print(f"Results: {folder / 'evaluation.json'}")
+    show(score_table(results))
+    say(f"Results: {folder / 'evaluation.json'}")
     if run.visualization:
-        Console().print(f"{len(drawn)} pictures: {folder / PICTURES}")
+        say(f"{len(drawn)} pictures: {folder / PICTURES}")
     return results
 
 

@@ -55,6 +55,14 @@ def tool(part: object, name: str) -> Tool | None:
     return function
 
 
+def offers(part: object, name: str) -> bool:
+    """Whether an environment or agent has the tool, without importing it."""
+    package = getattr(type(part), "tools", "")
+    if not package:
+        return _method(part, name) is not None
+    return find_spec(f"{package}.{name}") is not None
+
+
 def needed(part: Any, name: str, remedy: str) -> Tool:
     """As `tool`, but one must be there; `remedy` says which environment has it.
 

@@ -21,17 +21,21 @@ from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
-from frugal_rl.run.checkpoints import (
-    LAST,
-    load_checkpoint,
-    rng_state,
-    save_checkpoint,
-    set_rng_state,
-)
+from frugal_rl.report.terminal import open_console, say
+from frugal_rl.run.checkpoints import BEST, save_checkpoint
 from frugal_rl.run.config import RunConfig
-from frugal_rl.run.evaluate import PolicyPlayer, Result, draw, evaluate, evaluation_env
-from frugal_rl.run.identity import check_same_run, identity
+from frugal_rl.run.evaluate import (
+    PolicyPlayer,
+    RandomPlayer,
+    Result,
+    Tell,
+    draw,
+    evaluate,
+    evaluation_env,
+)
+from frugal_rl.run.keeping import save_newest
 from frugal_rl.run.progress import ProgressBar
+from frugal_rl.run.resuming import resume, snapshot
 from frugal_rl.run.tools import tool
 from frugal_rl.vec_env.interface import VectorEnv
 
@@ -69,7 +73,7 @@ class Trainer:
     log: Log
     phase: PhaseContext = no_meter
     watch: Callable[[], str] = str
-    console: Console = field(default_factory=Console)
+    console: Console = field(default_factory=open_console)
 
     def train(self) -> dict[str, Any]:
         """Learn `algo.total_steps` environment steps; returns the run's summary."""
@@ -80,6 +84,7 @@ class Trainer:
         set_random_seed(run.seed, using_cuda=torch.cuda.is_available())
         self.eval_env: VectorEnv | None = None
         self.result: Result | None = None
+        self.tell: Tell | None = None
         self.best = -float("inf")
         vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
         try:
@@ -97,6 +102,7 @@ class Trainer:
         """Iterate until all steps are done, somebody asks to stop, or memory runs out."""
         total, first = self.run.algo.total_steps, self.learner.num_steps
         with ProgressBar(total, first, self.console) as bar:
+            self.tell = bar.evaluating
             while self.learner.num_steps < total and not stop.is_set():
                 before = self.learner.num_steps
                 metrics = self.learner.iterate(self.phase)
@@ -109,7 +115,7 @@ class Trainer:
                 if crosses(before, now, self.run.evaluation.every_steps) and now < total:
                     self.try_out()
                 if crosses(before, now, self.run.checkpoint_every_steps):
-                    self.save(LAST)
+                    self.save()
                 self.heed(self.watch())
             if not stop.is_set() and self.run.evaluation.episodes:
                 self.try_out()
@@ -123,7 +129,7 @@ class Trainer:
             player = PolicyPlayer(
                 self.learner.policy, self.run.evaluation.deterministic, self.eval_env.tables
             )
-            self.result = evaluate(self.run, self.eval_env, player)
+            self.result = evaluate(self.run, self.eval_env, player, self.tell)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
@@ -133,7 +139,17 @@ class Trainer:
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
         if worth > self.best and self.run.evaluation.every_steps:
             self.best = worth
-            self.save("best.pt")
+            self.save(best=True)
+
+    def beside_random_play(self) -> dict[str, float]:
+        """What random play reaches in the same episodes: the baseline of every result."""
+        env = self.eval_env
+        if env is None:
+            return {}
+        with self.phase(Phase.evaluation):
+            seed = self.run.evaluation.seed
+            chance = RandomPlayer(env.encoding, env.tables, env.action_space, seed)
+            return evaluate(self.run, env, chance, self.tell).metrics("random")
 
     def draw(self) -> None:
         """Pictures of what the policy does, into the run folder and the log."""
@@ -145,42 +161,32 @@ class Trainer:
         for path in drawn:
             self.log.file(path)
         if not drawn:
-            self.console.print(f"visualization=true: env={self.run.env.name} has no pictures.")
+            say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
-    def save(self, name: str) -> Path:
+    def save(self, best: bool = False) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
         with self.phase(Phase.checkpoint):
-            content = {
-                "identity": identity(self.run),
-                "config": dict(self.run.resolved),
-                "overrides": list(self.run.overrides),
-                "num_steps": self.learner.num_steps,
-                "best": self.best,
-                "rng": rng_state(),
-                "learner": self.learner.state(),
-            }
-            return save_checkpoint(self.folder / "checkpoints" / name, content)
+            content = snapshot(self.run, self.learner, self.best)
+            folder = self.folder / "checkpoints"
+            if best:
+                return save_checkpoint(folder / BEST, content)
+            return save_newest(folder, content, self.run.keep_checkpoints)
 
     def resume(self, path: str) -> None:
         """Continue exactly where the checkpoint of an earlier run ended."""
-        content = load_checkpoint(path)
-        check_same_run(self.run, content["identity"], path)
-        self.learner.load(content["learner"])
-        self.best = float(content["best"])
-        set_rng_state(content["rng"])
-        exact = content["learner"].get("collector", {}).get("vec_env", True) is not None
-        words = "" if exact else " These environments give no state: they begin new episodes."
-        self.console.print(f"Resumed {path} at {self.learner.num_steps:,} steps.{words}")
+        resumed = resume(self.run, self.learner, path)
+        self.best = resumed.best
+        say(resumed.words, self.console)
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""
         if advice:
-            saved = self.save(LAST)
+            saved = self.save()
             raise MemoryBudgetError(f"{advice} The run was saved: continue with resume={saved}.")
 
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:
         """Save, sum up, and say where the results are."""
-        saved = self.save(LAST)
+        saved = self.save()
         if self.run.visualization:
             self.draw()
         summary: dict[str, Any] = {
@@ -191,13 +197,12 @@ class Trainer:
             "parts": self.learner.parts() | self.learner.vec_env.parts(),
         }
         if self.result is not None:
-            summary |= self.result.metrics()
+            summary |= self.result.metrics() | self.beside_random_play()
         write_json(self.folder / "summary.json", summary)
         self.log.summary(summary)
         self.log.file(saved)
-        self.console.print(f"{rate:,.0f} environment steps/s. Results: {self.folder}")
         if interrupted:
-            self.console.print(f"Stopped on request; continue with resume={self.folder}")
+            say(f"Stopped on request; continue with resume={self.folder}", self.console)
         return summary
 
 

@@ -47,6 +47,11 @@ class RolloutBuffer:
         shuffle: `copy` flattens to env-major order before the first minibatch, as SB3 does.
         reuse: deliver every minibatch in the same arrays; valid until the next one is drawn.
         folder: where a mapped file lies; the system's temporary folder if empty.
+
+    Example:
+        >>> buffer = RolloutBuffer(8, spaces.Box(0, 1, (3,)), spaces.Discrete(2), n_envs=4)
+        >>> buffer.parts()["rollout/obs"]  # 8 steps x 4 environments x 3 x float32
+        384
     """
 
     def __init__(

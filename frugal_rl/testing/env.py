@@ -26,6 +26,10 @@ def check_env(config: Any, steps: int = 200, seed: int = 0, gymnasium_checks: bo
     Its plain environment passes Gymnasium's checker and gives equal episodes for equal seeds; its
     raw fields agree with the spec; its lossless rows decode to the same observation as dense ones,
     bit for bit, and derived fields equal what the environment itself computes for them.
+
+    Example:
+        >>> from frugal_rl.testing.toy import Toy
+        >>> check_env(Toy(), steps=20)
     """
     if gymnasium_checks:
         gymnasium_check(config.make(seed), skip_render_check=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -13,6 +13,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
+from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.batch import Batch
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
@@ -69,9 +70,9 @@ class Episodes(Backend):
     native: ClassVar[bool] = False
     inner: Backend = field(default_factory=Batch)
     """Who runs the environments."""
-    chunk_size: int = 256
+    chunk_size: Annotated[int, at_least(1)] = 256
     """Steps copied at once where trajectories are streamed."""
-    max_buffer_size: int = 0
+    max_buffer_size: Annotated[int, at_least(0)] = 0
     """Merged steps that are allocated; 0 takes as many as a collection can bring."""
 
     def build(

@@ -13,13 +13,14 @@ from enum import Enum
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory as Block
 from types import ModuleType
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from frugal_rl.errors import ConfigError, MemoryBudgetError, WorkerError
+from frugal_rl.errors import MemoryBudgetError, WorkerError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
+from frugal_rl.ranges import at_least
 from frugal_rl.vec_env import worker
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv
@@ -39,14 +40,10 @@ class Start(Enum):
 class SharedMemory(Backend):
     """Choose it on many cores. Workers hold the environment and NumPy, no torch."""
 
-    workers: int = 0
+    workers: Annotated[int, at_least(0)] = 0
     """Worker processes; 0 takes one per core."""
     start: Start = Start.preload
     """How a worker begins."""
-
-    def __post_init__(self) -> None:
-        if self.workers < 0:
-            raise ConfigError(f"vec.workers is {self.workers}; use 0 or a positive number.")
 
     def build(
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile

@@ -6,10 +6,11 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
+from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import SerialEnv
@@ -20,12 +21,8 @@ from frugal_rl.vec_env.single import Report
 class Threads(Backend):
     """Choose it for simulators that release the interpreter's lock, as PyBoy's `tick` does."""
 
-    threads: int = 0
+    threads: Annotated[int, at_least(0)] = 0
     """Threads of the pool; 0 takes one per core."""
-
-    def __post_init__(self) -> None:
-        if self.threads < 0:
-            raise ConfigError(f"vec.threads is {self.threads}; use 0 or a positive number.")
 
     def build(
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile

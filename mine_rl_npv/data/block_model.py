@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from frugal_rl.errors import DataError
+from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice
 from mine_rl_npv.data.minelib_write import write_whole
+from mine_rl_npv.slopes.cone import Slopes, cell_slopes
 
 COORDINATES = ("x", "y", "z")
 REQUIRED = (*COORDINATES, "ton")
@@ -18,6 +20,8 @@ ASSAYS = (
     "clays", "chalcocite", "bornite", "chalcopyrite", "tennantite", "molibdenite", "pyrite", "cu",
     "mo", "as", "rec", "bwi",
 )  # fmt: skip
+EDGES = (("dx", "dy", "dz"), ("xinc", "yinc", "zinc"), ("xlength", "ylength", "zlength"))
+"""Names under which block models state edge lengths."""
 NEVER_NEGATIVE = ("ton", *ASSAYS, "upl")
 
 
@@ -38,6 +42,28 @@ class BlockModel:
     """Centroid of cell (0, 0, 0) in metres."""
     gaps: int = 0
     """Missing cells that have blocks above and below them in their column."""
+    stated: np.ndarray | None = None
+    """(N, 3) float64 centroids of the file along the model's own axes; None: on the lattice."""
+    edge: np.ndarray | None = None
+    """(N, 3) float64 edge lengths of a model without a lattice (sub-blocks); None: block_size."""
+    bearing: float = 0.0
+    """Azimuth of the model's own +y axis in degrees."""
+
+    @property
+    def centre(self) -> np.ndarray:
+        """(N, 3) float64 centroids along the model's own axes in metres."""
+        if self.edge is not None and self.stated is not None:
+            return self.stated
+        return np.asarray(self.origin) + self.cell * np.asarray(self.block_size)
+
+    def slopes(self, run: np.ndarray, levels: int, pattern: str = "") -> Slopes:
+        """The slope rule for these blocks; see `Slopes`."""
+        if self.edge is not None:
+            return Slopes(self.centre, self.centre, self.edge, run, levels, False, pattern)
+        rule = cell_slopes(self.cell, self.block_size, run, levels, pattern)
+        if self.stated is None:
+            return rule
+        return replace(rule, centre=self.centre, stated=self.stated)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -64,12 +90,12 @@ def read_csv(
 
     Args:
         path: the file; CRLF, comment lines with `%` or `#` and blank lines are fine.
-        block_size: metres along x, y, z; None takes the smallest spacing found.
+        block_size: metres along x, y, z; None finds the spacing on which the centroids agree.
         required: columns that must be there.
 
     Raises:
-        DataError: a column is missing, a value is no number, a tonnage is negative, or two rows
-            claim the same cell; the message names file and line.
+        DataError: a column is missing, a value is no number, a tonnage is negative, a centroid is
+            far off the lattice, or two rows claim the same cell; the message names file and line.
     """
     path = Path(path)
     names, place, values = _parse(path, required)
@@ -83,15 +109,11 @@ def read_csv(
                     f"{path}, line {place[at]}: column '{name}' is {found:g}; it must be 0 or more."
                 )
     coordinates = values[:, [names.index(axis) for axis in COORDINATES]]
-    size = tuple(block_size) if block_size is not None else _spacing(path, coordinates)
-    origin = coordinates.min(axis=0)
-    cell = np.floor((coordinates - origin) / np.asarray(size) + 1e-6).astype(np.int32)
-    _refuse_duplicates(path, cell, place)
-    gaps = _count_gaps(cell)
-    if gaps:
+    model = _placed(path, coordinates, place, _edges(names, values), block_size)
+    if model.gaps:
         warnings.warn(
-            f"{path}: {gaps} cells are missing between blocks of their column; they are read as "
-            "air and need nothing to be mined.",
+            f"{path}: {model.gaps} cells are missing between blocks of their column; they are read "
+            "as air, and slopes are kept across them.",
             stacklevel=2,
         )
     columns = {
@@ -99,7 +121,82 @@ def read_csv(
         for i, name in enumerate(names)
         if name not in COORDINATES
     }
-    return BlockModel(cell, columns, size, tuple(origin.tolist()), gaps)
+    return replace(model, columns=columns)
+
+
+def _edges(names: list[str], values: np.ndarray) -> np.ndarray | None:
+    """Edge lengths (N, 3) where the file states them."""
+    for words in EDGES:
+        if all(word in names for word in words):
+            return values[:, [names.index(word) for word in words]]
+    return None
+
+
+def _placed(
+    path: Path,
+    coordinates: np.ndarray,
+    place: list[int],
+    edge: np.ndarray | None,
+    block_size: Sequence[float] | None,
+) -> BlockModel:
+    """The blocks on their lattice, or as they lie where edges differ; without columns."""
+    if edge is not None:
+        if (edge <= 0).any():
+            at = int(np.argmax((edge <= 0).any(axis=1)))
+            raise DataError(f"{path}, line {place[at]}: an edge length is not above 0.")
+        if np.ptp(edge, axis=0).max() > 1e-6:
+            return _irregular(path, coordinates, place, edge)
+        block_size = edge[0].tolist()
+    lattice = fit_lattice(coordinates, block_size)
+    if lattice is None:
+        raise DataError(
+            f"{path}: the centroids agree on no block size, straight or rotated. State "
+            "block_size=[x,y,z], or give sub-blocks their edge lengths in columns dx, dy, dz."
+        )
+    off = lattice.off()
+    _repaired(path, place, lattice, off)
+    _refuse_duplicates(path, lattice.cell, place)
+    stated = np.where((off > ON)[:, None], lattice.stated, lattice.centre)
+    moved = stated if (off > ON).any() else None
+    gaps = _count_gaps(lattice.cell)
+    return BlockModel(
+        lattice.cell, {}, lattice.size, lattice.origin, gaps, moved, None, lattice.bearing
+    )
+
+
+def _repaired(path: Path, place: list[int], lattice: Lattice, off: np.ndarray) -> None:
+    """Names the centroids that are put back on the lattice, refuses those too far from it."""
+    size = " x ".join(f"{length:g}" for length in lattice.size)
+    if (off > NEAR).any():
+        at = int(np.argmax(off))
+        away = np.abs(lattice.stated[at] - lattice.centre[at]).max()
+        raise DataError(
+            f"{path}, line {place[at]}: the centroid is {away:g} m off the lattice of {size} m "
+            f"blocks ({int((off > NEAR).sum())} such rows); correct it or state block_size=[x,y,z]."
+        )
+    near = np.flatnonzero(off > ON)
+    if len(near):
+        away = np.abs(lattice.stated[near] - lattice.centre[near]).max(axis=1)
+        named = ", ".join(
+            f"line {place[b]} by {d:g} m" for b, d in zip(near[:3], away[:3], strict=True)
+        )
+        warnings.warn(
+            f"{path}: {len(near)} centroids lie off the lattice of {size} m blocks and are put "
+            f"back ({named}{', ...' if len(near) > 3 else ''}); slopes are kept at both places.",
+            stacklevel=2,
+        )
+
+
+def _irregular(
+    path: Path, coordinates: np.ndarray, place: list[int], edge: np.ndarray
+) -> BlockModel:
+    """A model of unequal blocks: cells of its smallest edges, one block in each at most."""
+    size = edge.min(axis=0)
+    low = (coordinates - edge / 2).min(axis=0)
+    cell = np.floor((coordinates - low) / size + 1e-6).astype(np.int32)
+    _refuse_duplicates(path, cell, place)
+    origin = tuple((low + size / 2).tolist())
+    return BlockModel(cell, {}, tuple(size.tolist()), origin, 0, coordinates, edge)
 
 
 def _parse(path: Path, required: Sequence[str]) -> tuple[list[str], list[int], np.ndarray]:
@@ -151,14 +248,6 @@ def _numbers(path: Path, lines: list[str], place: list[int], width: int) -> np.n
     raise DataError(f"{path} cannot be read as numbers.")
 
 
-def _spacing(path: Path, coordinates: np.ndarray) -> tuple[float, float, float]:
-    sizes = []
-    for axis in range(3):
-        steps = np.diff(np.unique(coordinates[:, axis]))
-        sizes.append(float(steps[steps > 1e-6].min()) if (steps > 1e-6).any() else 1.0)
-    return tuple(sizes)
-
-
 def _refuse_duplicates(path: Path, cell: np.ndarray, place: list[int]) -> None:
     _, first, inverse = np.unique(cell, axis=0, return_index=True, return_inverse=True)
     if len(first) < len(cell):
@@ -184,7 +273,6 @@ def _count_gaps(cell: np.ndarray) -> int:
 def write_csv(model: BlockModel, path: str | Path) -> None:
     """Writes a block model with centroid coordinates and every column in full precision."""
     names = list(model.columns)
-    centre = np.asarray(model.origin) + model.cell * np.asarray(model.block_size)
-    table = np.column_stack([centre, *model.columns.values()])
+    table = np.column_stack([model.centre, *model.columns.values()])
     lines = (",".join(repr(value) for value in row) for row in table.tolist())
     write_whole(Path(path), [",".join([*COORDINATES, *names]), *lines])

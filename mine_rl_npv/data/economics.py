@@ -10,7 +10,8 @@ from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.block_model import BlockModel
 from mine_rl_npv.data.instance import Graph, Instance
 from mine_rl_npv.optimise.closure import max_closure
-from mine_rl_npv.precedence import named_pattern, slope_template, template_graph
+from mine_rl_npv.slopes.cone import PATTERNS, Slopes, runs_by_azimuth
+from mine_rl_npv.slopes.graph import slope_graph
 
 POUNDS_PER_TONNE = 2204.62
 WASTE, MILL, STOCKPILE = 0, 1, 2
@@ -58,17 +59,42 @@ class MinePlan:
     """Precedence: `5`, `9`, `1-5-9`, or `slope` for angle and levels."""
     slope_degrees: float = 45.0
     slope_levels: int = 8
+    """Benches above a block over which the slope is kept exactly; 0 means the whole height."""
+    slope_sectors: tuple[str, ...] = ()
+    """Other slopes by azimuth, `FROM-TO:DEGREES`, as `90-180:38`; 0 is north, clockwise."""
     mining_rate: float = 0.0
     """Tonnes moved per period at most; 0 means 1.15 times the pit's tonnage over the periods."""
     milling_rate: float = 0.0
     """Tonnes milled per period at most; 0 means 1.05 times the pit's ore over the periods."""
 
     def __post_init__(self) -> None:
-        if self.periods < 1 or self.rate <= -1 or not 0 < self.slope_degrees < 90:
+        if self.periods < 1 or not self.rate > -1 or not 0 < self.slope_degrees < 90:
             raise ConfigError(
                 f"periods={self.periods}, rate={self.rate}, slope_degrees={self.slope_degrees}: "
                 "periods must be 1 or more, the rate above -1, the slope between 0 and 90."
             )
+        if self.pattern not in ("slope", *PATTERNS):
+            raise ConfigError(
+                f"plan.pattern={self.pattern} is unknown; choose slope, {', '.join(PATTERNS)}."
+            )
+        if self.slope_levels < 0 or not (self.mining_rate >= 0 and self.milling_rate >= 0):
+            raise ConfigError(
+                f"plan.slope_levels={self.slope_levels}, plan.mining_rate={self.mining_rate}, "
+                f"plan.milling_rate={self.milling_rate}: all must be 0 or more."
+            )
+        runs_by_azimuth(self.slope_degrees, self.slope_sectors)
+
+    def slopes(self, model: BlockModel) -> Slopes:
+        """The slope rule at the places of a block model's blocks."""
+        run = runs_by_azimuth(self.slope_degrees, self.slope_sectors, model.bearing)
+        if self.pattern == "slope":
+            return model.slopes(run, self.slope_levels)
+        if model.edge is not None:
+            raise ConfigError(
+                f"plan.pattern={self.pattern} counts cells, and the blocks differ in size; use "
+                "plan.pattern=slope."
+            )
+        return model.slopes(run, 0, self.pattern)
 
 
 def block_values(columns: dict[str, np.ndarray], economics: Economics) -> np.ndarray:
@@ -115,12 +141,8 @@ def model_instance(
     """
     economics, plan = economics or Economics(), plan or MinePlan()
     money = block_values(model.columns, economics)
-    if plan.pattern == "slope":
-        odd = slope_template(plan.slope_degrees, model.block_size, plan.slope_levels)
-        even = odd
-    else:
-        odd, even = named_pattern(plan.pattern)
-    graph = Graph(*template_graph(model.cell, odd, even))
+    slopes = plan.slopes(model)
+    graph = Graph(*slope_graph(slopes))
     tonnes = model.columns["ton"]
     whole = money.max(axis=1)
     if economics.stockpile_cost >= 0:
@@ -150,5 +172,6 @@ def model_instance(
         high=high,
         destination_value=money,
         destination_use=use,
+        slopes=slopes,
         fields=dict(model.columns),
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.precedence import find_cycle, reverse_graph, topological_order
+from mine_rl_npv.slopes.cone import Slopes
 
 NEVER = -1
 """Period of a block that a schedule does not extract."""
@@ -111,6 +112,8 @@ class Instance:
     destination_use: np.ndarray
     """(n, D, R) float64 tonnes of each resource by destination."""
     general: GeneralRows | None = None
+    slopes: Slopes | None = None
+    """Where the blocks are and how steep walls may be; None where a file lists precedences."""
     fields: dict[str, np.ndarray] = field(default_factory=dict)
     """Whatever else the blocks file tells, by column."""
 
@@ -152,5 +155,6 @@ class Instance:
             high=self.high,
             destination_value=self.destination_value[keep],
             destination_use=self.destination_use[keep],
+            slopes=None if self.slopes is None else self.slopes.restricted(keep),
             fields={name: column[keep] for name, column in self.fields.items()},
         )

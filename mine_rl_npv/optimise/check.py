@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from mine_rl_npv.data.instance import Instance
+from mine_rl_npv.slopes.audit import SlopeAudit, audit_slopes
 
 SLACK = 1e-9
 """Relative slack of a limit, for sums in floating point only."""
@@ -20,6 +22,8 @@ class Verdict:
     """Discounted value in full precision (exactly rounded sum)."""
     faults: tuple[str, ...]
     """One sentence per broken rule, at most ten; empty when the plan is feasible."""
+    slopes: SlopeAudit | None = None
+    """What the coordinates say; None where the instance lists precedences and no slopes."""
 
     @property
     def feasible(self) -> bool:
@@ -64,16 +68,17 @@ def check_shares(instance: Instance, share: np.ndarray, slack: float = SLACK) ->
     mined = share.sum(axis=1)
     twice = mined.sum(axis=1) > 1 + max(slack, 1e-9)
     faults += [f"block {b} is mined more than once" for b in np.flatnonzero(twice)[:3]]
-    faults += _precedence_faults(instance, np.cumsum(mined, axis=1), slack)
+    by_then = np.cumsum(mined, axis=1)
+    faults += _precedence_faults(instance, by_then, slack)
+    slopes = None if instance.slopes is None else audit_slopes(instance.slopes, by_then)
+    faults = faults[:5] + (slopes.faults() if slopes is not None else [])
     faults += _limit_faults(instance, tonnes, share, slack)
     if not cpit and instance.general is not None:
         faults += _general_faults(instance, share, slack)
-    return Verdict(value, tuple(faults[:10]))
+    return Verdict(value, tuple(faults[:10]), slopes)
 
 
 def _exact_sum(terms: np.ndarray) -> float:
-    import math
-
     return math.fsum(terms.tolist())
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.part import Part, Phase
+from frugal_rl.ranges import above, at_least
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
 from mine_rl_npv.layout import MineLayout
@@ -71,7 +72,7 @@ class PriorityAgent:
     """One score per block; for algo=evolution and algo=schedule_gradient."""
 
     name: str = "priority"
-    hidden: int = 8
+    hidden: Annotated[int, at_least(1)] = 8
 
     def build(self, encoding: Any, tables: Any, action_space: Any) -> Network:
         """The network."""
@@ -93,13 +94,13 @@ def mine_of(layout: MineLayout) -> Mine:
 class ScheduleAlgo:
     """What both learners share. One environment step is one block placed by the decoder."""
 
-    num_envs: int = 8
+    num_envs: Annotated[int, at_least(1)] = 8
     """Environments of the evaluation; learning decodes schedules."""
-    n_steps: int = 1
-    batch_size: int = 8
-    total_steps: int = 2_000_000
-    threads: int = 2
-    mines_per_update: int = 4
+    n_steps: Annotated[int, at_least(1)] = 1
+    batch_size: Annotated[int, at_least(1)] = 8
+    total_steps: Annotated[int, at_least(1)] = 2_000_000
+    threads: Annotated[int, at_least(1)] = 2
+    mines_per_update: Annotated[int, at_least(1)] = 4
     """Mines that one update looks at, drawn anew each time."""
 
     def layouts(self, run: RunConfig) -> list[MineLayout]:
@@ -150,8 +151,8 @@ class ScheduleAlgo:
 class EvolutionAlgo(ScheduleAlgo):
     """Covariance matrix adaptation of the network's weights."""
 
-    population: int = 24
-    sigma: float = 0.3
+    population: Annotated[int, at_least(2)] = 24
+    sigma: Annotated[float, above(0)] = 0.3
 
     def search_floats(self, weights: int) -> int:
         """Mean, two paths, and the covariance with its root and its inverse root."""
@@ -166,9 +167,9 @@ class EvolutionAlgo(ScheduleAlgo):
 class ScheduleGradientAlgo(ScheduleAlgo):
     """REINFORCE on noisy scores with mirrored baselines."""
 
-    pairs: int = 12
-    sigma: float = 0.15
-    learning_rate: float = 0.01
+    pairs: Annotated[int, at_least(1)] = 12
+    sigma: Annotated[float, above(0)] = 0.15
+    learning_rate: Annotated[float, above(0)] = 0.01
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> GradientLearner:
         """The learner for these environments."""

@@ -10,7 +10,7 @@ import torch
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ppo import PpoConfig, PpoLearner
-from frugal_rl.learn.update import Terms
+from frugal_rl.learn.update import Rollout, Terms
 from frugal_rl.memory.part import Part, Phase, human
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
@@ -85,11 +85,11 @@ class ClonedPpoLearner(PpoLearner):
         self.policy.load_state_dict(student.state_dict())
         return history
 
-    def learn(self) -> dict[str, float]:
+    def learn(self, rollout: Rollout) -> dict[str, float]:
         """All epochs over the last rollout; the policy stands still while the value catches up."""
         if self.config.rests(self.num_steps / self.config.total_steps):
             self._rest_actor()
-        metrics = super().learn()
+        metrics = super().learn(rollout)
         if self.history:
             last = self.history[-1]
             metrics |= {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fighting import duel
+from fighting.machine import duel
 
 
 @pytest.fixture(scope="session")

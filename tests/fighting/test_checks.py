@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import fighting  # noqa: F401 - registers the environments
-from fighting.checks import EmulatorFacts, findings, version_numbers
 from fighting.config import DuelConfig
 from fighting.spec import View
+from fighting.tools.checks import EmulatorFacts, checks, facts_of, findings, version_numbers
 from frugal_rl.memory.checks import Severity
 from frugal_rl.observation.choices import FrameStack, Storage
 from frugal_rl.observation.encoding import Encoding
@@ -46,7 +46,7 @@ def test_a_stack_that_sees_less_than_the_slowest_attack_is_reported():
 
 def test_the_guides_configuration_gives_its_known_findings():
     run = compose_run(["env=fighting", "memory=baseline", "hardware=laptop_32g_16g"])
-    found = {f.id: (f.severity.value, f.value) for f in run.env.checks()}
+    found = {f.id: (f.severity.value, f.value) for f in checks(run)}
     pyboy = ".".join(map(str, version_numbers()))
     assert found == {
         "F21": ("ok", "not packed"),
@@ -60,13 +60,13 @@ def test_the_guides_configuration_gives_its_known_findings():
 
 
 def test_the_present_configuration_passes():
-    assert {f.severity for f in DuelConfig().checks()} == {Severity.ok}
+    assert {f.severity for f in findings(facts_of(DuelConfig()))} == {Severity.ok}
     assert version_numbers("2.8.1") == (2, 8, 1)
 
 
 @pytest.mark.parametrize(("view", "hidden"), [("half_size", True), ("both", False), ("ram", False)])
 def test_a_crop_that_hides_the_health_is_reported(view, hidden):
-    found = {f.id: f for f in DuelConfig(obs=View(view), crop=True).checks()}
+    found = {f.id: f for f in findings(facts_of(DuelConfig(obs=View(view), crop=True)))}
     assert (found["F36"].severity is Severity.warning) == hidden
 
 

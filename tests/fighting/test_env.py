@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from fighting.config import Actions, DuelConfig, Episode, Rival
+from fighting.choices import Actions, Episode, Rival
+from fighting.config import DuelConfig
 from fighting.env import DuelEnv
 from fighting.rules import Weights
 from fighting.spec import View
@@ -165,7 +166,7 @@ def test_a_press_of_two_steps_attacks_twice(make):
     moves = []
     for _ in range(10):
         env.step(9)
-        ram = env.fights.duels.ram[0]
+        ram = env.game.emulators.ram[0]
         moves.append((int(ram[22 + 9]), int(ram[22 + 8])))
     assert sum(move == 1 and time < 4 for move, time in moves) >= 2
 
@@ -177,7 +178,7 @@ def test_macros_run_to_their_end_and_make_the_special_moves(make):
         seen, left = set(), []
         for step in range(4):
             *_, info = env.step(action if step == 0 else 0)
-            seen.add(int(env.fights.duels.ram[0, 22 + 9]))
+            seen.add(int(env.game.emulators.ram[0, 22 + 9]))
             left.append(info["macro_left"])
         assert move in seen
         assert left[:3] == [2, 1, 0]
@@ -187,7 +188,7 @@ def test_switches_reach_the_fighter_without_start_and_select(make):
     env = make(actions=Actions.buttons, levels=(0,))
     env.reset(seed=0, options={"gap": 100})
     env.step(np.array([0, 0, 1, 1, 1, 1, 0, 1]))
-    assert env.fights.duels.ram[0, 22 + 15] == 0x80
+    assert env.game.emulators.ram[0, 22 + 15] == 0x80
 
 
 def test_a_saved_state_continues_exactly(make):
@@ -211,7 +212,7 @@ def test_sticky_actions_repeat_with_their_chance(make):
     env = make(sticky=1.0, levels=(0,))
     env.reset(seed=0)
     env.step(1)
-    assert env.fights.hands.last[0] == 0
+    assert env.game.hands.last[0] == 0
 
 
 @pytest.mark.parametrize(

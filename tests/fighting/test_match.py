@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from fighting import duel
-from fighting.duel import DOWN, LEFT, RIGHT, UP, A, B
+from fighting.machine import duel
+from fighting.machine.duel import DOWN, LEFT, RIGHT, UP, A, B
 
 QUICK = duel.NO_INTRO | duel.SHORT_END
 
@@ -24,8 +24,24 @@ def test_the_cartridge_reports_ready_within_80_frames_and_starts_a_match():
 def random_buttons(seed, frames):
     """Buttons held for a few frames at a time, as hands do."""
     generator = np.random.default_rng(seed)
-    choices = [0, RIGHT, LEFT, DOWN, UP, A, B, RIGHT | A, RIGHT | B, DOWN | A, DOWN | B, UP | RIGHT,
-               UP | LEFT, LEFT | B, DOWN | LEFT, DOWN | RIGHT]  # fmt: skip
+    choices = [
+        0,
+        RIGHT,
+        LEFT,
+        DOWN,
+        UP,
+        A,
+        B,
+        RIGHT | A,
+        RIGHT | B,
+        DOWN | A,
+        DOWN | B,
+        UP | RIGHT,
+        UP | LEFT,
+        LEFT | B,
+        DOWN | LEFT,
+        DOWN | RIGHT,
+    ]
     held = generator.choice(choices, size=frames)
     lengths = generator.integers(1, 6, size=frames)
     return np.repeat(held, lengths)[:frames]
@@ -106,7 +122,7 @@ FINGERPRINT = """
 import hashlib, sys
 sys.path[:0] = {paths!r}
 import numpy as np
-from fighting import duel
+from fighting.machine import duel
 emulator = duel.boot()
 duel.start_match(emulator, duel.MatchSettings(mode=4, level=6, level1=5, seed=9, flags=19))
 digest = hashlib.sha256()
@@ -145,9 +161,25 @@ def mirrored(buttons):
     return swapped | (LEFT if buttons & RIGHT else 0) | (RIGHT if buttons & LEFT else 0)
 
 
-FIELDS = [duel.HP, duel.Y, duel.VY, duel.F_STATE, duel.STATE_T, duel.MOVE, duel.HIT_DONE, duel.STUN,
-          duel.BLOCK, duel.COMBO, duel.INVUL, duel.DEALT, duel.LANDED, duel.BLOCKED, duel.THROWS,
-          duel.Y_SUB, duel.PROJECTILE]  # fmt: skip
+FIELDS = [
+    duel.HP,
+    duel.Y,
+    duel.VY,
+    duel.F_STATE,
+    duel.STATE_T,
+    duel.MOVE,
+    duel.HIT_DONE,
+    duel.STUN,
+    duel.BLOCK,
+    duel.COMBO,
+    duel.INVUL,
+    duel.DEALT,
+    duel.LANDED,
+    duel.BLOCKED,
+    duel.THROWS,
+    duel.Y_SUB,
+    duel.PROJECTILE,
+]
 
 
 def trace(fight, first, second, swap):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fighting import duel
-from fighting.duel import DOWN, LEFT, RIGHT, UP, A, B
+from fighting.machine import duel
+from fighting.machine.duel import DOWN, LEFT, RIGHT, UP, A, B
 
 # move: buttons, startup, active, recovery, damage, chip, hit stun, block stun, push hit, push block
 GROUND = {
@@ -103,9 +103,13 @@ def test_stun_ends_after_its_frames_and_hit_stop_freezes_both(match):
     assert fight.fighter(1, duel.F_STATE) == 0
 
 
-@pytest.mark.parametrize(("button", "move", "damage", "stun", "landing"), [
-    (A, 5, 6, 14, 3), (B, 6, 11, 18, 5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("button", "move", "damage", "stun", "landing"),
+    [
+        (A, 5, 6, 14, 3),
+        (B, 6, 11, 18, 5),
+    ],
+)
 def test_air_attacks_hit_from_above_and_recover_on_landing(
     match, button, move, damage, stun, landing
 ):

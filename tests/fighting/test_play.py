@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from fighting import duel, play
-from fighting.opponents import masher
-from fighting.replay import Replay
+from fighting.machine import duel
+from fighting.opponents.scripts import masher
+from fighting.tools import by_hand
+from fighting.tools.play import play
+from fighting.tools.replay import Replay
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import PlayOptions, Window
@@ -14,7 +16,7 @@ from frugal_rl.run.play import PlayOptions, Window
 
 @pytest.fixture
 def session(booted):
-    return play.Session(booted)
+    return by_hand.Session(booted)
 
 
 def fight_on(session, frames, held=frozenset()):
@@ -61,7 +63,7 @@ def test_what_was_played_is_repeated_by_its_replay(session, tmp_path):
 
 
 def test_a_player_in_the_second_seat_walks_up_and_hits(booted):
-    session = play.Session(booted, rival=masher)
+    session = by_hand.Session(booted, rival=masher)
     fight_on(session, 400)
     assert session.emulator.memory[duel.FIGHTERS[0] + duel.HP] < 112
 
@@ -76,7 +78,7 @@ def no_screen(monkeypatch):
 
 def played(overrides=(), **options):
     run = compose_run(["env=fighting", "tracking=disabled", *overrides])
-    return list(run.env.play(run, PlayOptions(**options)))
+    return list(play(run, PlayOptions(**options)))
 
 
 def test_the_window_shows_frames_and_leaves(session, monkeypatch, no_screen):
@@ -89,7 +91,7 @@ def test_the_window_shows_frames_and_leaves(session, monkeypatch, no_screen):
 
     monkeypatch.setattr(no_screen.display, "flip", remember)
     window = Window("Duel", (144, 160, 3), 2)
-    assert list(play.shown(session, window, 3)) == [0, 1, 2]
+    assert list(by_hand.shown(session, window, 3)) == [0, 1, 2]
     window.close()
     assert [picture.shape for picture in shown] == [(320, 288, 3)] * 3
     small = shown[-1][::2, ::2].swapaxes(0, 1)
@@ -121,6 +123,6 @@ def test_probing_finds_the_health_of_both_fighters_and_the_clock():
 
 def test_a_cartridge_of_ones_own_is_played_on_its_joypad(no_screen):
     run = compose_run(["env=fighting_game_boy", "tracking=disabled"])
-    assert list(run.env.play(run, PlayOptions(frames=5))) == []
+    assert list(play(run, PlayOptions(frames=5))) == []
     with pytest.raises(ConfigError, match="probe=true"):
-        list(run.env.play(run, PlayOptions(video="x.gif")))
+        list(play(run, PlayOptions(video="x.gif")))

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import yaml
 
-from fighting import duel, probe
-from fighting.emulator import Emulator, RomError, StateError, read_rom
-from fighting.game_boy import GameBoyConfig, GameBoyEnv
-from fighting.profile import FOLDER, Status, facing_left, load_profile, parse_profile
+from fighting.cartridge.config import GameBoyConfig
+from fighting.cartridge.env import GameBoyEnv
+from fighting.cartridge.profile import FOLDER, Status, facing_left, load_profile, parse_profile
+from fighting.machine import duel
+from fighting.machine.emulator import Emulator, RomError, StateError, read_rom
 from fighting.rom import ROM_PATH
 from fighting.spec import View
+from fighting.tools import candidates
 from frugal_rl.errors import ConfigError
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
@@ -190,7 +192,7 @@ def test_the_probe_finds_health_and_clock_of_duel(match):
         fight.play(duel.A)
         fight.play(frames=25)
         after.append(memory())
-    found = probe.health(np.array(before), np.array(after), np.array(calm))
+    found = candidates.health(np.array(before), np.array(after), np.array(calm))
     assert 0xC200 in {candidate.addr for candidate in found}
     assert any(c.value == 112 and "guess" in c.yaml() for c in found)
 
@@ -199,7 +201,7 @@ def test_the_probe_finds_health_and_clock_of_duel(match):
     for _ in range(300):
         fight.play()
         frames.append(memory())
-    assert [c.addr for c in probe.clocks(np.array(frames))] == [0xC025]
+    assert [c.addr for c in candidates.clocks(np.array(frames))] == [0xC025]
 
 
 def test_the_probe_reads_decimal_clocks():
@@ -207,20 +209,21 @@ def test_the_probe_reads_decimal_clocks():
     for frame in range(400):
         seconds = 42 - frame // 60
         frames[frame, 7] = seconds // 10 << 4 | seconds % 10
-    (found,) = probe.clocks(frames)
+    (found,) = candidates.clocks(frames)
     assert (found.addr, found.kind) == (0xC007, "bcd")
 
 
 def test_pairs_of_blocks_share_their_distance():
     def at(*addresses):
-        return [probe.Candidate("hp", a, 1, "") for a in addresses]
+        return [candidates.Candidate("hp", a, 1, "") for a in addresses]
 
-    assert probe.fighter_blocks(at(0xC100, 0xC130), at(0xC200, 0xC230)) == [
-        (0xC100, 0xC200), (0xC130, 0xC230),
-    ]  # fmt: skip
+    assert candidates.fighter_blocks(at(0xC100, 0xC130), at(0xC200, 0xC230)) == [
+        (0xC100, 0xC200),
+        (0xC130, 0xC230),
+    ]
 
 
 def test_cheat_codes_become_candidates():
     text = 'cheat0_desc = "Infinite Energy P1"\ncheat0_code = "014797C0+01FF00A0"\n'
-    (found,) = probe.from_cheats(text)
+    (found,) = candidates.from_cheats(text)
     assert (found.addr, found.value) == (0xC097, 0x47)

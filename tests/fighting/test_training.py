@@ -11,10 +11,11 @@ import pytest
 import torch
 from stable_baselines3.common.utils import set_random_seed
 
-from fighting import duel
-from fighting.config import DuelConfig, Rival
-from fighting.emulator import Emulator
-from fighting.opponents import SCRIPTS
+from fighting.choices import Rival
+from fighting.config import DuelConfig
+from fighting.machine import duel
+from fighting.machine.emulator import Emulator
+from fighting.opponents.scripts import SCRIPTS
 from fighting.rom import ROM_PATH
 from fighting.signals import HIS_X
 from fighting.spec import View
@@ -30,10 +31,18 @@ from frugal_rl.vec_env.shared_memory import SharedMemory
 from frugal_rl.vec_env.threads import Threads
 
 SMALL = [
-    "env=fighting", "env.crop=true", "env.threads=1", "env.round_seconds=2", "algo.num_envs=2",
-    "algo.n_steps=24", "algo.batch_size=16", "algo.n_epochs=2", "hardware.device=cpu",
-    "hardware.threads=1", "agent.image_features=16",
-]  # fmt: skip
+    "env=fighting",
+    "env.crop=true",
+    "env.threads=1",
+    "env.round_seconds=2",
+    "algo.num_envs=2",
+    "algo.n_steps=24",
+    "algo.batch_size=16",
+    "algo.n_epochs=2",
+    "hardware.device=cpu",
+    "hardware.threads=1",
+    "agent.image_features=16",
+]
 
 
 def learned(overrides, iterations=2):
@@ -65,9 +74,11 @@ def test_training_from_stored_frames_equals_training_from_dense_ones_to_the_bit(
 
 def test_training_with_every_saving_off_equals_training_from_deltas_to_the_bit():
     off = [
-        "memory.storage=dense", "memory.frame_stack=copies", "memory.shuffle=copy",
+        "memory.storage=dense",
+        "memory.frame_stack=copies",
+        "memory.shuffle=copy",
         "memory.buffers=new",
-    ]  # fmt: skip
+    ]
     before, plain = learned(["env.obs=gray", *off])
     after, learner = learned(["env.obs=gray", "env.fields.frame=delta"])
     assert different(before, after) == []
@@ -115,9 +126,12 @@ def saved(tmp_path, overrides):
     policy = run.algo.build(run, env).policy
     env.close()
     content = {
-        "identity": identity(run), "config": dict(run.resolved), "overrides": list(run.overrides),
-        "num_steps": 0, "learner": {"policy": dict(policy.state_dict())},
-    }  # fmt: skip
+        "identity": identity(run),
+        "config": dict(run.resolved),
+        "overrides": list(run.overrides),
+        "num_steps": 0,
+        "learner": {"policy": dict(policy.state_dict())},
+    }
     return save_checkpoint(tmp_path / "checkpoints" / "last.pt", content)
 
 
@@ -132,7 +146,7 @@ def test_a_frozen_policy_is_fought_from_either_seat_and_repeats_itself(tmp_path)
         for _ in range(80):
             step = env.step(np.zeros(4, np.int64))
             found.append(step.rows["signals"].copy())
-            seats |= set(env.fights.seats.tolist())
+            seats |= set(env.game.seats.tolist())
             scores += [] if step.ended is None else step.ended.stats["score"].tolist()
         env.close()
         return np.stack(found), scores, seats

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from fighting.config import DuelConfig, Rival
-from fighting.frames import colour, grey, half_screen, pack_screen
+from fighting.choices import Rival
+from fighting.config import DuelConfig
+from fighting.machine.frames import colour, grey, half_screen, pack_screen
 from fighting.signals import FEATURES, NAMES, SIGNALS, features, look
 from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
@@ -42,7 +43,7 @@ def test_threads_are_the_batch_and_play_the_same_fights():
     config = DuelConfig(levels=(3, 6), round_seconds=2)
     threads = config.make_vec(3, encoding_of(config), MEMORY, Threads(threads=2), "train")
     assert isinstance(threads, DuelVecEnv)
-    assert len(threads.fights.duels.shares) == 2
+    assert len(threads.game.emulators.shares) == 2
     check_vec_env(lambda: native(config, 3), lambda: threads, steps=40)
 
 
@@ -140,7 +141,7 @@ def test_a_level_is_told_only_where_the_cartridges_player_is_fought(opponent, to
 def test_the_curriculum_rises_when_its_level_is_beaten():
     config = DuelConfig(opponent=Rival.curriculum, levels=(1, 2, 3), raise_after=5, raise_at=0.7)
     env = native(config, 1)
-    levels = env.fights.levels
+    levels = env.game.levels
     for score in (1, 1, 0, 1, 0):
         levels.tell(1, score)
     assert levels.present == 1
@@ -160,7 +161,7 @@ def test_a_resumed_batch_continues_exactly():
     for _ in range(35):
         env.step(rng.integers(0, 16, 3))
     rows = {n: v.copy() for n, v in other.load(env.state()).items()}
-    np.testing.assert_array_equal(rows["frame"], env.fights.frames)
+    np.testing.assert_array_equal(rows["frame"], env.game.frames)
     for _ in range(40):
         actions = rng.integers(0, 16, 3)
         a, b = env.step(actions), other.step(actions)
@@ -177,8 +178,17 @@ def slow_look(ram, seat):
     me, he = players[seat], players[1 - seat]
     left = me[2] < he[2] or (me[2] == he[2] and seat == 0)
     total = {1: 14, 2: 29, 3: 16, 4: 34, 5: 39, 6: 41, 7: 39, 8: 61, 9: 26}
-    bounds = {1: (4, 7), 2: (9, 13), 3: (5, 8), 4: (10, 14), 5: (5, 36), 6: (7, 15), 7: (13, 13),
-              8: (5, 15), 9: (3, 4)}  # fmt: skip
+    bounds = {
+        1: (4, 7),
+        2: (9, 13),
+        3: (5, 8),
+        4: (10, 14),
+        5: (5, 36),
+        6: (7, 15),
+        7: (13, 13),
+        8: (5, 15),
+        9: (3, 4),
+    }
 
     def timing(who):
         move, time = who[9], who[8]
@@ -209,7 +219,7 @@ def test_signals_equal_their_slow_twin():
     seen = set()
     for _ in range(300):
         env.step(rng.integers(0, 16, 2))
-        for ram in env.fights.duels.ram:
+        for ram in env.game.emulators.ram:
             seen.add(int(ram[31]))
             for seat in (0, 1):
                 out = np.zeros(SIGNALS, np.uint8)
@@ -248,32 +258,32 @@ def test_features_are_in_range_and_named():
 def test_torch_twins_equal_numpy():
     torch = pytest.importorskip("torch")
     from fighting import derive
-    from fighting.frames import PackedCodec
+    from fighting.machine.frames import GreyCodec
 
     rng = np.random.default_rng(0)
     signals = rng.integers(0, 256, (40, SIGNALS)).astype(np.uint8)
     ours = derive.features({"signals": torch.from_numpy(signals)}, None)
     np.testing.assert_array_equal(ours.numpy(), features({"signals": signals}, None))
     packed = rng.integers(0, 256, (3, 4, 144, 40)).astype(np.uint8)
-    codec = PackedCodec()
+    codec = GreyCodec()
     np.testing.assert_array_equal(
         derive.unpack(codec, torch.from_numpy(packed)).numpy(), codec.decode(packed)
     )
 
 
 def test_packing_refuses_other_colours():
-    from fighting.frames import PackedCodec
+    from fighting.machine.frames import GreyCodec
     from frugal_rl.errors import EncodingError
 
     with pytest.raises(EncodingError, match="grey value 100"):
-        PackedCodec().encode(np.full((2, 8), 100, np.uint8))
+        GreyCodec().encode(np.full((2, 8), 100, np.uint8))
 
 
 def test_packing_is_lossless():
-    from fighting.frames import PackedCodec
+    from fighting.machine.frames import GreyCodec
 
     frames = (np.random.default_rng(0).integers(0, 4, (5, 144, 160)) * 85).astype(np.uint8)
-    codec = PackedCodec()
+    codec = GreyCodec()
     packed = codec.encode(frames)
     assert packed.shape == (5, 144, 40)
     np.testing.assert_array_equal(codec.decode(packed), frames)

@@ -8,8 +8,9 @@ import pytest
 from PIL import Image
 
 from fighting.config import DuelConfig
-from fighting.frames import UNPACKED
-from fighting.watch import action_words, fight
+from fighting.machine.frames import UNPACKED
+from fighting.tools.play import play
+from fighting.tools.watch import action_words, fight
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import PlayOptions
@@ -18,10 +19,20 @@ from frugal_rl.run.session import contest
 from frugal_rl.run.trainer import train
 
 SMALL = [
-    "env=fighting", "env.threads=1", "env.round_seconds=2", "algo.num_envs=4", "algo.n_steps=8",
-    "algo.batch_size=16", "algo.n_epochs=1", "algo.total_steps=32", "hardware.device=cpu",
-    "hardware.threads=1", "tracking=disabled", "evaluation.episodes=2", "evaluation.num_envs=2",
-]  # fmt: skip
+    "env=fighting",
+    "env.threads=1",
+    "env.round_seconds=2",
+    "algo.num_envs=4",
+    "algo.n_steps=8",
+    "algo.batch_size=16",
+    "algo.n_epochs=1",
+    "algo.total_steps=32",
+    "hardware.device=cpu",
+    "hardware.threads=1",
+    "tracking=disabled",
+    "evaluation.episodes=2",
+    "evaluation.num_envs=2",
+]
 
 
 class Quiet:
@@ -56,7 +67,7 @@ def checkpoint(tmp_path_factory):
 
 def played(checkpoint, *overrides, **options):
     run = compose_run([*SMALL, *overrides])
-    return list(run.env.play(run, PlayOptions(checkpoint=checkpoint, **options)))
+    return list(play(run, PlayOptions(checkpoint=checkpoint, **options)))
 
 
 @pytest.mark.parametrize("suffix", ["gif", "mp4"])
@@ -77,7 +88,7 @@ def test_levels_named_now_come_before_those_of_the_evaluation(checkpoint, monkey
         met.append(level)
         return fight(run, policy, level, seed)
 
-    monkeypatch.setattr("fighting.watch.fight", noted)
+    monkeypatch.setattr("fighting.tools.watch.fight", noted)
     for words in ((), ("env.levels=[7]",)):
         played(checkpoint, "env.eval_levels=[2]", *words, video=str(tmp_path / "fight.gif"))
     assert met == [2, 7]
@@ -123,7 +134,7 @@ def test_a_tournament_rates_a_checkpoint_among_levels_and_scripts(checkpoint, tm
 
 
 def test_an_environment_without_opponents_has_no_tournament():
-    with pytest.raises(ConfigError, match="env=fighting has one"):
+    with pytest.raises(ConfigError, match=r"no tool .tournament. .*env=fighting has some"):
         contest("none", compose_run(["env=toy"]))
 
 

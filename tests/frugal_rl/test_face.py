@@ -1,10 +1,12 @@
 """The public names: few, lazy, documented, typed, and enough to work without Hydra."""
 
+import doctest
 import inspect
 import subprocess
 import sys
 from dataclasses import is_dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -46,6 +48,22 @@ def test_a_public_name_is_documented_and_typed(name):
             assert parameter.annotation is not inspect.Parameter.empty, parameter.name
     else:
         assert is_dataclass(value) or inspect.isclass(value)
+
+
+@pytest.mark.parametrize("name", frugal_rl.__all__)
+def test_a_public_name_has_an_example_that_holds(name):
+    value = getattr(frugal_rl, name)
+    found = doctest.DocTestFinder(recurse=False).find(value, name, globs=vars(module_of(value)))
+    runner = doctest.DocTestRunner()
+
+    assert any(test.examples for test in found)
+    for test in found:
+        runner.run(test)
+    assert runner.failures == 0
+
+
+def module_of(value: object) -> ModuleType:
+    return sys.modules[inspect.unwrap(value).__module__]
 
 
 @pytest.mark.parametrize("name", frugal_rl.__all__)

@@ -51,7 +51,7 @@ def make_learner(run):
 
 def test_the_first_importance_ratio_is_one(agent):
     learner = make_learner(make_run(agent))
-    learner.collector.fill(learner.rollout, learner.policy)
+    learner.collector.collect(learner.policy)
 
     learner.policy.set_training_mode(True)
     for batch in learner.rollout.get(60):

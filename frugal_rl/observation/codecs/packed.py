@@ -23,7 +23,7 @@ class PackedCodec(Codec):
     shape: tuple[int, ...]
     bits: int = 2
     name: ClassVar[str] = "packed"
-    twin: ClassVar[str] = "frugal_rl.observation.codecs.torch_halves:packed"
+    twin: ClassVar[str] = "frugal_rl.observation.codecs.packed_torch:decode"
 
     def __post_init__(self) -> None:
         if self.bits not in (1, 2, 4):
@@ -128,9 +128,8 @@ def unpack(packed: Any, bits: int, out: Any) -> None:
 @njit(cache=True)
 def unpack_eights(packed: Any, out: Any) -> None:
     """Unpack [M, Q] uint16 -> out [M, Q] uint64: eight 2-bit pixels spread over eight bytes."""
-    ones, fours, eights = (
-        np.uint64(0x0303030303030303), np.uint64(0x000F000F000F000F), np.uint64(0x000000FF000000FF),
-    )  # fmt: skip
+    ones = np.uint64(0x0303030303030303)
+    fours, eights = np.uint64(0x000F000F000F000F), np.uint64(0x000000FF000000FF)
     for m in range(out.shape[0]):
         for i in range(out.shape[1]):
             w = np.uint64(packed[m, i])

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from frugal_rl.observation.choices import Label
-from frugal_rl.observation.codecs.codec import Codec, DenseCodec
+from frugal_rl.observation.codecs.codec import Codec
+from frugal_rl.observation.codecs.dense import DenseCodec
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,6 @@ class PooledCodec(Codec):
     `expected_share` of the full size is allocated at first; the pool grows where it must.
     """
 
-    twin: ClassVar[str] = "frugal_rl.observation.codecs.torch_halves:pooled"
     inner: Codec = field(default_factory=DenseCodec)
     expected_share: float = 0.125
 
@@ -30,6 +30,11 @@ class PooledCodec(Codec):
     def label(self) -> Label:
         """What the inner codec costs."""
         return self.inner.label
+
+    @property
+    def rows(self) -> Codec:
+        """The inner codec's."""
+        return self.inner.rows
 
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
         """Shape and dtype of the inner codec."""

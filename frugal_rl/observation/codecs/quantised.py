@@ -1,4 +1,4 @@
-"""`quantised`: whole numbers in the smallest type that holds them, or floats on a uniform grid."""
+"""`quantised`: whole numbers in the smallest type that holds them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.choices import Label
 from frugal_rl.observation.codecs.codec import Codec
 
 
@@ -29,7 +28,7 @@ class NarrowCodec(Codec):
     values: str = "int64"
     """Type of the field: what is decoded."""
     name: ClassVar[str] = "quantised"
-    twin: ClassVar[str] = "frugal_rl.observation.codecs.torch_halves:narrow"
+    twin: ClassVar[str] = "frugal_rl.observation.codecs.quantised_torch:decode"
 
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
         """The same shape in the smallest type."""
@@ -57,37 +56,3 @@ class NarrowCodec(Codec):
     def decode(self, stored: np.ndarray) -> np.ndarray:
         """The same numbers in the field's type."""
         return stored.astype(self.values)
-
-
-@dataclass(frozen=True)
-class GridCodec(Codec):
-    """Multiples of `step` in [low, high]: the absolute error is at most step / 2."""
-
-    step: float
-    low: float
-    high: float
-    name: ClassVar[str] = "quantised"
-    twin: ClassVar[str] = "frugal_rl.observation.codecs.torch_halves:grid"
-
-    @property
-    def label(self) -> Label:
-        """Rounds."""
-        return Label.precision
-
-    def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
-        """The same shape, in the smallest type that numbers the grid."""
-        return shape, smallest_integer(self.low / self.step, self.high / self.step)
-
-    def encode(self, values: np.ndarray) -> np.ndarray:
-        """[...] float32 -> number of the nearest grid point; refuses values out of range."""
-        if values.size and not self.low <= values.min() <= values.max() <= self.high:
-            raise EncodingError(
-                f"Values from {values.min():g} to {values.max():g} are outside the grid's range "
-                f"[{self.low:g}, {self.high:g}]. Widen it, or keep this field dense."
-            )
-        dtype = smallest_integer(self.low / self.step, self.high / self.step)
-        return np.rint(values.astype(np.float64) / self.step).astype(dtype)
-
-    def decode(self, stored: np.ndarray) -> np.ndarray:
-        """Number of the grid point -> [...] float32."""
-        return (stored * np.float64(self.step)).astype(np.float32)

@@ -10,12 +10,13 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.codecs.codec import BitCodec, DenseCodec, HalfCodec
-from frugal_rl.observation.codecs.depth import DepthCodec, LogCodec
+from frugal_rl.observation.codecs.bits import BitCodec
+from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.codecs.packed import PackedCodec
 from frugal_rl.observation.codecs.pooled import DeltaCodec, RaggedCodec
-from frugal_rl.observation.codecs.quantised import GridCodec, NarrowCodec, smallest_integer
-from frugal_rl.testing.codec import assert_same_bits, check_codec
+from frugal_rl.observation.codecs.quantised import NarrowCodec, smallest_integer
+from frugal_rl.testing.codec import check_codec
 
 BATCHED = array_shapes(min_dims=2, max_dims=4, max_side=7)
 
@@ -66,22 +67,6 @@ def test_the_smallest_type_holds_the_range(low, width):
     assert max(low + width, 0) <= info.max
 
 
-@given(
-    arrays(np.float32, BATCHED, elements=st.floats(-3, 3, width=32)),
-    st.sampled_from([0.25, 0.1, 1 / 127, 3e-4]),
-)
-def test_a_grid_rounds_by_at_most_half_a_step(values, step):
-    ulp = 3 * 2**-23
-    check_codec(
-        GridCodec(step, -3, 3), values, values.shape[1:], lambda x: np.full_like(x, step / 2 + ulp)
-    )
-
-
-def test_a_grid_refuses_what_lies_outside():
-    with pytest.raises(EncodingError, match="outside the grid's range"):
-        GridCodec(0.1, -1, 1).encode(np.array([1.5], np.float32))
-
-
 @given(st.data(), st.sampled_from([1, 2, 4]), BATCHED)
 def test_pixels_pack_and_unpack(data, bits, shape):
     elements = st.integers(0, (1 << bits) - 1)
@@ -112,27 +97,3 @@ def test_a_shade_too_bright_is_refused():
 def test_pooled_codecs_show_the_inner_codecs_rows(pixels):
     for kind in (RaggedCodec, DeltaCodec):
         check_codec(kind(PackedCodec((4, 8))), pixels, (4, 8))
-
-
-@given(st.data())
-def test_depths_tell_columns_that_fill_from_the_top(data):
-    shape = (*data.draw(array_shapes(min_dims=1, max_dims=2, max_side=3)), 3, 2)
-    depths = data.draw(arrays(np.int64, shape, elements=st.integers(0, 6)))
-    flags = np.arange(6)[:, None, None] < depths[..., None, :, :]
-    check_codec(DepthCodec(6, (3, 2)), flags, (6, 3, 2))
-
-
-def test_a_column_with_a_gap_is_refused():
-    with pytest.raises(EncodingError, match="Keep this field as bits"):
-        DepthCodec(3, (1,)).encode(np.array([[[True], [False], [True]]]))
-
-
-@given(st.lists(st.integers(-1, 5), max_size=12), st.integers(0, 5))
-def test_a_log_decodes_to_the_counts_of_its_columns(columns, padding):
-    rows = LogCodec((2, 3), 12).encode(np.array([*columns, *[-1] * padding, -1], np.int64))
-    expected = np.bincount([c for c in columns if c >= 0], minlength=6).reshape(2, 3)
-
-    assert_array_equal(LogCodec((2, 3)).decode(rows), expected)
-    flags = LogCodec((2, 3), 12).decode(rows)
-    assert_same_bits(flags, np.arange(12)[:, None, None] < expected)
-    assert_array_equal(LogCodec((2, 3)).decode(rows[None, None])[0, 0], expected)

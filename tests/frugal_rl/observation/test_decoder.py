@@ -7,7 +7,8 @@ from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import FrameStack, MemoryProfile, Storage
-from frugal_rl.observation.codecs.codec import BitCodec, HalfCodec
+from frugal_rl.observation.codecs.bits import BitCodec
+from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.decoder import Decoder, decode_row, resolve_twin
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding

@@ -8,7 +8,6 @@ from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.codecs.depth import LogCodec
 from frugal_rl.observation.encoder import Encoder, decode, needed_raw
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
@@ -111,21 +110,6 @@ def test_only_fields_that_are_read_are_asked_for():
         "map_id", "action_mask", "position", "speed", "trail", "moves",
     }  # fmt: skip
     assert "distance" not in needed_raw(encoding(Storage.dense), given)
-
-
-def test_a_log_takes_its_row_from_the_environment_and_decodes_the_episode():
-    codec = LogCodec((2, 2))
-    spec = ObservationSpec((Stored("depth", (2, 2), np.uint8, 0, 9, codecs=(codec,)),))
-    chosen = Encoding.choose(spec, Storage.lossless)
-    assert chosen.choice["depth"] == "log"
-    edge, history = Encoder(chosen, Tables(), 1), History(chosen, 1, 5)
-    depth = np.zeros((1, 2, 2), np.uint8)
-    shown = history.reset(edge.encode({"depth_log": codec.encode(np.array([-1]))}))
-    for column in (3, 0, 3):
-        depth[0, column // 2, column % 2] += 1
-        rows = edge.encode({"depth_log": codec.encode(np.array([column]))})
-        shown, _ = history.push(rows, np.array([False]))
-        assert_array_equal(decode(chosen, shown, Tables())["depth"], depth)
 
 
 def test_derived_fields_of_derived_fields_are_computed():

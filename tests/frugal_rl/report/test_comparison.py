@@ -1,14 +1,23 @@
 """Finished runs are compared in one page that needs no other file."""
 
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from frugal_rl.errors import DataError
-from frugal_rl.report.comparison import ReportOptions, write_report
-from frugal_rl.report.document import Document, TableBlock
+from frugal_rl.report.comparison import Format, ReportOptions, write_report
+from frugal_rl.report.document import Document, Heading, TableBlock
 from frugal_rl.report.files import write_json, write_text
-from frugal_rl.report.results import RunResult, compare, find_runs
+from frugal_rl.report.results import (
+    RunResult,
+    State,
+    compare,
+    find_runs,
+    short_names,
+    spread,
+)
 
 
 def finished(folder, words, seed, predicted=100, measured=110, success=0.5):
@@ -43,7 +52,7 @@ def test_the_page_holds_its_pictures_and_the_table(tmp_path):
     markdown, page = write_report(options)
     text = page.read_text()
 
-    assert "| toy | memory=lossless | lossless | 1 | 12 | 100 B | 110 B | -9.1% |" in (
+    assert "| memory=lossless | lossless | 1 | - | 12 | 100 B | 110 B | -9.1% |" in (
         markdown.read_text()
     )
     assert text.count("data:image/png;base64,") == 2
@@ -85,3 +94,86 @@ def test_what_a_run_drew_is_copied_into_the_report(tmp_path):
     assert "pictures/a_life.gif" in markdown.read_text()
     assert "data:image/gif;base64,R0lGODlh" in page.read_text()
     assert (tmp_path / "out" / "pictures" / "a_life.gif").is_file()
+
+
+def test_stopped_and_killed_runs_are_in_no_mean(tmp_path):
+    for seed, success in enumerate((0.4, 0.6, 0.9)):
+        finished(tmp_path / f"seed{seed}", ["memory=lossless"], seed, success=success)
+    stopped = {"memory/peak_bytes": 999, "eval/success": 0.9, "interrupted": True}
+    write_json(tmp_path / "seed2" / "report.json", stopped)
+    finished(tmp_path / "seed3", ["memory=lossless"], 3, success=0.9)
+    (tmp_path / "seed3" / "report.json").unlink()
+
+    (row,) = compare(find_runs([tmp_path]))
+
+    assert (row.seeds, row.incomplete) == (2, 2)
+    assert row.success == pytest.approx(0.5)
+    assert row.measured_bytes == 110
+
+
+def test_a_run_that_did_fewer_steps_than_asked_is_not_complete(tmp_path):
+    finished(tmp_path / "a", [], 0)
+    asked = {"config": {"algo": {"total_steps": 66_000}}, "overrides": []}
+    write_json(tmp_path / "a" / "run.json", asked)
+    write_json(tmp_path / "a" / "report.json", {"num_steps": 20_480})
+
+    assert RunResult.read(tmp_path / "a").state is State.stopped
+
+
+@pytest.mark.parametrize(
+    ("values", "half"), [([0.4, 0.6], 12.71 * 0.1), ([1.0, 2.0, 3.0], 4.30 / 3**0.5)]
+)
+def test_the_spread_is_half_of_student_s_interval(values, half):
+    assert spread(values) == pytest.approx(half)
+    assert spread(values[:1]) is None
+
+
+def test_only_the_words_that_differ_name_a_variant(tmp_path):
+    finished(tmp_path / "a", ["env=toy", "memory=lossless"], 0)
+    finished(tmp_path / "b", ["env=toy", "memory=baseline"], 0)
+    finished(tmp_path / "c", ["env=toy"], 0)
+
+    names, shared = short_names(find_runs([tmp_path]))
+
+    assert shared == ["env=toy"]
+    assert sorted(names.values()) == ["memory=baseline", "memory=lossless", "nothing else"]
+
+
+def test_each_environment_has_a_section_of_its_own(tmp_path):
+    for env in ("toy", "nclone"):
+        finished(tmp_path / "runs" / env, [], 0)
+        config = {"config": {"env": {"name": env}}, "overrides": []}
+        write_json(tmp_path / "runs" / env / "run.json", config)
+    runs, out = str(tmp_path / "runs"), str(tmp_path / "out")
+    (markdown,) = write_report(ReportOptions((runs,), out, format=Format.markdown))
+
+    text = markdown.read_text()
+    assert text.index("## nclone") < text.index("## toy") < text.index("## Runs")
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_words_of_a_stranger_s_run_are_no_markdown(tmp_path):
+    document = Document("x", [Heading("[a](http://b)"), TableBlock(("c",), [("<img src=d>",)])])
+
+    text = document.markdown(tmp_path)
+    assert not re.search(r"(?<!\\)[\[<]", text)
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine (apt install chromium)")
+@pytest.mark.parametrize("width", [500, 1280])
+def test_the_page_fits_a_phone_and_a_desktop(tmp_path, width):
+    finished(tmp_path / "runs" / "a", ["memory=lossless", "word=" + "long" * 60], 0)
+    finished(tmp_path / "runs" / "b", ["memory=baseline"], 0)
+    _, page = write_report(ReportOptions((str(tmp_path / "runs"),), str(tmp_path / "out")))
+    measure = "<script>document.body.id = 'wide' + document.documentElement.scrollWidth</script>"
+    page.write_text(page.read_text().replace("</body>", measure + "</body>"))
+    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
+    size, profile = f"--window-size={width},800", f"--user-data-dir={tmp_path / 'profile'}"
+    command = [CHROMIUM, *flags.split(), size, profile, "--dump-dom", page.as_uri()]
+
+    dom = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    assert int(re.search(r'id="wide(\d+)"', dom)[1]) <= width

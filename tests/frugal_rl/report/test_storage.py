@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.observation.codecs.codec import BitCodec
+from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.report import ablation
 from frugal_rl.report.ablation import OPTIMISATIONS, AblationOptions, ablate, filled
 from frugal_rl.report.files import write_json

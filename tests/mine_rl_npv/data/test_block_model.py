@@ -9,6 +9,7 @@ from mine_rl_npv.data.block_model import read_csv, write_csv
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.economics import MILL, WASTE, Economics, block_values, model_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
+from mine_rl_npv.solve import Method, SolveConfig, solve
 
 SMALL = Deposit(5, 4, 3, seed=2)
 
@@ -69,6 +70,58 @@ def test_bad_rows_are_refused_by_line(path, change, words):
     rewrite(path, change)
     with pytest.raises(DataError, match=words):
         read_csv(path)
+
+
+def moved(lines, line, metres):
+    """The lines with one block's x changed; `line` counts from 1, the header's."""
+    words = lines[line - 1].split(",")
+    words[0] = repr(float(words[0]) + metres)
+    return [*lines[: line - 1], ",".join(words), *lines[line:]]
+
+
+def test_a_moved_centroid_is_named_and_changes_no_slope(path):
+    straight = model_instance(read_csv(path))
+    rewrite(path, lambda lines: "\n".join(moved(lines, 7, 5.0)))
+    with pytest.warns(UserWarning, match="1 centroids lie off.*line 7 by 5 m"):
+        model = read_csv(path)
+    assert model.block_size == (20.0, 20.0, 15.0)
+    instance = model_instance(model)
+    assert closure(instance.graph)[closure(straight.graph)].all()
+    plan = solve(instance, SolveConfig(method=Method.greedy))
+    assert plan.verdict.feasible
+    assert_allclose(instance.slopes.stated[5] - instance.slopes.centre[5], [5.0, 0, 0], atol=1e-9)
+
+
+def closure(graph):
+    """(n, n) bool: row needs column, directly or not."""
+    reach = np.eye(graph.blocks, dtype=bool)
+    for b in graph.order:
+        reach[b] |= reach[graph.index[graph.pointer[b] : graph.pointer[b + 1]]].any(axis=0)
+    return reach
+
+
+def test_a_centroid_between_two_cells_is_refused_by_line(path):
+    rewrite(path, lambda lines: "\n".join(moved(lines, 7, 9.0)))
+    with pytest.raises(DataError, match="line 7: the centroid is 9 m off the lattice"):
+        read_csv(path)
+
+
+def test_unequal_blocks_are_read_with_their_edges_and_refused_without(tmp_path):
+    parents = np.argwhere(np.ones((3, 3, 3))) * 20.0 + 10.0
+    split = parents[13]
+    children = split + np.argwhere(np.ones((2, 2, 2))) * 10.0 - 5.0
+    rows = [(*c, 20, 20, 20, 1e4, 1.0) for c in np.delete(parents, 13, axis=0)]
+    rows += [(*c, 10, 10, 10, 1e3, 1.0) for c in children]
+    file = tmp_path / "sub.csv"
+    text = "\n".join(",".join(map(str, row)) for row in rows)
+    file.write_text("x,y,z,dx,dy,dz,ton,cu\n" + text)
+    instance = model_instance(read_csv(file))
+    plan = solve(instance, SolveConfig(method=Method.greedy))
+    assert plan.verdict.feasible
+    assert plan.verdict.slopes.blocks > 0
+    file.write_text(file.read_text().replace("dx,dy,dz", "a,b,c"))
+    with pytest.raises(DataError, match=r"no block size|off the lattice"):
+        read_csv(file)
 
 
 def test_a_missing_file_is_refused_in_words(tmp_path):

@@ -15,7 +15,8 @@ from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.closure import largest_closure, max_closure
 from mine_rl_npv.optimise.filling import capacity_pits
 from mine_rl_npv.optimise.pits import penalised_pits, revenue_factor_pits, ultimate_pit
-from mine_rl_npv.precedence import named_pattern, template_graph
+from mine_rl_npv.slopes.cone import cell_slopes, runs_by_azimuth
+from mine_rl_npv.slopes.graph import slope_graph
 
 
 def random_graph(rng, n, arcs):
@@ -90,7 +91,8 @@ def test_slots_are_the_time_expanded_graph(stride):
 
 
 def test_a_graph_without_profit_has_an_empty_pit():
-    graph = Graph(*template_graph(np.argwhere(np.ones((3, 3, 3))), *named_pattern("5")))
+    cells = np.argwhere(np.ones((3, 3, 3)))
+    graph = Graph(*slope_graph(cell_slopes(cells, (1, 1, 1), runs_by_azimuth(45.0), 0, "5")))
     assert not max_closure(-np.ones(27), graph).any()
     assert max_closure(np.ones(27), graph).all()
 

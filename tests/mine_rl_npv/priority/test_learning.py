@@ -148,7 +148,7 @@ def test_a_schedule_learner_trains_evaluates_saves_resumes_and_draws(schooled, t
     assert len(gaps) >= 3
     assert min(gaps) > 0
     assert sum("eval/npv" in line for line in lines) == 2
-    assert {p.name for p in (folder / "checkpoints").iterdir()} == {"best.pt", "last.pt"}
+    assert {p.name for p in (folder / "checkpoints").iterdir()} >= {"best.pt", "last.pt"}
     assert (folder / "pictures" / "sections.png").is_file()
     resumed = replace(
         compose_run([*words, "algo.total_steps=90000", f"resume={folder}"]), run_dir=str(tmp_path)

@@ -1,0 +1,54 @@
+"""What a fight can be set to: the words of `conf/env/fighting.yaml`."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Episode(Enum):
+    """Where an episode ends."""
+
+    round = "round"
+    match = "match"
+
+
+class Actions(Enum):
+    """What the policy chooses from."""
+
+    combos = "combos"
+    """The profile's sets of buttons."""
+    macros = "macros"
+    """The sets of buttons, and the profile's special moves as one action each."""
+    buttons = "buttons"
+    """Eight switches, one per button."""
+
+
+class Rival(Enum):
+    """Who the opponent is."""
+
+    cpu = "cpu"
+    """The cartridge's own player, at one of `levels`."""
+    curriculum = "curriculum"
+    """The cartridge's own player; the level rises as it is beaten."""
+    still = "still"
+    random = "random"
+    masher = "masher"
+    heavy = "heavy"
+    spammer = "spammer"
+    riser = "riser"
+    blocker = "blocker"
+    turtle = "turtle"
+    policy = "policy"
+    """The frozen policy of a checkpoint, `env.rival`: whoever beats it has found its weakness."""
+    self_play = "self_play"
+    """The learning policy itself and its past: two seats per cartridge."""
+
+
+class PoolChoice(Enum):
+    """How a past self is drawn."""
+
+    uniform = "uniform"
+    latest = "latest"
+    """Half of the draws take one of the last three."""
+    closest = "closest"
+    """Those rated nearest to the present self are the likeliest."""

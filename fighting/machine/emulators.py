@@ -1,0 +1,159 @@
+"""N running Duel cartridges that step together on a few threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fighting.choices import Episode
+from fighting.machine import duel
+from fighting.machine.emulator import SCREEN
+from fighting.machine.frames import darker
+from fighting.signals import RAM_BYTES
+
+if TYPE_CHECKING:
+    from fighting.config import DuelConfig
+
+ATTACKS = duel.A | duel.B
+
+
+class Emulators:
+    """The cartridges, their memory after the last step, and their screens.
+
+    ram      (N, 98) uint8   state and fighters, see `signals`
+    before   (N, 98) uint8   the same, one step earlier
+    pixels   N views (144, 160) uint32 of the screens; valid where rendering is on
+    """
+
+    def __init__(self, config: DuelConfig, count: int, mode: int) -> None:
+        self.config, self.count, self.mode = config, count, mode
+        self.machines = [duel.boot() for _ in range(count)]
+        self.pixels = [machine.pixels for machine in self.machines]
+        self.ram = np.zeros((count, RAM_BYTES), np.uint8)
+        self._rows = [row.data for row in self.ram]
+        self.before = np.zeros_like(self.ram)
+        self.renders = config.camera.renders
+        self.pooled = (
+            [np.zeros((*SCREEN, 4), np.uint8) for _ in range(count)] if config.max_pool else []
+        )
+        threads = min(count, config.threads or os.cpu_count() or 1)
+        # The calling thread takes the first share itself: one thread less to wake per step.
+        self.pool = ThreadPoolExecutor(threads - 1, "emulators") if threads > 1 else None
+        bounds = [count * t // threads for t in range(threads + 1)]
+        self.shares = list(pairwise(bounds))
+
+    def begin(
+        self,
+        index: int,
+        seed: int,
+        level: int = 0,
+        gap: int = 64,
+        hp: tuple[int, int] | None = None,
+        level1: int = 0,
+    ) -> None:
+        """Starts a match; with pictures, one more frame shows it."""
+        config, machine = self.config, self.machines[index]
+        by_round = config.episode is Episode.round
+        short = duel.SHORT_END if config.frame_skip <= 4 else 0
+        duel.start_match(
+            machine,
+            duel.MatchSettings(
+                mode=self.mode,
+                level=level,
+                level1=level1,
+                seed=seed,
+                round_seconds=config.round_seconds,
+                wins_needed=1 if by_round else config.wins_needed,
+                hp=hp or (duel.HP_MAX, duel.HP_MAX),
+                flags=duel.NO_INTRO | short,
+                gap=gap,
+            ),
+        )
+        if self.renders:
+            machine.tick(1, True)
+        self._read(index)
+        self.before[index] = self.ram[index]
+
+    def step(
+        self,
+        first: np.ndarray,
+        second: np.ndarray | None,
+        after: Callable[[int], None],
+    ) -> None:
+        """One action each.
+
+        Args:
+            first: button bytes (N,) of player 1.
+            second: those of player 2, in two-player modes.
+            after: called with each cartridge's index, in its thread, once it has stepped.
+        """
+        np.copyto(self.before, self.ram)
+        ones = first.tolist()
+        twos: Sequence[int] | None = None if second is None else second.tolist()
+        jobs = []
+        if self.pool is not None:
+            for a, b in self.shares[1:]:
+                jobs.append(self.pool.submit(self._run, a, b, ones, twos, after))
+        self._run(*self.shares[0], ones, twos, after)
+        for job in jobs:
+            job.result()
+
+    def _run(
+        self,
+        start: int,
+        end: int,
+        first: Sequence[int],
+        second: Sequence[int] | None,
+        after: Callable[[int], None],
+    ) -> None:
+        skip, press = self.config.frame_skip, self.config.press_frames
+        for i in range(start, end):
+            one, two = first[i], 0 if second is None else second[i]
+            machine = self.machines[i]
+            memory = machine.memory
+            memory[duel.P1_IN] = one
+            memory[duel.P2_IN] = two
+            left = skip
+            if 0 < press < skip and (one | two) & ATTACKS:
+                machine.tick(press)
+                memory[duel.P1_IN] = one & ~ATTACKS
+                memory[duel.P2_IN] = two & ~ATTACKS
+                left -= press
+            if self.pooled and left > 1:
+                machine.tick(left - 1, True)
+                self.pooled[i][:] = machine.screen
+                left = 1
+            machine.tick(left, self.renders)
+            if self.pooled:
+                darker(machine.screen, self.pooled[i])
+            self._read(i)
+            after(i)
+
+    def _read(self, i: int) -> None:
+        memory = self.machines[i].memory
+        self._rows[i][:] = bytes(
+            memory[0xC020:0xC036] + memory[0xC100:0xC126] + memory[0xC200:0xC226]
+        )
+
+    def save(self) -> list[bytes]:
+        """The state of every cartridge."""
+        return [machine.save() for machine in self.machines]
+
+    def load(self, states: Sequence[bytes]) -> None:
+        """Goes back to saved states."""
+        for i, (machine, state) in enumerate(zip(self.machines, states, strict=True)):
+            machine.load(state)
+            self._read(i)
+        np.copyto(self.before, self.ram)
+
+    def close(self) -> None:
+        """Ends threads and emulation."""
+        if self.pool is not None:
+            self.pool.shutdown()
+        for machine in self.machines:
+            machine.close()

@@ -1,0 +1,52 @@
+"""A frozen policy as a player: it sees one seat's bytes and draws a set of buttons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from fighting.choices import Actions
+from fighting.opponents.scripts import Rngs
+from fighting.spec import Camera, View, observation_spec
+from frugal_rl.errors import ConfigError
+from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.saved import load_policy, saved_run
+
+
+class SnapshotPlayer:
+    """Plays with a policy from the bytes of one seat; draws its actions."""
+
+    def __init__(self, policy: FrugalPolicy) -> None:
+        self.policy = policy
+
+    @torch.no_grad()
+    def __call__(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+        """Signals (N, 24) -> combos (N,); random numbers come from each place's own source."""
+        rows = to_tensors({"signals": signals}, self.policy.device)
+        chances = self.policy.actor_output(rows).softmax(-1).cumsum(-1).numpy(force=True)
+        drawn = np.array([rng.random() for rng in rngs])[:, None]
+        return np.minimum((chances < drawn).sum(axis=1), chances.shape[1] - 1)
+
+
+def saved_player(path: str) -> SnapshotPlayer:
+    """The policy in a checkpoint or run folder, as a player that sees one seat's bytes."""
+    content = load_checkpoint(path)
+    run = saved_run(content, compose_run(["env=fighting", "evaluation.num_envs=1"]))
+    duel: Any = run.env  # whoever declares Duel's memory has Duel's other options too
+    if duel.spec() != observation_spec(Camera(View.ram)):
+        raise ConfigError(f"{path} holds a policy that does not play from Duel's memory.")
+    if duel.actions is not Actions.combos:
+        raise ConfigError(
+            f"{path} holds a policy with env.actions={duel.actions.value}; in the "
+            "other seat only env.actions=combos can play."
+        )
+    env = run.env.make_vec(1, run.encoding(), run.memory, None, "eval")
+    try:
+        return SnapshotPlayer(load_policy(content, run, env, path))
+    finally:
+        env.close()

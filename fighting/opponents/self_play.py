@@ -1,0 +1,105 @@
+"""PPO that fights itself, and its own past."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from torch import Tensor
+
+from fighting.choices import Rival
+from fighting.config import DuelConfig
+from fighting.opponents.rivals import PastSelves
+from fighting.opponents.saved_player import SnapshotPlayer
+from fighting.opponents.scripts import SCRIPTS
+from fighting.spec import View
+from fighting.vec_env import DuelVecEnv
+from frugal_rl.errors import ConfigError
+from frugal_rl.learn.ppo import PpoConfig, PpoLearner
+from frugal_rl.ranges import at_least
+from frugal_rl.run.config import RunConfig
+from frugal_rl.vec_env.interface import VectorEnv
+
+
+@dataclass(frozen=True)
+class SelfPlayConfig(PpoConfig):
+    """PPO whose past selves join the pool of opponents. Needs env.opponent=self_play."""
+
+    snapshot_every_steps: Annotated[int, at_least(1)] = 50_000
+    """Environment steps between two past selves."""
+    pool_size: Annotated[int, at_least(1)] = 20
+    """Past selves that are kept; the oldest go first."""
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> SelfPlayLearner:
+        """The learner for these environments."""
+        return SelfPlayLearner(self, run, vec_env)
+
+
+class SelfPlayLearner(PpoLearner):
+    """Learns from both seats; every so often it joins its own opponents."""
+
+    def __init__(self, config: SelfPlayConfig, run: RunConfig, vec_env: VectorEnv) -> None:
+        env = run.env
+        if not (isinstance(env, DuelConfig) and env.opponent is Rival.self_play):
+            raise ConfigError("algo=fighting_self_play needs env=fighting env.opponent=self_play.")
+        if env.obs is not View.ram:
+            raise ConfigError("Past selves see the game's memory: choose env.obs=ram.")
+        assert isinstance(vec_env, DuelVecEnv)
+        self.self_play, self.run = config, run
+        self.snapshots: list[tuple[str, dict[str, Tensor]]] = []
+        super().__init__(config, run, vec_env)
+
+    @property
+    def pool(self) -> PastSelves:
+        """The opponents of the rows that do not meet the present self."""
+        env = self.vec_env
+        assert isinstance(env, DuelVecEnv)
+        rival = env.game.rival
+        assert isinstance(rival, PastSelves)
+        return rival
+
+    def iterate(self, phase: Any) -> dict[str, float]:
+        """One iteration of PPO, then perhaps a snapshot."""
+        before = self.num_steps
+        metrics = super().iterate(phase)
+        every = self.self_play.snapshot_every_steps
+        if self.num_steps // every > before // every:
+            self._join(f"self_{self.num_steps}", dict(self.policy.state_dict()))
+        return {
+            **metrics,
+            "self_play/rating": self.pool.own,
+            "self_play/best_past": max(self.pool.ratings),
+            "self_play/pool": float(len(self.pool.players)),
+        }
+
+    def _join(self, name: str, weights: Mapping[str, Tensor]) -> None:
+        kept = {key: value.detach().clone() for key, value in weights.items()}
+        policy = self.self_play.build_policy(self.run, self.vec_env)
+        policy.load_state_dict(kept)
+        pool = self.pool
+        scripts = len(SCRIPTS)
+        if len(pool.players) - scripts >= self.self_play.pool_size:
+            for items in (pool.names, pool.players, pool.ratings):
+                del items[scripts]
+            pool.chosen[pool.chosen > scripts] -= 1  # places of the gone one meet the next
+            self.snapshots.pop(0)
+        pool.add(name, SnapshotPlayer(policy))
+        self.snapshots.append((name, kept))
+
+    def parts(self) -> dict[str, int]:
+        """Bytes held, past selves included."""
+        tensors = [t for _, weights in self.snapshots for t in weights.values()]
+        held = sum(t.numel() * t.element_size() for t in tensors)
+        return {**super().parts(), "past selves": 2 * held}
+
+    def state(self) -> dict[str, Any]:
+        """PPO's state and the past selves."""
+        kept = [{"name": name, "weights": weights} for name, weights in self.snapshots]
+        return {**super().state(), "snapshots": kept}
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue exactly from `state()`."""
+        for snapshot in state["snapshots"]:
+            self._join(str(snapshot["name"]), snapshot["weights"])
+        super().load({key: value for key, value in state.items() if key != "snapshots"})

@@ -1,0 +1,154 @@
+"""The on-policy learner: collect with the present policy, learn from that, and begin anew."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import torch
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.learn.collect import Collector
+from frugal_rl.learn.optimizer import FlatAdam
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
+from frugal_rl.learn.update import Rollout, Terms, Update, update_threads
+from frugal_rl.memory.part import Phase
+from frugal_rl.memory.profile import Precision
+from frugal_rl.ranges import above, at_least, between, check_ranges
+from frugal_rl.run.config import RunConfig
+from frugal_rl.vec_env.interface import VectorEnv
+
+Value = float | Constant | Linear | WarmUp
+Count = Annotated[int, at_least(1)]
+Factor = Annotated[float, between(0, 1)]
+Positive = above(0)
+
+
+@dataclass(frozen=True)
+class OnPolicyConfig(ABC):
+    """What every algorithm that learns from its own fresh experience has."""
+
+    num_envs: Count = 128
+    n_steps: Count = 128
+    """Steps of each environment per rollout."""
+    batch_size: Count = 2048
+    """Samples per minibatch."""
+    n_epochs: Count = 4
+    """Passes over each rollout."""
+    total_steps: Count = 1_000_000
+    """Environment steps of the whole run."""
+    learning_rate: Annotated[Value, Positive] = 3e-4
+    """A number, or a schedule: `Constant`, `Linear`, `WarmUp`."""
+    gamma: Factor = 0.99
+    gae_lambda: Factor = 0.95
+    adam_eps: Annotated[float, Positive] = 1e-5
+    fused_adam: bool = False
+    """Adam in one kernel; parameters differ in the last bits."""
+    reward_normalisation: bool = False
+    """Divide rewards by the running deviation of the discounted return."""
+    batched_bootstrap: bool = True
+    """Value truncated episodes together; one by one, as SB3 does, differs in the last bits."""
+    compile: bool = False
+    """Compile the network with torch.compile; pays off in long runs only."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, "algo")
+
+    @abstractmethod
+    def terms(self, done: float) -> Terms:
+        """The loss's numbers when a share `done` of the run is over."""
+
+    def build_policy(self, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
+        """The run's policy on its device, without a learner around it."""
+        encoding = vec_env.encoding
+        policy = FrugalPolicy(
+            encoding.policy_space(run.env.episode_steps),
+            vec_env.action_space,
+            lambda _: value_at(self.learning_rate, 0.0),
+            agent=run.agent,
+            encoding=encoding,
+            tables=vec_env.tables,
+            plugins=tuple(run.resolved.get("plugins") or ()),
+            bf16=run.memory.precision is Precision.bf16,
+            recompute=run.memory.gradient_checkpointing,
+            adam_eps=self.adam_eps,
+        )
+        if self.compile:
+            policy.network.compile()
+        return policy.to(choose_device(run.hardware.device))
+
+
+def choose_device(name: str) -> torch.device:
+    """`auto` takes a CUDA device if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError("hardware.device=cuda, but torch finds no CUDA device; use cpu or auto.")
+    return torch.device(name)
+
+
+class OnPolicyLearner(ABC):
+    """Collects, learns from what was collected; holds policy, optimiser and collector."""
+
+    def __init__(self, config: OnPolicyConfig, run: RunConfig, vec_env: VectorEnv) -> None:
+        self.config, self.vec_env, self.num_steps = config, vec_env, 0
+        self.policy = config.build_policy(run, vec_env)
+        at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
+        self.threads = update_threads(run.hardware.threads, self.policy, at_once)
+        rate = value_at(config.learning_rate, 0.0)
+        self.optimizer = FlatAdam(
+            self.policy.parameters(), rate, config.adam_eps, config.fused_adam
+        )
+        self.update = Update(self.policy, self.optimizer, run.memory.micro_batch)
+        self.collector = self.collector_for(run)
+
+    @abstractmethod
+    def collector_for(self, run: RunConfig) -> Collector:
+        """Where the experience comes from."""
+
+    def iterate(self, phase: Any) -> dict[str, float]:
+        """One collection on one torch thread, one update on all."""
+        with phase(Phase.rollout):
+            torch.set_num_threads(1)  # more threads beside busy simulators slow inference down
+            rollout = self.collector.collect(self.policy)
+        self.num_steps += self.collector.collected
+        with phase(Phase.update):
+            torch.set_num_threads(self.threads)
+            metrics = self.learn(rollout)
+        return {**metrics, **self.collector.metrics()}
+
+    def learn(self, rollout: Rollout) -> dict[str, float]:
+        """All epochs over what was collected last."""
+        config = self.config
+        done = min(1.0, self.num_steps / config.total_steps)
+        rate = value_at(config.learning_rate, done)
+        self.optimizer.set_learning_rate(rate)
+        metrics = self.update.run(rollout, config.batch_size, config.n_epochs, config.terms(done))
+        return {**metrics, "train/learning_rate": rate}
+
+    def parts(self) -> dict[str, int]:
+        """Bytes held, by name."""
+        return {
+            **self.collector.parts(),
+            **self.optimizer.parts(),
+            "tables_on_device": self.policy.decoder.nbytes,
+        }
+
+    def state(self) -> dict[str, Any]:
+        """Weights, optimiser, step count, and what the collector goes on with."""
+        return {
+            "num_steps": self.num_steps,
+            "policy": dict(self.policy.state_dict()),
+            "optimizer": self.optimizer.state(),
+            "collector": self.collector.state(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue exactly from `state()`."""
+        self.num_steps = int(state["num_steps"])
+        self.policy.load_state_dict(state["policy"])
+        self.optimizer.load(state["optimizer"])
+        # Older checkpoints of whole trajectories keep the collector's one number beside the rest.
+        self.collector.load(state.get("collector", state))

@@ -1,0 +1,15 @@
+"""The torch half of `bits`: equal to the codec's own `decode` bit for bit."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from frugal_rl.observation.codecs.bits import BitCodec
+
+
+def decode(codec: BitCodec, stored: Tensor) -> Tensor:
+    """[..., ceil(length / 8)] uint8 -> [..., length] uint8."""
+    shifts = torch.arange(7, -1, -1, dtype=torch.uint8, device=stored.device)
+    bits = (stored.unsqueeze(-1) >> shifts) & 1
+    return bits.flatten(-2)[..., : codec.length]

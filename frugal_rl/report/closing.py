@@ -1,0 +1,88 @@
+"""What a run says at its end: results beside random play, memory, time, and the next commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from frugal_rl.memory.advice import command_of
+from frugal_rl.memory.part import human
+from frugal_rl.memory.plan import Plan
+from frugal_rl.report.terminal import say, show
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.tools import offers
+
+STATISTICS = ("success", "success_low", "success_high", "return", "length", "episodes")
+
+
+def show_closing(run: RunConfig, plan: Plan, summary: Mapping[str, Any]) -> None:
+    """Print the closing block of a run; every command is one line that a shell accepts."""
+    if "eval/episodes" in summary:
+        show(scores(summary))
+    for line in (*outcome(run, plan, summary), *next_commands(run, summary)):
+        say(line)
+
+
+def scores(summary: Mapping[str, Any]) -> Table:
+    """Player | success with its 95 % interval | return | length, as evaluated."""
+    table = Table()
+    for name in ("player", "success", "95 %", "return", "length", "episodes"):
+        table.add_column(name, justify="left" if name == "player" else "right")
+    for player, prefix in (("policy", "eval"), ("random play", "random")):
+        if f"{prefix}/episodes" in summary:
+            number = {name: float(summary[f"{prefix}/{name}"]) for name in STATISTICS}
+            table.add_row(
+                player,
+                f"{number['success']:.1%}",
+                f"{number['success_low']:.1%} to {number['success_high']:.1%}",
+                f"{number['return']:.3g}",
+                f"{number['length']:.1f}",
+                f"{number['episodes']:.0f}",
+            )
+    return table
+
+
+def outcome(run: RunConfig, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
+    """How long it took and what it held, predicted beside measured."""
+    steps, rate = int(summary["num_steps"]), float(summary["steps_per_second"])
+    yield f"{steps:,} environment steps, {rate:,.0f} steps/s"
+    measured = summary.get("memory/peak_bytes")
+    if measured:
+        off = plan.ram_bytes / measured - 1
+        yield f"peak memory: {human(plan.ram_bytes)} planned, {human(measured)} held ({off:+.1%})"
+    yield f"results: {run.run_dir}"
+
+
+def next_commands(run: RunConfig, summary: Mapping[str, Any]) -> Iterator[str]:
+    """What to type next: play, report, resume, and W&B's own command for an offline run."""
+    folder = str(run.run_dir)
+    if offers(run.env, "play"):
+        yield "play:    " + _script("play", *_groups(run), f"checkpoint={value(folder)}")
+    yield "report:  " + _script("report", f"runs=[{value(folder)}]")
+    if summary.get("interrupted"):
+        yield "resume:  " + command_of(run, (f"resume={value(folder)}",))
+    offline = sorted(Path(folder, "wandb").glob("offline-run-*"))
+    if offline:
+        yield "W&B:     " + shlex.join(["wandb", "sync", str(offline[-1])])
+
+
+def value(text: str) -> str:
+    """A value of an override, quoted where Hydra's grammar would read it otherwise."""
+    if re.fullmatch(r"[\w./:%+-]+", text):
+        return text
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _groups(run: RunConfig) -> list[str]:
+    """The environment, where it is not the default of `scripts/play.py`."""
+    choice = run.resolved.get("choices", {}).get("env")
+    return [f"env={choice}"] if choice else []
+
+
+def _script(name: str, *words: str) -> str:
+    return shlex.join(["python", f"scripts/{name}.py", *words])

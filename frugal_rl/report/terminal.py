@@ -1,0 +1,35 @@
+"""What goes to the terminal: tables as wide as it is, and lines that can be pasted whole."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+PIPE_WIDTH = 160
+"""Columns of tables where no terminal says how wide it is."""
+
+
+def open_console() -> Console:
+    """A console that prints what it is given: brackets are brackets, a pipe gets no colours."""
+    console = Console(markup=False, emoji=False, highlight=False)
+    return console if console.is_terminal else Console(markup=False, emoji=False, width=PIPE_WIDTH)
+
+
+def show(view: object) -> None:
+    """Print a table, or several things one below the other."""
+    open_console().print(view)
+
+
+def say(line: str, console: Console | None = None) -> None:
+    """Print one line unwrapped and uncut, so that a path or a command in it can be pasted.
+
+    Args:
+        line: the text; control characters other than tabs are shown, not obeyed.
+        console: the one that a progress bar lives on; None means standard output.
+    """
+    (console or open_console()).print(Text(visible(line)), soft_wrap=True, highlight=False)
+
+
+def visible(text: str) -> str:
+    """The text with control characters spelled out: names in files may hold escape codes."""
+    return "".join(c if c.isprintable() or c == "\t" else repr(c)[1:-1] for c in text)

@@ -1,0 +1,35 @@
+"""Looking for values that are not finite, before anything that holds them is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+ENVIRONMENTS = "vec_env"
+"""The part of a learner's state that may hold infinities: simulators mark absent things so."""
+
+
+def finite(values: np.ndarray | Tensor) -> bool:
+    """Whether all numbers are; integers are."""
+    if isinstance(values, Tensor):
+        if not values.is_floating_point():
+            return True
+        return bool(torch.isfinite(values.detach()).all())
+    return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
+
+
+def not_finite(state: Any, where: str = "") -> Iterator[str]:
+    """Places of arrays and tensors with such values; simulators' own states are left out."""
+    if isinstance(state, Mapping):
+        for name, value in state.items():
+            if name != ENVIRONMENTS:
+                yield from not_finite(value, f"{where}.{name}" if where else str(name))
+    elif isinstance(state, list | tuple):
+        for i, value in enumerate(state):
+            yield from not_finite(value, f"{where}.{i}")
+    elif isinstance(state, np.ndarray | Tensor) and not finite(state):
+        yield where

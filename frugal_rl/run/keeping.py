@@ -1,0 +1,159 @@
+"""Which checkpoints of a run stay, and which one a resume takes: the newest that is sound."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from frugal_rl.errors import CheckpointError
+from frugal_rl.run.checkpoint_file import pieces_of, read_file, read_manifest, verify_file
+from frugal_rl.run.checkpoints import (
+    BEST,
+    LAST,
+    find_checkpoint,
+    load_checkpoint,
+)
+from frugal_rl.run.disk import write_whole
+
+OLDER = "step_{:012d}.pt"
+"""Name of an older checkpoint, by the environment steps it was saved at."""
+OLDER_NAME = re.compile(r"step_\d{12,}\.pt")
+
+
+def save_newest(folder: Path, content: Mapping[str, Any], keep: int) -> Path:
+    """Save `last.pt`; the one before stays under its own steps, `keep` of them in all.
+
+    Nothing older is moved or removed before the new one was read back.
+    """
+    last = folder / LAST
+
+    def accept(part: Path) -> None:
+        verify_file(part)
+        if keep > 1:
+            _put_aside(last)
+
+    write_whole(last, pieces_of(content), accept)
+    _prune(folder, keep)
+    return last
+
+
+def _put_aside(last: Path) -> None:
+    """Give the newest checkpoint a second name, by its steps."""
+    try:
+        values = read_manifest(last).values
+    except CheckpointError:
+        return  # none there, or one that nobody can read
+    steps = values.get("num_steps") if isinstance(values, dict) else None
+    aside = last.with_name(OLDER.format(steps if type(steps) is int else 0))
+    aside.unlink(missing_ok=True)
+    try:
+        os.link(last, aside)
+    except OSError:  # a file system without second names
+        last.replace(aside)
+
+
+def _older(folder: Path) -> list[Path]:
+    """The older checkpoints, newest first."""
+    named = (p for p in folder.glob("step_*.pt") if OLDER_NAME.fullmatch(p.name) and p.is_file())
+    return sorted(named, reverse=True)
+
+
+def _prune(folder: Path, keep: int) -> None:
+    """Remove what is older than `keep` checkpoints, and parts that a killed run left behind."""
+    for path in (*_older(folder)[max(0, keep - 1) :], *folder.glob(".*.part")):
+        path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The newest sound checkpoint, and what is wrong with those that are newer."""
+
+    file: Path
+    content: dict[str, Any]
+    unsound: tuple[str, ...] = ()
+
+
+def newest_sound(path: str | Path) -> Found:
+    """The newest sound checkpoint of a run; a file named by itself stands for no other.
+
+    Raises:
+        CheckpointError: there is none; what is wrong with the newest.
+    """
+    path = Path(path)
+    unsound: list[str] = []
+    if path.is_file() and path.name != LAST:
+        return Found(path, load_checkpoint(path))
+    files = _files(path) or [find_checkpoint(path)]
+    for file in files:
+        try:
+            return Found(file, load_checkpoint(file), tuple(unsound))
+        except CheckpointError as error:
+            unsound.append(str(error))
+    if len(files) == 1:
+        raise CheckpointError(unsound[0])
+    raise CheckpointError(f"None of {len(files)} checkpoints is sound. {unsound[0]}")
+
+
+def _files(path: Path) -> list[Path]:
+    """The checkpoints of a run, newest first: the last, older ones by their steps, the best."""
+    folder = path.parent if path.is_file() else path
+    if folder == path and (path / "checkpoints").is_dir():
+        folder = path / "checkpoints"
+    files = (folder / LAST, *_older(folder), folder / BEST)
+    return [file for file in files if file.is_file()]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One checkpoint file: sound, or what is wrong with it."""
+
+    file: Path
+    entries: int = 0
+    num_bytes: int = 0
+    num_steps: int | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """The options of `scripts/verify.py`."""
+
+    checkpoint: str = ""
+    """A run folder, its `checkpoints/`, or a file."""
+
+
+def verify_checkpoints(path: str | Path) -> list[Verdict]:
+    """A verdict on every checkpoint of a run, newest first, or on one file.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    path = Path(path)
+    files = [path] if path.is_file() else _files(path) or [find_checkpoint(path)]
+    return [_verdict(file) for file in files]
+
+
+def _verdict(file: Path) -> Verdict:
+    try:
+        manifest = verify_file(file)
+        content = read_file(manifest)
+    except CheckpointError as error:
+        return Verdict(file, problem=str(error))
+    size = sum(e.num_bytes for e in manifest.entries.values())
+    steps = content.get("num_steps")
+    return Verdict(file, len(manifest.entries), size, steps if type(steps) is int else None)
+
+
+def verdict_lines(verdicts: list[Verdict]) -> list[str]:
+    """One line per checkpoint, as `scripts/verify.py` prints them."""
+    return [
+        f"UNSOUND  {v.problem}"
+        if v.problem
+        else f"sound    {v.file}  {v.entries} entries, {v.num_bytes:,} bytes"
+        + ("" if v.num_steps is None else f", {v.num_steps:,} steps")
+        for v in verdicts
+    ]

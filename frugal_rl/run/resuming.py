@@ -1,0 +1,116 @@
+"""What an exact resume needs, taken from a run and put back into one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from frugal_rl.errors import CheckpointError, FrugalError
+from frugal_rl.learn.learner import Learner
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.finite import ENVIRONMENTS, not_finite
+from frugal_rl.run.generators import rng_state, set_rng_state
+from frugal_rl.run.identity import check_same_run, identity
+from frugal_rl.run.keeping import newest_sound
+from frugal_rl.run.untrusted import printable, shown
+
+
+@dataclass(frozen=True)
+class Resumed:
+    """Where a run goes on: its best evaluation so far, the file, and what there is to say."""
+
+    best: float
+    file: Path
+    words: str
+
+
+def snapshot(run: RunConfig, learner: Learner, best: float) -> dict[str, Any]:
+    """The content of a checkpoint.
+
+    Raises:
+        CheckpointError: a value that is not finite would be in it.
+    """
+    state = learner.state()
+    bad = next(not_finite(state), None)
+    if bad is not None:
+        raise CheckpointError(
+            f"'{bad}' holds a value that is not finite, so no checkpoint is written over the last."
+        )
+    return {
+        "identity": identity(run),
+        "config": dict(run.resolved),
+        "overrides": list(run.overrides),
+        "num_steps": learner.num_steps,
+        "best": best,
+        "rng": rng_state(),
+        "learner": state,
+    }
+
+
+def resume(run: RunConfig, learner: Learner, path: str) -> Resumed:
+    """Continue exactly where the newest sound checkpoint of an earlier run ended.
+
+    Raises:
+        CheckpointError: none is sound, or it belongs to another run.
+    """
+    found = newest_sound(path)
+    content, name = found.content, shown(found.file)
+    try:
+        check_same_run(run, content["identity"], path)
+        check_form(learner.state(), content["learner"], name)
+        learner.load(content["learner"])
+        best = float(content["best"])
+        set_rng_state(content["rng"])
+        exact = content["learner"].get("collector", {}).get(ENVIRONMENTS, True) is not None
+    except FrugalError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise CheckpointError(
+            f"{name} does not hold what this run continues from "
+            f"({type(error).__name__}: {printable(str(error))}). Use another checkpoint."
+        ) from error
+    words = [f"Passed over: {why}" for why in found.unsound]
+    words.append(f"Resumed {name} at {learner.num_steps:,} steps.")
+    if not exact:
+        words.append("These environments give no state: they begin new episodes.")
+    return Resumed(best, found.file, " ".join(words))
+
+
+def check_form(built: Any, saved: Any, name: str) -> None:
+    """Refuse a learner's state whose arrays differ in shape or type from those that were built.
+
+    Raises:
+        CheckpointError: naming the first place that differs.
+    """
+    for where, ours, theirs in _pairs(built, saved, "learner"):
+        if _form(ours) != _form(theirs):
+            raise CheckpointError(
+                f"{name} holds {_form(theirs)} as '{printable(where)}', this run builds "
+                f"{_form(ours)}. Give the overrides of the saved run."
+            )
+
+
+def _pairs(built: Any, saved: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
+    """Arrays and tensors of `built` beside what the file has in their place."""
+    if isinstance(built, Mapping):
+        if not isinstance(saved, Mapping):
+            yield where, built, saved
+            return
+        for key, value in built.items():
+            if key != ENVIRONMENTS and key in saved:
+                yield from _pairs(value, saved[key], f"{where}.{key}")
+    elif isinstance(built, np.ndarray | Tensor):
+        yield where, built, saved
+
+
+def _form(value: Any) -> str:
+    """Kind, type and shape, as an error names them."""
+    if not isinstance(value, np.ndarray | Tensor):
+        return "a mapping" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+    kind = "tensor" if isinstance(value, Tensor) else "array"
+    return f"{kind} {str(value.dtype).removeprefix('torch.')} {list(value.shape)}"

@@ -1,0 +1,249 @@
+"""Rows of bytes as chains of differences, with random access, in a ring or a refilled rollout.
+
+Every `key_every`-th row of an environment begins a chain: it is kept as what differs from an
+anchor (a whole row that some chains share), each row after it as what differs from the row
+before. A row is drawn by walking its chain; neighbours that are drawn together share the walk.
+
+The rows of `key_every` steps of all environments are a block. Blocks follow each other in a region
+of addresses that is as large as the worst case, and are freed in the order in which they came,
+as soon as none of their rows is held; an anchor is freed with the last block that uses it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.store.chain_kernels import BESIDE, OFFSET, append_records, read_chains, record_sizes
+from frugal_rl.store.region import Region
+from frugal_rl.store.side_table import SideTable
+
+KEY_EVERY = 32
+ANCHOR_BLOCKS = 32
+"""A new anchor at the latest after so many blocks, so that key rows stay close to theirs."""
+ANCHOR_SHARE = 0.25
+"""A new anchor where a key row differs from its anchor in more than this share."""
+NONE = -1
+
+
+class FrameChain:
+    """The newest `steps` rows [row_bytes] of each of N environments, kept as differences.
+
+    Rows are named by their absolute step: the first one appended is 0, whatever was freed since.
+    A row may have one row beside it (an episode's last observation), kept as what differs.
+
+    bases      [blocks] int64            where a block begins in the pool, in units of two bytes
+    starts     [blocks * key_every, N]   where a row begins in its block, and whether it is whole
+    anchor_of  [blocks, N] int32         the anchor of each chain
+    last       [N, W] uint64             the newest row of each environment
+    """
+
+    def __init__(
+        self,
+        row_bytes: int,
+        steps: int,
+        num_envs: int,
+        *,
+        key_every: int = KEY_EVERY,
+        location: RolloutLocation = RolloutLocation.ram,
+        folder: str = "",
+    ) -> None:
+        words = -(-row_bytes // 8)
+        self.row_bytes, self.steps, self.num_envs, self.key_every = (
+            row_bytes, steps, num_envs, key_every,
+        )  # fmt: skip
+        self.blocks = -(-steps // key_every) + 1
+        self.block_units = most_block_units(words, num_envs, key_every)
+        self.pool = Region((self.blocks + 2) * self.block_units * 2, location, folder)
+        self.units = self.pool.view(np.uint16)
+        self.anchor_room = Region(self.blocks * num_envs * words * 8, location, folder)
+        self.anchors = self.anchor_room.view(np.uint64)[: self.blocks * num_envs * words]
+        self.anchors = self.anchors.reshape(-1, words)
+        self.bases = np.zeros(self.blocks, np.int64)
+        self.starts = np.zeros((self.blocks * key_every, num_envs), np.uint32)
+        self.anchor_of = np.zeros((self.blocks, num_envs), np.int32)
+        self.last = np.zeros((num_envs, words), np.uint64)
+        self._scratch = bitmaps_of(words)
+        self._state = np.zeros(words, np.uint64)
+        self._rows = np.zeros((num_envs, words), np.uint64)
+        self._order: np.ndarray = np.arange(num_envs, dtype=np.int32)
+        self.reset()
+
+    def reset(self) -> None:
+        """Hold no row; the memory stays for the rows that come."""
+        self.count = 0
+        self.used = 0
+        self.freed_blocks = 0
+        self._anchor: np.ndarray = np.full(self.num_envs, NONE, np.int32)
+        self._anchor_age = np.zeros(self.num_envs, np.int32)
+        self._users = np.zeros(len(self.anchors), np.int32)
+        self._free_anchors: list[int] = []
+        self._anchors_touched = 0
+        self._beside = SideTable(self.num_envs, (), np.int64)
+
+    @property
+    def first(self) -> int:
+        """The oldest step that is held."""
+        return max(0, self.count - self.steps)
+
+    def append(self, rows: np.ndarray) -> int:
+        """Add one row per environment, [N, ...] of row_bytes each; returns its step."""
+        step, reference, which = self.count, self.last, self._order
+        words = self._words(rows)
+        if step % self.key_every == 0:
+            self._begin_block(words)
+            reference, which = self.anchors, self._anchor
+        base = int(self.bases[step // self.key_every % self.blocks])
+        starts = self.starts[step % len(self.starts)]
+        self._put(words, reference, which, base, starts)
+        self.last[...] = words
+        self.count += 1
+        return step
+
+    def append_beside(self, n: int, row: np.ndarray) -> None:
+        """Keep one more row beside the newest one of environment n, freed together with it."""
+        step = self.count - 1
+        base = int(self.bases[step // self.key_every % self.blocks])
+        start = np.zeros(1, np.uint32)
+        self._put(self._words(row[None]), self.last[n : n + 1], self._order[:1], base, start)
+        self.starts[step % len(self.starts), n] |= BESIDE
+        self._beside.append(step, n, start[0])
+
+    def has_beside(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """[B] bool, whether a row is kept beside each of these."""
+        found: np.ndarray = self.starts[steps % len(self.starts), n] & BESIDE != 0
+        return found
+
+    def gather(
+        self,
+        first: np.ndarray,
+        last: np.ndarray,
+        n: np.ndarray,
+        out: np.ndarray,
+        place: np.ndarray | None = None,
+        beside: np.ndarray | None = None,
+    ) -> None:
+        """Rows first[b] to last[b] of environment n[b] into out[b, place[b]:] with one walk each.
+
+        out [B, k, row_bytes] uint8; places that no row is for stay as they are. Where `beside`
+        [B] is true, the row beside last[b] follows.
+        """
+        place = np.zeros(len(n), np.int64) if place is None else place
+        aside = np.full(len(n), NONE, np.int64)
+        if beside is not None and beside.any():
+            aside[beside] = self._beside.find(last[beside], n[beside])
+        read_chains(
+            self.units, self.starts, self.bases, self.anchors.view(np.uint16), self.anchor_of,
+            self.key_every, len(self._scratch[2]), first, last, n, place, aside,
+            self._state.view(np.uint16), self._state.view(np.uint8), out,
+        )  # fmt: skip
+
+    def rows(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """Single rows [B, row_bytes] uint8."""
+        out = np.empty((len(n), 1, self.row_bytes), np.uint8)
+        self.gather(steps, steps, n, out)
+        return out[:, 0]
+
+    def _words(self, rows: np.ndarray) -> np.ndarray:
+        """Rows as 64-bit words [M, W]; copied only if they are not whole words."""
+        flat = np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8)
+        if flat.shape[1] == self.last.shape[1] * 8:
+            return flat.view(np.uint64)
+        self._rows[: len(flat)].view(np.uint8)[:, : self.row_bytes] = flat
+        return self._rows[: len(flat)]
+
+    def _put(
+        self,
+        words: np.ndarray,
+        references: np.ndarray,
+        which: np.ndarray,
+        base: int,
+        starts: np.ndarray,
+    ) -> None:
+        before = self.used
+        self.used = append_records(
+            words, references, which, words.view(np.uint16), references.view(np.uint16),
+            *self._scratch, self.units, base, before, starts,
+        )  # fmt: skip
+        self.pool.touch(2 * before, 2 * self.used)
+
+    def _begin_block(self, words: np.ndarray) -> None:
+        """Free what is no longer held, choose where the block lies and what its chains begin at."""
+        block = self.count // self.key_every
+        while (self.freed_blocks + 1) * self.key_every <= self.count + 1 - self.steps:
+            self._free_block(block)
+        if self.used + self.block_units > len(self.units):
+            self.used = 0
+        self.bases[block % self.blocks] = self.used
+        self._choose_anchors(words)
+        self.anchor_of[block % self.blocks] = self._anchor
+        self._users[self._anchor] += 1
+
+    def _choose_anchors(self, words: np.ndarray) -> None:
+        sizes = np.full(self.num_envs, words.shape[1] * 4, np.int64)
+        record_sizes(words, self.anchors, self._anchor, *self._scratch, sizes)
+        self._anchor_age += 1
+        new = (sizes > ANCHOR_SHARE * words.shape[1] * 4) | (self._anchor_age >= ANCHOR_BLOCKS)
+        for n in np.flatnonzero(new):
+            before = self._anchor[n]
+            if before != NONE and self._users[before] == 0:
+                self._free_anchors.append(int(before))
+            self._anchor[n] = self._new_anchor(words[n])
+            self._anchor_age[n] = 0
+
+    def _new_anchor(self, row: np.ndarray) -> int:
+        if self._free_anchors:
+            slot = self._free_anchors.pop()
+        else:
+            slot = self._anchors_touched
+            self._anchors_touched += 1
+        self.anchors[slot] = row
+        self.anchor_room.touch(slot * row.nbytes, (slot + 1) * row.nbytes)
+        return slot
+
+    def _free_block(self, newest: int) -> None:
+        """Give back the oldest block: its rows, the rows beside them, anchors it used last."""
+        oldest = self.freed_blocks
+        self.freed_blocks += 1
+        for slot in self.anchor_of[oldest % self.blocks]:
+            self._users[slot] -= 1
+            if self._users[slot] == 0 and slot not in self._anchor:
+                self._free_anchors.append(int(slot))
+        begin = 2 * int(self.bases[oldest % self.blocks])
+        following = self.bases[(oldest + 1) % self.blocks] if oldest + 1 < newest else self.used
+        end = 2 * int(following)
+        self.pool.release(begin, end if end >= begin else 2 * len(self.units))
+        self._beside.drop_before((oldest + 1) * self.key_every)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that hold memory: written chunks of the regions and the tables."""
+        return sum(self.parts().values())
+
+    def parts(self) -> dict[str, int]:
+        """Bytes by name: records, anchors, tables."""
+        tables = (self.bases, self.starts, self.anchor_of, self.last, self._users)
+        return {
+            "records": self.pool.nbytes,
+            "anchors": self.anchor_room.nbytes,
+            "tables": sum(int(t.nbytes) for t in tables) + self._beside.nbytes,
+        }
+
+
+def bitmaps_of(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Room for the three levels of bitmaps of a row of so many words."""
+    groups = -(-words // 4)
+    middles = -(-groups // 16)
+    tops = -(-middles // 16)
+    return np.zeros(groups, np.uint16), np.zeros(middles, np.uint16), np.zeros(tops, np.uint16)
+
+
+def most_block_units(words: int, num_envs: int, key_every: int) -> int:
+    """Units of a block in which every row, and one beside each, is kept whole."""
+    most = 2 * num_envs * key_every * words * 4
+    if most > OFFSET:
+        raise ValueError(
+            f"A block of {key_every} rows of {num_envs} environments may need {most * 2} bytes, "
+            f"more than {OFFSET * 2}. Choose a smaller key_every."
+        )
+    return most

@@ -1,0 +1,1 @@
+"""The store that finds savings by itself: hypotheses about what arrives, compared row by row."""

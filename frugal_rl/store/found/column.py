@@ -1,0 +1,138 @@
+"""A column that finds out by itself how its rows are kept smallest; exact whatever arrives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from frugal_rl.store.columns import Column
+from frugal_rl.store.found.trial import AS_IT_IS, WORTH, Form, best_form, dense, used_bytes
+from frugal_rl.store.layout import ColumnSpec
+
+FIRST_LOOK = 16
+"""Steps after which the rows of the first rollout are looked at."""
+LOOK_AGAIN = 4
+"""By how much later each further look at the first rollout comes."""
+MOST_ROWS = 512
+"""Rows that one look tries forms on."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Steps [begin, begin + steps) of a rollout, in one column of their own."""
+
+    begin: int
+    steps: int
+    form: Form
+    column: Column
+
+
+class FoundColumn(Column):
+    """T steps of N environments, kept in the smallest form that was found for rows like theirs.
+
+    The first rows wait as they are; a look at them chooses the form, later looks correct it. A
+    rollout begins in the form that was best for the one before. Where rows of another kind come,
+    the steps from there on are a segment of another form, so that nothing is held twice.
+    """
+
+    def __init__(self, spec: ColumnSpec, steps: int, num_envs: int) -> None:
+        self.spec, self.steps, self.num_envs = spec, steps, num_envs
+        self.form = AS_IT_IS
+        self.rollouts = 0
+        self._look_at = min(FIRST_LOOK, steps)
+        waiting = dense(spec, self._look_at, num_envs)
+        self.segments = [Segment(0, self._look_at, AS_IT_IS, waiting)]
+
+    def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
+        """Keep step t; looks at what is there where it is time to."""
+        if t == 0:
+            self._begin()
+        segment = self.segments[-1]
+        segment.column.write(t - segment.begin, shown, age)
+        seen = t + 1
+        if seen == self._look_at:
+            self._look(seen)
+        elif seen % FIRST_LOOK == 0 and seen < self.steps and self._too_large(seen):
+            self._change(seen)
+        if seen == self.steps and self.rollouts & (self.rollouts - 1) == 0:
+            self.form = self._best(seen)  # for the rollouts that follow
+
+    def _begin(self) -> None:
+        """A rollout begins; memory is kept where the form stays the same."""
+        self.rollouts += 1
+        if self.rollouts == 1:
+            return
+        first = self.segments[0]
+        if first.form.name != self.form.name or first.steps < self.steps:
+            self.segments = [self._segment(0, self.form)]
+        self.segments = [self.segments[0]]
+
+    def _segment(self, begin: int, form: Form) -> Segment:
+        steps = self.steps - begin
+        return Segment(begin, steps, form, form.make(self.spec, steps, self.num_envs))
+
+    def _best(self, seen: int) -> Form:
+        """The smallest form for the newest of the rows seen."""
+        first = max(0, seen - max(4, MOST_ROWS // self.num_envs))
+        t, n = np.divmod(np.arange(first * self.num_envs, seen * self.num_envs), self.num_envs)
+        rows = self.gather(t, n, None, None)
+        return best_form(self.spec, rows.reshape(-1, self.num_envs, *self.spec.shape), self.steps)
+
+    def _look(self, seen: int) -> None:
+        """Choose the smallest form in the first rollout, for the rows of before where they gain."""
+        later = LOOK_AGAIN * seen
+        self._look_at = later if later < self.steps else 0
+        form, held = self._best(seen), self.segments[-1]
+        if form.name == held.form.name and held.steps == self.steps - held.begin:
+            return
+        self.form = form
+        row_bytes = min(form.row_bytes, self.spec.row_bytes)
+        gains = self._used(seen) > row_bytes * (seen - held.begin) * self.num_envs
+        if not gains and held.begin + held.steps > seen:
+            self.segments.append(self._segment(seen, form))
+            return
+        segment, every = self._segment(held.begin, form), np.arange(self.num_envs)
+        for t in range(held.begin, seen):
+            rows = self.gather(np.full(self.num_envs, t), every, None, None)
+            segment.column.write(t - held.begin, rows, None)
+        self.segments[-1] = segment
+
+    def _used(self, seen: int) -> float:
+        """Bytes that the rows of the newest segment take."""
+        segment = self.segments[-1]
+        return used_bytes(segment.column, seen - segment.begin, segment.steps)
+
+    def _too_large(self, seen: int) -> bool:
+        """Whether the newest segment takes about as much as its rows would as they are."""
+        segment = self.segments[-1]
+        steps = seen - segment.begin
+        if segment.form.name == AS_IT_IS.name or steps < FIRST_LOOK:
+            return False
+        return self._used(seen) > WORTH * self.spec.nbytes(steps, self.num_envs)
+
+    def _change(self, seen: int) -> None:
+        """Keep the steps from here on in the form that is best now."""
+        form = self._best(seen)
+        if form.name != self.segments[-1].form.name:
+            self.form = form
+            self.segments.append(self._segment(seen, form))
+
+    def gather(
+        self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
+    ) -> np.ndarray:
+        """Rows of the samples, written into `out`."""
+        if len(self.segments) == 1:
+            return np.asarray(self.segments[0].column.gather(t, n, None, out))
+        out = np.empty((len(t), *self.spec.shape), self.spec.dtype) if out is None else out
+        begins = [segment.begin for segment in self.segments]
+        owner = np.searchsorted(begins, t, side="right") - 1
+        for place, segment in enumerate(self.segments):
+            here = np.flatnonzero(owner == place)
+            out[here] = segment.column.gather(t[here] - segment.begin, n[here], None, None)
+        return out
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return sum(segment.column.nbytes for segment in self.segments)

@@ -1,0 +1,203 @@
+"""Columns that keep a handle per row; a stack's rows share the parts that they have in common."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from frugal_rl.observation.growing_array import GrowingArray
+from frugal_rl.store.columns import Column
+from frugal_rl.store.found.rows import Handles, Rows, row_words
+from frugal_rl.store.found.stacks import (
+    Past,
+    Stack,
+    places_of_parts,
+    take_apart,
+    take_apart_pixels,
+)
+from frugal_rl.store.layout import WORD_BYTES, ColumnSpec
+
+
+def row_bytes_of(rows: np.ndarray) -> np.ndarray:
+    """Rows [N, ...] as contiguous, aligned bytes [N, row bytes]; copied only where they are not."""
+    rows = np.require(rows, requirements=["C", "A"])
+    return rows.reshape(len(rows), math.prod(rows.shape[1:])).view(np.uint8)
+
+
+def padded_words(rows: np.ndarray) -> np.ndarray:
+    """Rows [N, row bytes] uint8 as words [N, W], filled up with zeros; a view of whole words."""
+    missing = -rows.shape[1] % WORD_BYTES
+    if missing or rows.ctypes.data % WORD_BYTES:
+        rows = np.pad(rows, ((0, 0), (0, missing)))
+    return rows.view(np.uint64)
+
+
+class HandledColumn(Column):
+    """T steps of N environments whose rows lie in `rows`."""
+
+    def __init__(self, spec: ColumnSpec, steps: int, num_envs: int, kind: type[Rows]) -> None:
+        self.spec = spec
+        self.handles = Handles(steps, num_envs)
+        self.rows = kind(num_envs, row_words(spec.row_bytes))
+        self._envs = np.arange(num_envs)
+        self._new = np.zeros(num_envs, np.int64)
+
+    def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
+        """Keep step t; step 0 forgets the rollout before."""
+        if t == 0:
+            self.rows.clear()
+        self.rows.append(padded_words(row_bytes_of(shown)), self._envs, self._new)
+        self.handles.put(t, self._new)
+
+    def gather(
+        self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
+    ) -> np.ndarray:
+        """Rows of the samples, written into `out`."""
+        out = np.empty((len(t), *self.spec.shape), self.spec.dtype) if out is None else out
+        into = row_bytes_of(out)[:, None]
+        read_bytes(self.rows, self.handles.at(t, n)[:, None], into)
+        return out
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes that what is stored takes, room to grow not counted."""
+        return self.rows.used_bytes + self.handles.nbytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return self.handles.nbytes + self.rows.nbytes + int(self._envs.nbytes + self._new.nbytes)
+
+
+def read_bytes(rows: Rows, handles: np.ndarray, out: np.ndarray) -> None:
+    """Rows of handles [B, k] into contiguous out [B, k, row bytes] uint8."""
+    if out.shape[2] % WORD_BYTES == 0 and out.ctypes.data % WORD_BYTES == 0:
+        rows.read(handles, out.view(np.uint64))
+        return
+    words = np.empty((*handles.shape, row_words(out.shape[2])), np.uint64)
+    rows.read(handles, words)
+    out[...] = words.view(np.uint8)[..., : out.shape[2]]
+
+
+class StackedColumn(Column):
+    """Rows that are stacks, kept as their newest parts.
+
+    age    [T, N] uint8  steps since the past was not that of the step before, at most K - 1
+    past   [T, N] uint8  what the past was, a `Past`
+    older  [B, K - 1]    handles of all older parts of the B rows whose past was some `other`
+    """
+
+    def __init__(
+        self, spec: ColumnSpec, steps: int, num_envs: int, kind: type[Rows], stack: Stack
+    ) -> None:
+        self.spec, self.stack = spec, stack
+        self.num_envs = num_envs
+        self.handles = Handles(steps, num_envs)
+        self.rows = kind(num_envs, row_words(stack.part_bytes))
+        self.age = np.zeros((steps, num_envs), np.uint8)
+        self.past = np.zeros((steps, num_envs), np.uint8)
+        self.older = GrowingArray((stack.parts - 1,), np.int64)
+        self.broken = GrowingArray((), np.int64)
+        self.last = np.zeros((num_envs, spec.row_bytes), np.uint8)
+        self._in_pixels = False
+        self._parts = np.zeros((num_envs, row_words(stack.part_bytes)), np.uint64)
+        self._envs = np.arange(num_envs)
+        self._new = np.zeros(num_envs, np.int64)
+
+    def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
+        """Keep step t; step 0 forgets the rollout before."""
+        if t == 0:
+            self.rows.clear()
+            self.older.used = self.broken.used = 0
+        self._take_apart(t, shown)
+        other = np.flatnonzero(self.past[t] == Past.other)
+        if len(other):
+            self._keep_whole(t, shown, other)
+        self.rows.append(self._parts, self._envs, self._new)
+        self.handles.put(t, self._new)
+        moved = self.past[t] == Past.moved
+        before = self.age[t - 1] if t else self.age[t]
+        self.age[t] = np.where(moved, np.minimum(before + 1, self.stack.parts - 1), 0)
+
+    def _take_apart(self, t: int, shown: np.ndarray) -> None:
+        """Newest parts and pasts; images whose channels lie last in memory are read as they lie."""
+        parts = self._parts.view(np.uint8)
+        pixels = self._as_pixels(shown)
+        begun = t > 0 and self._in_pixels == (pixels is not None)
+        self._in_pixels = pixels is not None
+        if pixels is not None:
+            last = self.last.view(np.uint32)
+            take_apart_pixels(pixels, last, begun, parts, self.past[t])
+            return
+        rows = self.stack.shaped(row_bytes_of(shown))
+        first, step = self.stack.order
+        take_apart(rows, self.stack.shaped(self.last), begun, first, step, parts, self.past[t])
+
+    def _as_pixels(self, shown: np.ndarray) -> np.ndarray | None:
+        """Rows as words [N, P] of four stacked bytes, if they lie so in memory."""
+        stack = self.stack
+        if stack.outer == 1 and shown.ndim == 4 and shown.shape[1] == stack.parts == 4:
+            shown = shown.transpose(0, 2, 3, 1)
+            fits = shown.dtype.itemsize == 1 and stack.newest_last
+        else:
+            fits = stack.is_pixels
+        if not fits or not shown.flags.c_contiguous or shown.ctypes.data % 4:
+            return None
+        return shown.reshape(len(shown), -1).view(np.uint32)
+
+    def _keep_whole(self, t: int, shown: np.ndarray, other: np.ndarray) -> None:
+        """All older parts of some rows."""
+        rows = self.stack.viewed(row_bytes_of(shown[other]))
+        parts = rows[:, :, :-1].transpose(0, 2, 1, 3).reshape(-1, self.stack.part_bytes)
+        handles = np.zeros(len(parts), np.int64)
+        which = np.repeat(other, self.stack.parts - 1)
+        self.rows.append(padded_words(np.ascontiguousarray(parts)), which, handles)
+        self.older.append(handles.reshape(len(other), -1))
+        self.broken.append(t * self.num_envs + other)
+
+    def gather(
+        self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
+    ) -> np.ndarray:
+        """Rows of the samples put together again, written into `out`."""
+        out = np.empty((len(t), *self.spec.shape), self.spec.dtype) if out is None else out
+        handles = self._handles_of(np.asarray(t), np.asarray(n))
+        stack, into = self.stack, row_bytes_of(out)
+        if stack.outer == 1 and stack.newest_last:
+            read_bytes(self.rows, handles, into.reshape(len(t), stack.parts, stack.part_bytes))
+            return out
+        parts = np.empty((*handles.shape, stack.part_bytes), np.uint8)
+        read_bytes(self.rows, handles, parts)
+        apart = parts.reshape(len(t), stack.parts, stack.outer, stack.inner)
+        stack.viewed(into)[...] = apart.transpose(0, 2, 1, 3)
+        return out
+
+    def _handles_of(self, t: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """Handles [B, K] of the parts of samples, oldest first; -1 for zeros."""
+        steps, before = places_of_parts(t, n, self.stack.parts, self.age)
+        handles = self.handles.at(steps, n[:, None])
+        b, k = np.nonzero(before)
+        if not len(b):
+            return handles
+        begin = steps[b, k], n[b]
+        past = self.past[begin]
+        handles[b, k] = np.where(past == Past.zeros, -1, handles[b, k])
+        kept = past == Past.other
+        b, k, at = b[kept], k[kept], begin[0][kept] * self.num_envs + begin[1][kept]
+        row = np.searchsorted(self.broken.values[: self.broken.used], at)
+        handles[b, k] = self.older.values[row, self.stack.parts - 1 - before[b, k]]
+        return handles
+
+    @property
+    def used_bytes(self) -> int:
+        """Bytes that what is stored takes, room to grow not counted."""
+        broken = self.older.used_bytes + self.broken.used_bytes
+        kept = self.handles.nbytes + int(self.age.nbytes + self.past.nbytes)
+        return self.rows.used_bytes + broken + kept
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        arrays = (self.age, self.past, self.last, self._parts, self._envs, self._new)
+        grown = self.handles.nbytes + self.rows.nbytes + self.older.nbytes + self.broken.nbytes
+        return grown + sum(int(a.nbytes) for a in arrays)

@@ -1,0 +1,68 @@
+"""Rows by handle: what a found column keeps its rows, or the newest parts of its stacks, in."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from frugal_rl.store.layout import WORD_BYTES
+
+
+class Rows(ABC):
+    """Rows of W 64-bit words, each given back bit for bit under the handle that `append` told."""
+
+    name: str
+
+    @abstractmethod
+    def __init__(self, num_envs: int, words: int) -> None: ...
+
+    @abstractmethod
+    def append(self, rows: np.ndarray, env: np.ndarray, handles: np.ndarray) -> None:
+        """Keep rows [B, W] uint64 of environments [B]; handles [B] int64 are set."""
+
+    @abstractmethod
+    def read(self, handles: np.ndarray, out: np.ndarray) -> None:
+        """Rows of handles [B, k] into out [B, k, W] uint64; zeros where a handle is -1."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget all rows; memory is kept."""
+
+    @property
+    @abstractmethod
+    def used_bytes(self) -> int:
+        """Bytes that the rows of now take."""
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+
+
+class Handles:
+    """Integers [T, N] in the smallest unsigned type of at least 16 bits that holds them."""
+
+    def __init__(self, steps: int, num_envs: int) -> None:
+        self.values = np.zeros((steps, num_envs), np.uint16)
+
+    def put(self, t: int, handles: np.ndarray) -> None:
+        """Keep step t, after a change to the next wider type where one does not fit."""
+        if handles.max(initial=0) > np.iinfo(self.values.dtype).max:
+            self.values = self.values.astype(np.min_scalar_type(int(handles.max())))
+        self.values[t] = handles
+
+    def at(self, t: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """Handles [B] int64."""
+        handles: np.ndarray = self.values[t, n].astype(np.int64)
+        return handles
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return int(self.values.nbytes)
+
+
+def row_words(row_bytes: int) -> int:
+    """Words of a row, filled up to whole ones."""
+    return -(-row_bytes // WORD_BYTES)

@@ -1,0 +1,92 @@
+"""Which form is smallest for rows like these: tried on them, not guessed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.store.columns import ArrayColumn, Column
+from frugal_rl.store.found.handled import HandledColumn, StackedColumn
+from frugal_rl.store.found.interned import Interned
+from frugal_rl.store.found.plain import Plain
+from frugal_rl.store.found.records import Records
+from frugal_rl.store.found.rows import Rows
+from frugal_rl.store.found.stacks import find_stack
+from frugal_rl.store.layout import ColumnSpec
+
+WORTH = 0.9
+"""A form is taken if it needs less than this share of the rows as they are."""
+
+Make = Callable[[ColumnSpec, int, int], Column]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way to keep a column's rows, and what it takes on the rows that it was tried on."""
+
+    name: str
+    make: Make
+    row_bytes: float
+    """Bytes of one more row, measured over the second half of the trial."""
+
+    def total(self, spec: ColumnSpec, steps: int, num_envs: int) -> float:
+        """Bytes of a whole rollout, by arithmetic."""
+        return self.make(spec, 1, num_envs).nbytes + self.row_bytes * steps * num_envs
+
+
+def dense(spec: ColumnSpec, steps: int, num_envs: int) -> ArrayColumn:
+    """Rows as they are, in an array."""
+    return ArrayColumn(spec, steps, num_envs, RolloutLocation.ram, "")
+
+
+AS_IT_IS = Form("as it is", dense, math.inf)
+
+
+def used_bytes(column: Column, steps: int, of: int) -> float:
+    """Bytes that the first `steps` of `of` steps take in a column."""
+    if isinstance(column, HandledColumn | StackedColumn):
+        fixed = column.used_bytes - column.rows.used_bytes
+        return column.rows.used_bytes + fixed * steps / of
+    return column.nbytes * steps / of
+
+
+def forms(spec: ColumnSpec, history: np.ndarray) -> dict[str, Make]:
+    """The ways worth a trial for rows [T, N, row bytes] uint8, by name."""
+    stack = find_stack(history, spec.shape, spec.dtype.itemsize)
+    if stack is None:
+        kinds: list[type[Rows]] = [Records, Interned]
+        return {kind.name: partial(HandledColumn, kind=kind) for kind in kinds}
+    kinds = [Records, Interned, Plain]
+    name = f"stack of {stack.parts} along {stack.outer} x {stack.inner} B"
+    return {f"{name}, {k.name}": partial(StackedColumn, kind=k, stack=stack) for k in kinds}
+
+
+def row_bytes_in(make: Make, spec: ColumnSpec, rows: np.ndarray) -> float:
+    """Bytes of one more row of rows [T, N, *shape] in a form."""
+    steps, num_envs = rows.shape[:2]
+    column, half = make(spec, steps, num_envs), steps // 2
+    before = 0.0
+    for t in range(steps):
+        if t == half:
+            before = used_bytes(column, half, steps)
+        column.write(t, rows[t], None)
+    grown = used_bytes(column, steps, steps) - before
+    return float(grown / ((steps - half) * num_envs))
+
+
+def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int) -> Form:
+    """The smallest form for rollouts of `steps` steps like rows [T, N, *shape].
+
+    Rows stay as they are where nothing is worth it.
+    """
+    num_envs = rows.shape[1]
+    history = np.ascontiguousarray(rows).reshape(*rows.shape[:2], -1).view(np.uint8)
+    found = [Form(n, m, row_bytes_in(m, spec, rows)) for n, m in forms(spec, history).items()]
+    best = min(found, key=lambda form: form.row_bytes)
+    worth = best.total(spec, steps, num_envs) < WORTH * spec.nbytes(steps, num_envs)
+    return best if worth else AS_IT_IS

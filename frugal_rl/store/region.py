@@ -1,0 +1,88 @@
+"""A range of addresses as large as the worst case, of which only what is written takes memory.
+
+A pool that lies in a region never grows by copying: the worst case is reserved, pages become
+resident as they are written, and go back to the system as they are released.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.memory.profile import RolloutLocation
+
+CHUNK_BYTES = 16384
+"""What is counted and given back at once: a whole number of pages."""
+
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+
+
+class Region:
+    """Zeroed bytes [capacity] in RAM or in an unnamed mapped file.
+
+    touched  [capacity / CHUNK_BYTES] bool   chunks that hold memory
+    """
+
+    def __init__(
+        self, capacity: int, location: RolloutLocation = RolloutLocation.ram, folder: str = ""
+    ) -> None:
+        size = max(1, -(-capacity // CHUNK_BYTES)) * CHUNK_BYTES
+        self.in_file = location is RolloutLocation.memmap
+        self.memory = _mapped_file(size, folder) if self.in_file else _anonymous(size)
+        self.touched = np.zeros(size // CHUNK_BYTES, np.bool_)
+
+    def view(self, dtype: Any) -> np.ndarray:
+        """All bytes as an array of a type."""
+        return np.frombuffer(self.memory, dtype)
+
+    def touch(self, start: int, end: int) -> None:
+        """Bytes start to end are about to be written, or just were."""
+        self.touched[start // CHUNK_BYTES : -(-end // CHUNK_BYTES)] = True
+
+    def release(self, start: int, end: int) -> None:
+        """Give back the chunks from the one of `start` up to the one of `end`, which stays."""
+        first, stop = start // CHUNK_BYTES, end // CHUNK_BYTES
+        if first < stop:
+            self.touched[first:stop] = False
+            advice = mmap.MADV_REMOVE if self.in_file else mmap.MADV_DONTNEED
+            size = (stop - first) * CHUNK_BYTES
+            with contextlib.suppress(OSError):  # a file system without holes keeps the bytes
+                self.memory.madvise(advice, first * CHUNK_BYTES, size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes written and not released, whole chunks."""
+        return int(np.count_nonzero(self.touched)) * CHUNK_BYTES
+
+
+def _anonymous(size: int) -> mmap.mmap:
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
+    try:
+        return mmap.mmap(-1, size, flags=flags)
+    except OSError as error:
+        raise MemoryBudgetError(
+            f"The system reserves no {size / 2**30:.1f} GiB of addresses for the store ({error}), "
+            "though it would fill only what it needs. Choose a smaller size, or a mapped file."
+        ) from error
+
+
+def _mapped_file(size: int, folder: str) -> mmap.mmap:
+    """A file with holes and without a name, so that nothing is left behind whatever happens."""
+    where = Path(folder or tempfile.gettempdir())
+    with tempfile.TemporaryFile(dir=where) as file:
+        try:
+            file.truncate(size)
+        except OSError as error:
+            free = shutil.disk_usage(where).free / 2**30
+            raise MemoryBudgetError(
+                f"{where} takes no file of up to {size / 2**30:.1f} GiB ({error}; {free:.1f} GiB "
+                "are free). Choose another folder, a smaller size, or memory."
+            ) from error
+        return mmap.mmap(file.fileno(), size)

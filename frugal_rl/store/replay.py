@@ -1,0 +1,285 @@
+"""Replay buffers for stable-baselines3's off-policy algorithms, unmodified. Imports torch.
+
+They hold the same transitions as SB3's own buffers and draw them with the same random numbers,
+bit for bit; only the observations are kept in another form (`frugal_rl.store.replay_column`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import stable_baselines3.common.buffers as stock
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.type_aliases import DictReplayBufferSamples, ReplayBufferSamples
+from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHerReplayBuffer
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.store.layout import action_layout
+from frugal_rl.store.stacks import FoundColumn
+
+
+class ReplayBuffer(stock.ReplayBuffer):
+    """The newest transitions, each frame once and only what changed: `replay_buffer_class`.
+
+    >>> from gymnasium import spaces
+    >>> pixels = spaces.Box(0, 255, (4, 84, 84), np.uint8)
+    >>> replay = ReplayBuffer(100_000, pixels, spaces.Discrete(6), "cpu")
+    >>> stack, done = np.zeros((1, 4, 84, 84), np.uint8), np.zeros(1, bool)
+    >>> for _ in range(100):
+    ...     replay.add(stack, stack, np.zeros(1, int), np.zeros(1), done, [{}])
+    >>> replay.sample(32).observations.shape
+    torch.Size([32, 4, 84, 84])
+
+    Args:
+        buffer_size: transitions held, of all environments together.
+        observation_space: Box, Discrete, MultiDiscrete or MultiBinary.
+        action_space: stored in the smallest dtype that is exact.
+        device: where drawn transitions are delivered.
+        n_envs: N.
+        optimize_memory_usage: refused; every frame is kept once in any case.
+        handle_timeout_termination: a time limit is not an end, as in SB3.
+        frame_stack: frames that an observation's first axis stacks; None finds out.
+        n_steps: steps whose rewards a drawn transition sums up.
+        gamma: discount of those rewards.
+        location: RAM or a mapped file in `folder`.
+        folder: where a mapped file lies; the system's temporary folder if empty.
+    """
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        device: torch.device | str = "auto",
+        n_envs: int = 1,
+        optimize_memory_usage: bool = False,
+        handle_timeout_termination: bool = True,
+        *,
+        frame_stack: int | None = None,
+        n_steps: int = 1,
+        gamma: float = 0.99,
+        location: RolloutLocation = RolloutLocation.ram,
+        folder: str = "",
+    ) -> None:
+        if optimize_memory_usage:
+            raise ConfigError(
+                "optimize_memory_usage=True is SB3's own way to keep frames once, and wrong with "
+                f"time limits. {type(self).__name__} does so in any case: leave it out."
+            )
+        stock.BaseBuffer.__init__(
+            self, buffer_size, observation_space, action_space, device, n_envs=n_envs
+        )
+        self.buffer_size = max(buffer_size // n_envs, 1)
+        self.optimize_memory_usage = False
+        self.handle_timeout_termination = handle_timeout_termination
+        self.n_steps, self.gamma = n_steps, gamma
+        self._allocate_scalars()
+        self.count = 0
+        self.columns = {
+            name: FoundColumn(
+                shape, space.dtype, self.buffer_size, n_envs, frame_stack, location, folder
+            )
+            for name, (space, shape) in self._entries().items()
+        }
+
+    def _entries(self) -> dict[str, tuple[spaces.Space[Any], tuple[int, ...]]]:
+        """Space and shape of each entry as SB3 delivers it."""
+        space, shape = self.observation_space, self.obs_shape
+        if isinstance(space, spaces.Dict):
+            assert isinstance(shape, dict)
+            return {name: (space[name], tuple(shape[name])) for name in shape}
+        return {"obs": (space, tuple(shape))}
+
+    def _allocate_scalars(self) -> None:
+        shape = (self.buffer_size, self.n_envs)
+        space = self.action_space
+        self._action_dtype = np.dtype(self._maybe_cast_dtype(space.dtype))
+        stored = self._action_dtype if isinstance(space, spaces.Box) else action_layout(space)[1]
+        self._actions = np.zeros((*shape, self.action_dim), stored)
+        self.rewards = np.zeros(shape, np.float32)
+        self._dones = np.zeros(shape, np.bool_)
+        self._timeouts = np.zeros(shape, np.bool_)
+
+    @property
+    def actions(self) -> Cast:  # type: ignore[override]
+        """Actions [T, N, dim] in SB3's type where they are read."""
+        return Cast(self._actions, self._action_dtype)
+
+    @property
+    def dones(self) -> Cast:  # type: ignore[override]
+        """Whether each step ended an episode, [T, N], float32 where it is read."""
+        return Cast(self._dones, np.dtype(np.float32))
+
+    @property
+    def timeouts(self) -> Cast:  # type: ignore[override]
+        """Whether it ended by a time limit, [T, N], float32 where it is read."""
+        return Cast(self._timeouts, np.dtype(np.float32))
+
+    @property
+    def observations(self) -> Any:  # type: ignore[override]
+        """Observations by (place in the ring, environment), rebuilt where they are read."""
+        return self._drawn(0)
+
+    @property
+    def next_observations(self) -> Any:  # type: ignore[override]
+        """What each step led to."""
+        return self._drawn(1)
+
+    def _drawn(self, which: int) -> Any:
+        return Drawn(self, "obs", which)
+
+    def add(
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+    ) -> None:
+        """One step of N environments; nothing that is handed in is kept or changed."""
+        single = not isinstance(self.observation_space, spaces.Dict)
+        for name, column in self.columns.items():
+            column.add(obs if single else obs[name], next_obs if single else next_obs[name])
+        pos = self.pos
+        self._actions[pos] = action.reshape(self.n_envs, self.action_dim)
+        self.rewards[pos] = reward
+        self._dones[pos] = done
+        if self.handle_timeout_termination:
+            self._timeouts[pos] = [info.get("TimeLimit.truncated", False) for info in infos]
+        self.count += 1
+        self.pos += 1
+        if self.pos == self.buffer_size:
+            self.full = True
+            self.pos = 0
+
+    def reset(self) -> None:
+        """Hold no transition."""
+        super().reset()
+        self.count = 0
+        for column in self.columns.values():
+            column.reset()
+
+    def steps_at(self, places: np.ndarray) -> np.ndarray:
+        """The absolute steps that lie at places of the ring now."""
+        newest = self.count - 1
+        steps: np.ndarray = newest - (newest - np.asarray(places)) % self.buffer_size
+        return steps
+
+    def _get_samples(self, batch_inds: np.ndarray, env: Any = None) -> Any:
+        if self.n_steps > 1:
+            return stock.NStepReplayBuffer._get_samples(self, batch_inds, env)  # type: ignore[arg-type]
+        at = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 - SB3's stream
+        now, then = self.columns["obs"].draw(self.steps_at(batch_inds), at[1])
+        return ReplayBufferSamples(
+            self.to_torch(self._normalize_obs(now, env), copy=False),  # type: ignore[arg-type]
+            self.to_torch(self.actions[at], copy=False),
+            self.to_torch(self._normalize_obs(then, env), copy=False),  # type: ignore[arg-type]
+            self.to_torch(self._ended(at), copy=False),
+            self.to_torch(self._normalize_reward(self.rewards[at].reshape(-1, 1), env), copy=False),
+        )
+
+    def _ended(self, at: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        """[B, 1] float32, ends that are not due to a time limit."""
+        ended: np.ndarray = self._dones[at] & ~self._timeouts[at]
+        return ended.astype(np.float32).reshape(-1, 1)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that hold memory."""
+        return sum(self.parts().values())
+
+    def parts(self) -> dict[str, int]:
+        """Bytes by name: each entry of the observation, the scalars beside them."""
+        columns = {
+            f"replay/{name}/{part}": size
+            for name, column in self.columns.items()
+            for part, size in column.parts().items()
+        }
+        scalars = (self._actions, self.rewards, self._dones, self._timeouts)
+        return columns | {"replay/scalars": sum(int(a.nbytes) for a in scalars)}
+
+
+class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[override]
+    """The same for observations that are dictionaries; each entry finds its own form.
+
+    >>> from gymnasium import spaces
+    >>> space = spaces.Dict({"clock": spaces.Discrete(9), "at": spaces.Box(-1, 1, (2,))})
+    >>> replay = DictReplayBuffer(1_000, space, spaces.Discrete(2), "cpu")
+    >>> sorted(part for part in replay.parts() if part.endswith("rows"))
+    ['replay/at/rows', 'replay/clock/rows']
+    """
+
+    def _drawn(self, which: int) -> Any:
+        return {name: Drawn(self, name, which) for name in self.columns}
+
+    def sample(self, batch_size: int, env: Any = None) -> Any:
+        """Transitions drawn with SB3's random numbers."""
+        return ReplayBuffer.sample(self, batch_size, env)
+
+    def _get_samples(self, batch_inds: np.ndarray, env: Any = None) -> Any:
+        if self.n_steps > 1:
+            raise ConfigError(
+                f"n_steps={self.n_steps} needs an observation that is no dictionary, as in SB3."
+            )
+        at = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 - SB3's stream
+        steps = self.steps_at(batch_inds)
+        drawn = {name: column.draw(steps, at[1]) for name, column in self.columns.items()}
+        now, then = (
+            self._normalize_obs({name: pair[i] for name, pair in drawn.items()}, env)
+            for i in (0, 1)
+        )
+        assert isinstance(now, dict)
+        assert isinstance(then, dict)
+        return DictReplayBufferSamples(
+            {name: self.to_torch(values, copy=False) for name, values in now.items()},
+            self.to_torch(self.actions[at], copy=False),
+            {name: self.to_torch(values, copy=False) for name, values in then.items()},
+            self.to_torch(self._ended(at), copy=False),
+            self.to_torch(self._normalize_reward(self.rewards[at].reshape(-1, 1), env), copy=False),
+        )
+
+
+class HerReplayBuffer(StockHerReplayBuffer, DictReplayBuffer):  # type: ignore[override]
+    """SB3's hindsight experience replay over the same columns: its goals, our store.
+
+    >>> from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as Stock
+    >>> issubclass(HerReplayBuffer, Stock)  # its options hold: goal_selection_strategy and so on
+    True
+    """
+
+    def parts(self) -> dict[str, int]:
+        """Bytes by name, with the episodes' bounds."""
+        bounds = self.ep_start.nbytes + self.ep_length.nbytes + self.infos.nbytes
+        return super().parts() | {"replay/episodes": int(bounds)}
+
+
+class Cast:
+    """An array in a small type that is read in the type that SB3 keeps it in."""
+
+    def __init__(self, array: np.ndarray, dtype: np.dtype[Any]) -> None:
+        self.array, self.dtype = array, dtype
+        self.shape, self.nbytes = array.shape, array.nbytes
+
+    def __getitem__(self, at: Any) -> np.ndarray:
+        values: np.ndarray = np.asarray(self.array[at]).astype(self.dtype)
+        return values
+
+    def __setitem__(self, at: Any, values: Any) -> None:
+        self.array[at] = values
+
+
+class Drawn:
+    """Observations by (places in the ring [B], environments [B]), as SB3 reads its arrays."""
+
+    def __init__(self, buffer: ReplayBuffer, name: str, which: int) -> None:
+        self.buffer, self.name, self.which = buffer, name, which
+
+    def __getitem__(self, at: Any) -> np.ndarray:
+        places, n = np.broadcast_arrays(*at[:2])
+        steps = self.buffer.steps_at(places.reshape(-1))
+        drawn = self.buffer.columns[self.name].draw(steps, n.reshape(-1))[self.which]
+        return drawn.reshape(*places.shape, *drawn.shape[1:])

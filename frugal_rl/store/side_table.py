@@ -1,0 +1,63 @@
+"""What a few rows of a ring have besides, found by step and environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+FIRST_ROOM = 16
+
+
+class SideTable:
+    """Values [*shape] for some (step, environment) pairs, appended and dropped in order of steps.
+
+    keys    [room] int64   step * N + environment, ascending
+    values  [room, *shape]
+    """
+
+    def __init__(self, num_envs: int, shape: tuple[int, ...], dtype: Any) -> None:
+        self.num_envs = num_envs
+        self.keys = np.zeros(FIRST_ROOM, np.int64)
+        self.values = np.zeros((FIRST_ROOM, *shape), dtype)
+        self.begin = self.end = 0
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def append(self, step: int, n: int, value: Any) -> None:
+        """Add one value; steps never fall, and environments rise within a step."""
+        if self.end == len(self.keys):
+            self._make_room()
+        self.keys[self.end] = step * self.num_envs + n
+        self.values[self.end] = value
+        self.end += 1
+
+    def _make_room(self) -> None:
+        """Move what is held to the front; take a quarter more room if half of it is held."""
+        held = slice(self.begin, self.end)
+        room = len(self.keys)
+        room = room + room // 4 if 2 * len(self) > room else room
+        for name in ("keys", "values"):
+            old = getattr(self, name)
+            new = np.zeros((room, *old.shape[1:]), old.dtype)
+            new[: len(self)] = old[held]
+            setattr(self, name, new)
+        self.begin, self.end = 0, len(self)
+
+    def find(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """Values [B, *shape] of pairs that are held."""
+        wanted = np.asarray(steps) * self.num_envs + n
+        at = self.begin + np.searchsorted(self.keys[self.begin : self.end], wanted)
+        found: np.ndarray = self.values[at]
+        return found
+
+    def drop_before(self, step: int) -> None:
+        """Forget the values of all steps before this one."""
+        held = self.keys[self.begin : self.end]
+        self.begin += int(np.searchsorted(held, step * self.num_envs))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return int(self.keys.nbytes + self.values.nbytes)

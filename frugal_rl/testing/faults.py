@@ -1,0 +1,120 @@
+"""Faults on purpose: damaged files, a disk that is full or writes short, numbers that are none."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from frugal_rl.vec_env.interface import Step, VectorEnv
+
+
+def flip_bit(raw: bytes, bit: int) -> bytes:
+    """The bytes with one bit the other way round."""
+    damaged = bytearray(raw)
+    damaged[bit // 8] ^= 1 << (bit % 8)
+    return bytes(damaged)
+
+
+def damages(raw: bytes, flips: int, cuts: int, seed: int) -> Iterator[tuple[str, bytes]]:
+    """What was done and the damaged bytes: single flipped bits, and missing ends."""
+    rng = np.random.default_rng(seed)
+    for bit in rng.integers(8 * len(raw), size=flips):
+        yield f"bit {bit}", flip_bit(raw, int(bit))
+    for length in rng.integers(len(raw), size=cuts):
+        yield f"cut to {length}", raw[:length]
+
+
+class FullDisk:
+    """Stands for `os.write`, `os.fsync` and files opened to write: call number `fails_at` fails.
+
+    Calls are counted from 0; with `until` those from `fails_at` up to it fail. Without a number all
+    succeed, and `calls` says how many there were.
+    """
+
+    def __init__(self, fails_at: int | None = None, until: int | None = None) -> None:
+        self.fails_at, self.calls = fails_at, 0
+        self.until = until if until is not None else (fails_at or 0) + 1
+
+    def __call__(self) -> None:
+        """One call that reaches the disk."""
+        number, self.calls = self.calls, self.calls + 1
+        if self.fails_at is not None and self.fails_at <= number < self.until:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@contextmanager
+def disk(full: FullDisk) -> Iterator[None]:
+    """Let all that goes through `os.write`, `fsync`, `link` and `replace` ask `full` first."""
+    names = ("write", "fsync", "link", "replace")
+    real: dict[str, Callable[..., Any]] = {name: getattr(os, name) for name in names}
+
+    def asking(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            full()
+            return real[name](*args, **kwargs)
+
+        return call
+
+    for name in names:
+        setattr(os, name, asking(name))
+    try:
+        yield
+    finally:
+        for name in names:
+            setattr(os, name, real[name])
+
+
+@contextmanager
+def short_writes(at_most: int) -> Iterator[None]:
+    """`os.write` takes no more than `at_most` bytes at once, as it may."""
+    real = os.write
+
+    def write(number: int, data: Any) -> int:
+        return real(number, bytes(data)[:at_most])
+
+    os.write = write
+    try:
+        yield
+    finally:
+        os.write = real
+
+
+@dataclass
+class Poison:
+    """Makes a vector environment give a value that is not finite in one step.
+
+    `where` is `reward` or the name of a stored row of floats; `env` gives it at step `at`.
+    """
+
+    where: str
+    at: int
+    env: int
+    value: float = float("nan")
+    steps: int = 0
+
+    def into(self, vec_env: VectorEnv) -> VectorEnv:
+        """The same environment, poisoned."""
+        real = vec_env.step
+
+        def step(actions: np.ndarray) -> Step:
+            given = real(actions)
+            if self.steps == self.at:
+                values = given.reward if self.where == "reward" else given.rows[self.where]
+                values[self.env] = self.value
+            self.steps += 1
+            return given
+
+        vec_env.step = step  # type: ignore[method-assign]
+        return vec_env
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Bytes of all files below a folder, by relative path."""
+    return {str(p.relative_to(folder)): p.stat().st_size for p in folder.rglob("*") if p.is_file()}

@@ -1,0 +1,237 @@
+"""Finds the lattice of a block model from centroids that need not all lie on it.
+
+The block size of an axis is the spacing on which nearly all centroids agree, never the smallest
+difference of two numbers. A centroid a little off is put back and named; one that could belong to
+two cells, or a model without a lattice, is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+ON = 0.01
+"""Share of the spacing within which a centroid counts as on the lattice."""
+NEAR = 0.35
+"""Share of the spacing up to which a centroid is put back."""
+_AGREE = 0.75
+_TOUCHING = 0.995
+_BESIDE = 0.9
+_MANY = 0.05
+_SAMPLE = 20_000
+_LEVEL_APART = 1000.0
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Cells of N centroids."""
+
+    cell: np.ndarray
+    """(N, 3) int32, smallest 0."""
+    size: tuple[float, float, float]
+    origin: tuple[float, float, float]
+    """Centroid of cell (0, 0, 0) along the model's own axes, metres."""
+    bearing: float
+    """Azimuth of the model's own +y axis in degrees, 0 where it is north."""
+    stated: np.ndarray
+    """(N, 3) float64 the centroids as given, turned to the model's own axes."""
+
+    @property
+    def centre(self) -> np.ndarray:
+        """(N, 3) float64 centroids on the lattice."""
+        return np.asarray(self.origin) + self.cell * np.asarray(self.size)
+
+    def off(self) -> np.ndarray:
+        """(N,) float64 largest distance from the lattice by axis, as a share of the spacing."""
+        return (np.abs(self.stated - self.centre) / np.asarray(self.size)).max(axis=1)
+
+
+def fit_lattice(centroids: np.ndarray, size: Sequence[float] | None = None) -> Lattice | None:
+    """The lattice that nearly all centroids (N, 3) agree on, None where there is none.
+
+    Args:
+        centroids: world coordinates in metres, z upward.
+        size: spacing by axis, where it is known.
+    """
+    straight = _fit(centroids, size)
+    if straight is not None and _share_off(straight) <= _MANY:
+        return straight
+    bearing = _bearing(centroids)
+    turned = None if bearing is None else _fit(turn(centroids, bearing), size)
+    if turned is None or bearing is None:
+        return straight
+    if straight is not None and _share_off(straight) <= _share_off(turned):
+        return straight
+    return replace(turned, bearing=bearing)
+
+
+def _share_off(lattice: Lattice) -> float:
+    return float((lattice.off() > ON).mean())
+
+
+def turn(centroids: np.ndarray, bearing: float) -> np.ndarray:
+    """World coordinates (N, 3) along axes whose +y points to the azimuth `bearing` in degrees."""
+    cos, sin = math.cos(math.radians(bearing)), math.sin(math.radians(bearing))
+    x, y, z = centroids.T
+    return np.column_stack((x * cos - y * sin, x * sin + y * cos, z))
+
+
+def _fit(centroids: np.ndarray, size: Sequence[float] | None) -> Lattice | None:
+    found: list[float | None] = []
+    for axis in range(3):
+        values = centroids[:, axis]
+        if size is not None:
+            found.append(float(size[axis]))
+        elif np.ptp(values) < 1e-6:
+            found.append(None)
+        else:
+            spacing = _spacing(values)
+            if spacing is None:
+                return None
+            found.append(spacing)
+    spacings = _filled(found)
+    origin = [_phase(centroids[:, a], spacings[a]) for a in range(3)]
+    cell = np.round((centroids - origin) / np.asarray(spacings)).astype(np.int64)
+    low = cell.min(axis=0)
+    place = tuple((np.asarray(origin) + low * np.asarray(spacings)).tolist())
+    lattice = Lattice((cell - low).astype(np.int32), spacings, place, 0.0, centroids)
+    return lattice if size is not None or _has_neighbours(lattice.cell) else None
+
+
+def _filled(found: list[float | None]) -> tuple[float, float, float]:
+    """Spacings where every axis has one: a single layer takes that of another axis."""
+    x, y, z = found
+    across = x or y or z or 1.0
+    return (x or y or across, y or x or across, z or across)
+
+
+def _spacing(values: np.ndarray) -> float | None:
+    """The spacing that most values agree on; the widest of equally good ones."""
+    best, chosen = 0.0, None
+    sample = values[:: max(len(values) // _SAMPLE, 1)]
+    for candidate in sorted(_candidates(sample), reverse=True):
+        agree = _agreement(sample, candidate)
+        if agree > best + 0.02:
+            best, chosen = agree, candidate
+    if chosen is None or best < _AGREE:
+        return None
+    return _refined(values, chosen)
+
+
+def _candidates(values: np.ndarray) -> set[float]:
+    """Steps between well filled planes, told apart at several distances, and parts of them."""
+    ordered = np.sort(values)
+    steps = np.diff(ordered)
+    span = float(ordered[-1] - ordered[0])
+    found: set[float] = set()
+    apart = span / 3
+    while apart > span * 1e-7:
+        edges = np.flatnonzero(steps > apart)
+        starts = np.concatenate(([0], edges + 1))
+        counts = np.diff(np.append(starts, len(ordered)))
+        middles = np.add.reduceat(ordered, starts) / counts
+        usual = np.median(np.repeat(counts, counts))
+        planes = middles[counts >= 0.1 * usual]
+        found |= _usual_steps(np.diff(planes))
+        apart /= 3
+    return {round(step / part, 9) for step in found for part in (1, 2, 3) if step / part > 1e-6}
+
+
+def _usual_steps(steps: np.ndarray) -> set[float]:
+    if len(steps) == 0:
+        return set()
+    rounded, counts = np.unique(np.round(steps, 4), return_counts=True)
+    usual = rounded[np.argsort(-counts)[:3]]
+    return {*usual.tolist(), float(np.median(steps)), float(rounded[0])} - {0.0}
+
+
+def _agreement(values: np.ndarray, spacing: float) -> float:
+    """Share of the values within a tenth of the spacing from the lattice they suggest."""
+    away = (values - _phase(values, spacing)) / spacing
+    return float((np.abs(away - np.round(away)) < 0.1).mean())
+
+
+def _phase(values: np.ndarray, spacing: float) -> float:
+    """Where the lattice of a spacing lies: the median of the values that agree with their mean."""
+    angle = 2 * np.pi * values / spacing
+    phase = math.atan2(float(np.sin(angle).mean()), float(np.cos(angle).mean())) / (2 * np.pi)
+    for near in (0.25, 0.05):
+        away = values / spacing - phase
+        away -= np.round(away)
+        close = np.abs(away) <= near
+        if close.any():
+            phase += float(np.median(away[close]))
+    return phase * spacing
+
+
+def _refined(values: np.ndarray, spacing: float) -> float:
+    """The spacing by regression over the values on the lattice; a round number where one fits."""
+    away = (values - _phase(values, spacing)) / spacing
+    cell = np.round(away)
+    on = np.abs(away - cell) < 0.1
+    x, y = cell[on] - cell[on].mean(), values[on] - values[on].mean()
+    spread = float((x * x).sum())
+    exact = float((x * y).sum()) / spread if spread > 0 else spacing
+    for digits in (0, 1, 2, 3, 4, 5, 6):
+        nice = round(exact, digits)
+        if nice > 0 and abs(nice - exact) * np.ptp(cell) < 2e-3 * spacing:
+            return nice
+    return exact
+
+
+def _has_neighbours(cell: np.ndarray) -> bool:
+    """Whether nearly every block touches another one, as cells do and sub-blocks do not."""
+    shape = cell.max(axis=0).astype(np.int64) + 3
+    key = ((cell[:, 2] + 1) * shape[1] + cell[:, 1] + 1) * shape[0] + cell[:, 0] + 1
+    known = np.unique(key)
+    steps = (-1, 0, 1)
+    level = {y * shape[0] + x for y in steps for x in steps} - {0}
+    every = {z * shape[0] * shape[1] + step for z in steps for step in (*level, 0)} - {0}
+    across = len(np.unique(cell[:, :2], axis=0)) > 1
+    if across and _touching(key, known, level) < _BESIDE:
+        return False
+    return len(known) == 1 or _touching(key, known, every) >= _TOUCHING
+
+
+def _touching(key: np.ndarray, known: np.ndarray, steps: set[int]) -> float:
+    """Share of the cells that have another one at one of the steps."""
+    beside = np.zeros(len(key), bool)
+    for step in steps:
+        beside[~beside] = np.isin(key[~beside] + step, known)
+    return float(beside.mean())
+
+
+def _bearing(centroids: np.ndarray) -> float | None:
+    """Azimuth in [0, 90) of the axes by nearest neighbours on the same level; None if unclear."""
+    if len(centroids) < 4:
+        return None
+    sample = np.unique(np.linspace(0, len(centroids) - 1, 2000).astype(np.int64))
+    apart = centroids * (1, 1, _LEVEL_APART)
+    _, nearest = cKDTree(apart).query(apart[sample], k=2)
+    step = centroids[nearest[:, 1]] - centroids[sample]
+    azimuth = np.arctan2(step[:, 0], step[:, 1])
+    fourfold = np.exp(4j * azimuth).mean()
+    if abs(fourfold) < 0.8:
+        return None
+    bearing = float(np.degrees(np.angle(fourfold)) / 4) % 90
+    return _sharpened(centroids, bearing)
+
+
+def _sharpened(centroids: np.ndarray, bearing: float) -> float:
+    """The bearing at which the planes of x and y are thinnest, within a degree."""
+    around = bearing
+    for width in (0.5, 0.1, 0.02, 0.004, 0.0008, 0.00016):
+        tried = around + width * np.linspace(-1, 1, 11)
+        around = float(min(tried, key=lambda b: _thickness(centroids, b)))
+    return round(around, 4) % 90
+
+
+def _thickness(centroids: np.ndarray, bearing: float) -> float:
+    """How far sorted coordinates are from a few planes: the middle of the small steps."""
+    turned = turn(centroids, bearing)
+    return sum(float(np.sort(np.diff(np.sort(turned[:, a])))[: len(turned) * 9 // 10].sum())
+               for a in (0, 1))  # fmt: skip

@@ -1,0 +1,168 @@
+"""Precedence from coordinates: each block needs what lies in its slope cone, least arcs first.
+
+Nothing is assumed about neighbours: where a cell is empty, the blocks behind it are found by their
+own places, so that a void breaks no slope. An arc is left out where another one already says it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from frugal_rl.errors import DataError
+from mine_rl_npv.slopes.cone import PATTERNS, Slopes
+
+_CELLS_PER_BLOCK = 400
+_OVERLAP = 0.99
+"""Footprints that share less than a hundredth of an edge only touch."""
+
+
+def slope_graph(slopes: Slopes) -> tuple[np.ndarray, np.ndarray]:
+    """Direct predecessors of every block.
+
+    On a regular lattice the cone is searched over `slopes.levels` benches, further above voids;
+    blocks of irregular models search it to its full height.
+
+    Returns:
+        pointer (n + 1,) int64 and index (arcs,) int32.
+
+    Raises:
+        DataError: the blocks are strewn over far more cells than there are blocks.
+    """
+    first, order, shape, place = _bins(slopes)
+    off = np.any(slopes.centre != slopes.stated, axis=1)
+    mode = PATTERNS.index(slopes.pattern) + 1 if slopes.pattern else 0
+    levels = 1 if mode else (slopes.levels if slopes.levels else shape[2])
+    height = levels if slopes.regular else shape[2]
+    where = (slopes.centre, slopes.stated, slopes.edge, off)
+    bins = (place, first, order, np.array(shape), bin_size(slopes))
+    apart = off.any() or not slopes.regular
+    margin = slopes.edge.max(axis=0) if apart else np.zeros(3)
+    return _cone_arcs(*where, slopes.run, mode, height, slopes.regular, *bins, margin)
+
+
+def bin_size(slopes: Slopes) -> np.ndarray:
+    """Edge lengths (3,) float64 of the search bins: cells, or median blocks."""
+    return np.median(slopes.edge, axis=0)
+
+
+def _bins(slopes: Slopes) -> tuple[np.ndarray, np.ndarray, tuple[int, int, int], np.ndarray]:
+    """Blocks by search bin: pointer (bins + 1,), blocks (n,), bins by axis, bin (n, 3)."""
+    low = slopes.centre.min(axis=0)
+    place = np.floor((slopes.centre - low) / bin_size(slopes) + 0.5).astype(np.int64)
+    shape = tuple((place.max(axis=0) + 1).tolist())
+    if math.prod(shape) > _CELLS_PER_BLOCK * len(place) + 1_000_000:
+        raise DataError(
+            f"{len(place)} blocks are strewn over {shape[0]} x {shape[1]} x {shape[2]} cells; "
+            "check for far-away coordinates, or state block_size=[x,y,z]."
+        )
+    key = (place[:, 2] * shape[1] + place[:, 1]) * shape[0] + place[:, 0]
+    order = np.argsort(key, kind="stable")
+    counts = np.bincount(key, minlength=math.prod(shape))
+    first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+    return first, order.astype(np.int64), shape, place
+
+
+@njit(cache=True)
+def _in_cone(mode, dx, dy, dz, run, least, most, size, bench):
+    """Whether an offset (metres, z upward) lies in the cone of a block on cell level `bench`."""
+    if dz <= 1e-6 * size[2]:
+        return False
+    if mode == 0:
+        far = math.sqrt(dx * dx + dy * dy) - 2e-6
+        if far <= dz * least:
+            return True
+        if far > dz * most:
+            return False
+        azimuth = math.degrees(math.atan2(dx, dy)) % 360.0
+        return far <= dz * run[min(int(azimuth), 359)]
+    i, j, k = abs(round(dx / size[0])), abs(round(dy / size[1])), round(dz / size[2])
+    if mode == 1:
+        return i + j <= k
+    if mode == 2:
+        return max(i, j) <= k
+    crosses = k // 2 + (k % 2 if bench % 2 == 1 else 0)
+    return max(i, j) <= k and i + j <= crosses + 2 * (k - crosses)
+
+
+@njit(cache=True)
+def _needs(b, a, mode, centre, stated, edge, off, run, least, most, size, place):
+    """Whether block b needs block a: in its cone, or above it with a common footprint."""
+    dz = centre[a, 2] - centre[b, 2]
+    if dz <= 1e-6 * size[2]:
+        return False
+    dx, dy = centre[a, 0] - centre[b, 0], centre[a, 1] - centre[b, 1]
+    if _in_cone(mode, dx, dy, dz, run, least, most, size, place[b, 2]):
+        return True
+    if abs(dx) < 0.5 * _OVERLAP * (edge[a, 0] + edge[b, 0]) and abs(dy) < 0.5 * _OVERLAP * (
+        edge[a, 1] + edge[b, 1]
+    ):
+        return True
+    if mode == 0 and (off[a] or off[b]):
+        x, y, z = stated[a] - stated[b]
+        return _in_cone(mode, x, y, z, run, least, most, size, place[b, 2])
+    return False
+
+
+@njit(cache=True)
+def _with_room(index, filled):
+    if filled < len(index):
+        return index
+    wider = np.empty(2 * filled, np.int32)
+    wider[:filled] = index
+    return wider
+
+
+@njit(cache=True)
+def _cone_arcs(
+    centre, stated, edge, off, run, mode, levels, regular, place, first, order, shape, size, margin
+):
+    """Arcs of `slope_graph`; stops above `levels` benches in a row without an empty cell."""
+    n = len(centre)
+    least, most = run.min(), run.max()
+    pointer = np.zeros(n + 1, np.int64)
+    index = np.empty(32 * n + 1024, np.int32)
+    filled = 0
+    for b in range(n):
+        start, whole = filled, 0
+        for k in range(place[b, 2], shape[2]):
+            height = (k - place[b, 2]) * size[2]
+            if mode == 0:
+                wide = (height + (0.0 if regular else size[2])) * most
+                wide_x, wide_y = wide + margin[0], wide + margin[1]
+            else:
+                wide_x, wide_y = height / size[2] * size[0], height / size[2] * size[1]
+            reach_x, reach_y = int(wide_x / size[0] + 1e-6), int(wide_y / size[1] + 1e-6)
+            missing = False
+            for j in range(max(place[b, 1] - reach_y, 0), min(place[b, 1] + reach_y + 1, shape[1])):
+                for i in range(
+                    max(place[b, 0] - reach_x, 0), min(place[b, 0] + reach_x + 1, shape[0])
+                ):
+                    cell = (k * shape[1] + j) * shape[0] + i
+                    if regular and first[cell] == first[cell + 1] and not missing:
+                        x, y = (i - place[b, 0]) * size[0], (j - place[b, 1]) * size[1]
+                        bench = place[b, 2]
+                        missing = _in_cone(mode, x, y, height, run, least, most, size, bench)
+                    for at in range(first[cell], first[cell + 1]):
+                        a = order[at]
+                        if not _needs(
+                            b, a, mode, centre, stated, edge, off, run, least, most, size, place
+                        ):
+                            continue
+                        said = False
+                        for c in index[start:filled]:
+                            said = said or _needs(
+                                c, a, mode, centre, stated, edge, off, run, least, most, size, place
+                            )
+                        if not said:
+                            index = _with_room(index, filled)
+                            index[filled] = a
+                            filled += 1
+            whole = 0 if missing else whole + 1
+            if k > place[b, 2] and k - place[b, 2] >= levels and whole > levels:
+                break
+        index[start:filled].sort()
+        pointer[b + 1] = filled
+    return pointer, index[:filled].copy()

@@ -1,0 +1,199 @@
+"""A resume forgets nothing, takes the newest sound checkpoint, and refuses what does not fit."""
+
+import io
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_array_equal
+from rich.console import Console
+
+from frugal_rl.errors import CheckpointError
+from frugal_rl.learn.networks import MlpAgent
+from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.memory import MemoryProfile
+from frugal_rl.run import trainer as trainer_module
+from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
+from frugal_rl.run.config import Evaluation, Hardware, RunConfig
+from frugal_rl.run.evaluate import Result, Score
+from frugal_rl.run.resuming import check_form, resume, snapshot
+from frugal_rl.run.trainer import Trainer, train
+from frugal_rl.testing.toy import Toy
+from frugal_rl.vec_env.episodes import Episodes
+
+ALGO = PpoConfig(
+    num_envs=4, n_steps=8, batch_size=16, n_epochs=2, total_steps=32 * 3, reward_normalisation=True
+)
+
+
+class Nowhere:
+    def metrics(self, step, values):
+        pass
+
+    summary = file = lambda self, values: None
+
+
+def toy_run(folder, **changes):
+    run = RunConfig(
+        Toy(episode_steps=5), MlpAgent(actor=(16,), critic=(16,)), ALGO, MemoryProfile(), None,
+        evaluation=Evaluation(episodes=0), hardware=Hardware("cpu", 1), seed=3,
+        run_dir=str(folder), resolved={"seed": 3},
+    )  # fmt: skip
+    return replace(run, **changes)
+
+
+def quiet():
+    return Console(file=io.StringIO(), width=200)
+
+
+def learner_of(run):
+    env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+    return run.algo.build(run, env)
+
+
+def same(a, b, where="state"):
+    assert type(a) is type(b), where
+    if isinstance(a, dict):
+        assert a.keys() == b.keys(), where
+        for key in a:
+            same(a[key], b[key], f"{where}.{key}")
+    elif isinstance(a, list | tuple):
+        assert len(a) == len(b), where
+        for i, (x, y) in enumerate(zip(a, b, strict=True)):
+            same(x, y, f"{where}.{i}")
+    elif isinstance(a, torch.Tensor):
+        assert a.dtype == b.dtype, where
+        assert torch.equal(a, b), where
+    elif isinstance(a, np.ndarray):
+        assert a.dtype == b.dtype, where
+        assert_array_equal(a, b, where)
+    else:
+        assert a == b, where
+
+
+def without_phases(phase):
+    return trainer_module.no_meter(phase)
+
+
+@pytest.mark.parametrize("vec", [None, Episodes()], ids=["steps", "episodes"])
+def test_a_learner_that_loads_a_state_has_that_state_to_the_bit(tmp_path, vec):
+    algo = replace(ALGO, reward_normalisation=vec is None)
+    run = toy_run(tmp_path, vec=vec, algo=algo)
+    first, second = learner_of(run), learner_of(run)
+    for _ in range(2):
+        first.iterate(without_phases)
+    if vec is None:  # an episode that begins with the next step, beside others that go on
+        first.collector.starts[:] = [True, False, True, False]
+    state = load_checkpoint(save_checkpoint(tmp_path / "c.pt", first.state()))
+    second.load(state)
+    same(second.state(), first.state())
+
+
+def test_best_score_and_generators_come_back(tmp_path):
+    run = toy_run(tmp_path)
+    save_checkpoint(tmp_path / "last.pt", snapshot(run, learner_of(run), 17.5))
+    drawn = torch.rand(2), np.random.rand(2), random.random()  # noqa: NPY002
+    assert resume(run, learner_of(run), str(tmp_path)).best == 17.5
+    again = torch.rand(2), np.random.rand(2), random.random()  # noqa: NPY002
+    assert torch.equal(drawn[0], again[0])
+    assert_array_equal(drawn[1], again[1])
+    assert drawn[2] == again[2]
+
+
+def scored(success, returned):
+    stats = {"success": np.array([success]), "return": np.array([returned])}
+    return Result(Score.of(stats))
+
+
+def test_the_best_policy_has_most_success_and_the_return_breaks_ties(tmp_path, monkeypatch):
+    scores = iter([scored(0.5, 1.0), scored(0.25, 100.0), scored(0.5, 2.0)])
+    monkeypatch.setattr(trainer_module, "evaluate", lambda *_: next(scores))
+    often = Evaluation(every_steps=32, episodes=4, num_envs=4)
+    best = tmp_path / "checkpoints" / "best.pt"
+    kept, real = [], Trainer.try_out
+
+    def watched(self):
+        real(self)
+        kept.append(load_checkpoint(best)["num_steps"])
+
+    monkeypatch.setattr(Trainer, "try_out", watched)
+    train(toy_run(tmp_path, evaluation=often), Nowhere(), console=quiet())
+    assert kept == [32, 32, 96]
+
+
+def test_a_resumed_run_keeps_the_best_policy_of_the_run_before(tmp_path, monkeypatch):
+    often = Evaluation(every_steps=32, episodes=4, num_envs=4)
+    monkeypatch.setattr(trainer_module, "evaluate", lambda *_: scored(0.75, 1.0))
+    train(toy_run(tmp_path / "a", evaluation=often), Nowhere(), console=quiet())
+    monkeypatch.setattr(trainer_module, "evaluate", lambda *_: scored(0.5, 9.0))
+    longer = replace(ALGO, total_steps=32 * 5)
+    second = toy_run(tmp_path / "b", evaluation=often, algo=longer, resume=str(tmp_path / "a"))
+    train(second, Nowhere(), console=quiet())
+    assert not (tmp_path / "b" / "checkpoints" / "best.pt").exists()
+    assert load_checkpoint(tmp_path / "b")["best"] == 0.75e6 + 1
+
+
+def test_a_damaged_newest_checkpoint_is_passed_over_in_words_and_the_run_ends_the_same(tmp_path):
+    whole = toy_run(tmp_path / "whole", checkpoint_every_steps=32)
+    train(whole, Nowhere(), console=quiet())
+    last = tmp_path / "whole" / "checkpoints" / "last.pt"
+    raw = bytearray(last.read_bytes())
+    raw[-40] ^= 16
+    (tmp_path / "damaged").mkdir()
+    for file in last.parent.iterdir():
+        (tmp_path / "damaged" / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "damaged" / "last.pt").write_bytes(raw)
+    console = quiet()
+    resumed = toy_run(tmp_path / "again", resume=str(tmp_path / "damaged"))
+    train(resumed, Nowhere(), console=console)
+    said = console.file.getvalue()
+    assert "Passed over" in said
+    assert "another checksum" in said
+    assert "step_000000000096.pt at 96 steps" in said
+    same(load_checkpoint(tmp_path / "again")["learner"], load_checkpoint(last)["learner"])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda c: c.pop("learner"), "does not hold"),
+        (lambda c: c.pop("identity"), "does not hold"),
+        (lambda c: c["learner"].pop("policy"), "does not hold"),
+        (lambda c: c["learner"]["policy"].update({"network.value.bias": torch.ones(9)}), "builds"),
+        (lambda c: c["learner"]["optimizer"].update(flat=torch.ones(3)), "optimizer.flat"),
+        (lambda c: c["learner"]["collector"].update(starts=np.ones(4)), "collector.starts"),
+        (lambda c: c["learner"].update(policy=3), "builds a mapping"),
+        (lambda c: c["learner"]["collector"]["vec_env"].update(maps=None), "does not hold"),
+        (lambda c: c.update(best="x"), "does not hold"),
+    ],
+)
+def test_content_that_does_not_fit_the_run_is_refused_in_one_line(spoil, words, tmp_path):
+    run = toy_run(tmp_path)
+    content = snapshot(run, learner_of(run), 0.0)
+    spoil(content)
+    save_checkpoint(tmp_path / "last.pt", content)
+    with pytest.raises(CheckpointError, match=words) as refused:
+        resume(run, learner_of(run), str(tmp_path))
+    assert "\n" not in str(refused.value)
+
+
+def test_forms_are_compared_before_anything_is_copied():
+    check_form({"a": np.ones(2), "new": 3}, {"a": np.zeros(2), "other": 1}, "c.pt")
+    with pytest.raises(CheckpointError, match=r"array float64 \[2\] as 'learner\.a'.*float32"):
+        check_form({"a": np.ones(2, np.float32)}, {"a": np.ones(2)}, "c.pt")
+
+
+@pytest.mark.parametrize("where", ["policy", "optimizer", "scale"])
+def test_a_checkpoint_never_holds_a_value_that_is_not_finite(where, tmp_path):
+    run = toy_run(tmp_path)
+    learner = learner_of(run)
+    if where == "policy":
+        learner.policy.network.value.bias.data[0] = float("nan")
+    elif where == "optimizer":
+        learner.optimizer.flat.data[0] = float("inf")
+    else:
+        learner.collector.scale.returns[1] = float("nan")
+    with pytest.raises(CheckpointError, match="not finite"):
+        snapshot(run, learner, 0.0)

@@ -1,0 +1,160 @@
+"""Whatever arrives comes back bit for bit, and is small where something repeats."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from frugal_rl.store.found.column import FoundColumn
+from frugal_rl.store.found.interned import Interned
+from frugal_rl.store.found.records import Records
+from frugal_rl.store.layout import ColumnSpec
+
+STEPS, ENVS = 48, 3
+DTYPES = (np.uint8, np.bool_, np.int8, np.int16, np.int64, np.float16, np.float32, np.float64)
+
+
+class Worlds:
+    """Rows [N, *shape] of one kind per step, in one array that is written over at each step."""
+
+    def __init__(self, rng, kind, shape, dtype):
+        self.rng, self.kind, self.shape, self.dtype = rng, kind, shape, np.dtype(dtype)
+        self.rows = self.noise(ENVS)
+        self.known = self.noise(4)
+
+    def noise(self, count):
+        size = count * int(np.prod(self.shape)) * self.dtype.itemsize
+        raw = self.rng.integers(0, 2 if self.dtype == bool else 256, size, np.uint8)
+        return raw.view(self.dtype).reshape(count, *self.shape)
+
+    def step(self):
+        for n in range(ENVS):
+            self.move(n, self.kind if self.kind != "mixed" else self.rng.choice(KINDS[:-1]))
+        return self.rows
+
+    def move(self, n, kind):
+        rng, row = self.rng, self.rows[n]
+        if kind == "noise":
+            row[...] = self.noise(1)[0]
+        elif kind == "known":
+            row[...] = self.known[rng.integers(len(self.known))]
+        elif kind == "slow" and row.size:
+            row.reshape(-1)[rng.integers(row.size)] = self.noise(1)[0].reshape(-1)[0]
+        elif kind == "sparse":
+            row[...] = 0
+            row.reshape(-1)[: rng.integers(row.size + 1)] = 1
+        elif kind.startswith("stack"):
+            self.stack(row, 0 if kind == "stack first" else -1)
+
+    def stack(self, row, axis):
+        moved = np.moveaxis(row, axis, 0)
+        chance = self.rng.random()
+        moved[:-1] = moved[1:].copy()
+        moved[-1] = np.moveaxis(self.noise(1)[0], axis, 0)[0]
+        if chance < 0.05:  # a reset in mid-stack
+            moved[:-1] = 0
+        elif chance < 0.1:
+            moved[:-1] = moved[-1]
+        elif chance < 0.15:
+            moved[...] = np.moveaxis(self.noise(1)[0], axis, 0)
+
+
+KINDS = ("constant", "noise", "known", "slow", "sparse", "stack first", "stack last", "mixed")
+shapes = st.sampled_from([(1,), (3,), (16,), (4, 6), (4, 5, 5), (5, 5, 4), (2, 3, 8), (257,)])
+
+
+def compare(column, worlds, steps, rollouts):
+    for _ in range(rollouts):
+        dense = np.zeros((steps, ENVS, *worlds.shape), worlds.dtype)
+        for t in range(steps):
+            rows = worlds.step()
+            dense[t] = rows
+            column.write(t, rows, None)
+        n, t = np.divmod(worlds.rng.permutation(steps * ENVS), steps)
+        drawn = column.gather(t, n, None, None)
+        assert drawn.tobytes() == dense[t, n].tobytes()
+    return dense
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(KINDS), shapes, st.sampled_from(DTYPES))
+def test_a_found_column_gives_back_every_row(seed, kind, shape, dtype):
+    worlds = Worlds(np.random.default_rng(seed), kind, shape, dtype)
+    steps = int(worlds.rng.integers(1, STEPS))
+    column = FoundColumn(ColumnSpec("x", shape, np.dtype(dtype)), steps, ENVS)
+
+    compare(column, worlds, steps, rollouts=3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hundred_thousand_rows_of_each_kind_come_back(kind, dtype):
+    for shape in ((7,), (4, 6, 6)):
+        worlds = Worlds(np.random.default_rng(1), kind, shape, dtype)
+        column = FoundColumn(ColumnSpec("x", shape, np.dtype(dtype)), 2000, ENVS)
+        compare(column, worlds, 2000, rollouts=9)
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape", "share"),
+    [
+        ("constant", (4, 6, 6), 0.05),
+        ("known", (16, 6), 0.12),
+        ("slow", (64, 64), 0.025),
+        ("stack first", (4, 24, 24), 0.3),
+        ("stack last", (24, 24, 4), 0.3),
+        ("noise", (64,), 1.0),
+    ],
+)
+def test_what_repeats_is_kept_once(kind, shape, share):
+    worlds = Worlds(np.random.default_rng(0), kind, shape, np.uint8)
+    column = FoundColumn(ColumnSpec("x", shape, np.dtype(np.uint8)), 512, ENVS)
+
+    dense = compare(column, worlds, 512, rollouts=2)
+
+    assert column.nbytes <= share * 1.02 * dense.nbytes
+
+
+def test_rows_that_turn_into_noise_are_a_segment_of_their_own():
+    worlds = Worlds(np.random.default_rng(0), "constant", (64,), np.uint8)
+    column = FoundColumn(ColumnSpec("x", (64,), np.dtype(np.uint8)), 512, ENVS)
+    dense = np.zeros((512, ENVS, 64), np.uint8)
+    for t in range(512):
+        worlds.kind = "constant" if t < 100 else "noise"
+        dense[t] = worlds.step()
+        column.write(t, dense[t], None)
+    n, t = np.divmod(np.arange(512 * ENVS), 512)
+
+    assert len(column.segments) > 1
+    assert (column.gather(t, n, None, None) == dense[t, n]).all()
+    assert column.nbytes <= 1.02 * dense.nbytes
+
+
+def test_images_whose_channels_lie_last_in_memory_are_the_same_stack():
+    rng = np.random.default_rng(0)
+    memory = np.zeros((ENVS, 8, 8, 4), np.uint8)
+    column = FoundColumn(ColumnSpec("x", (4, 8, 8), np.dtype(np.uint8)), 64, ENVS)
+    kept = []
+    for t in range(64):
+        memory[..., :-1] = memory[..., 1:].copy()
+        memory[..., -1] = rng.integers(0, 256, (ENVS, 8, 8))
+        shown = memory.transpose(0, 3, 1, 2) if t % 7 else memory.transpose(0, 3, 1, 2).copy()
+        kept.append(shown.copy())
+        column.write(t, shown, None)
+    n, t = np.divmod(np.arange(64 * ENVS), 64)
+
+    assert (column.gather(t, n, None, None) == np.array(kept)[t, n]).all()
+    assert "stack of 4" in column.form.name
+
+
+def test_signs_of_zero_and_payloads_of_nan_are_kept():
+    bits = np.array([[0x80000000, 0x7FC00001, 0xFFC0BEEF, 0]], np.uint32)
+    rows = np.repeat(bits, ENVS, axis=0).view(np.float32)
+    for kind in (Records, Interned):
+        from_rows = kind(ENVS, 2)
+        handles = np.zeros(ENVS, np.int64)
+        from_rows.append(rows.view(np.uint64), np.arange(ENVS), handles)
+        out = np.zeros((ENVS, 1, 2), np.uint64)
+        from_rows.read(handles[:, None], out)
+        assert out.tobytes() == rows.tobytes()
