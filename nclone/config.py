@@ -134,6 +134,8 @@ class NppConfig:
     """Bundled levels by name, or paths of level files."""
     eval_levels: tuple[str, ...] = ()
     """Levels of the evaluation; none means the training levels."""
+    skip_unreadable: bool = False
+    """Leave out files of a folder that are no level, with a warning, instead of refusing all."""
     curriculum: bool = False
     """Begin with the first category of `levels` and go on as success allows; categories only."""
     curriculum_rules: CurriculumConfig = field(default_factory=CurriculumConfig)
@@ -175,7 +177,8 @@ class NppConfig:
         """The observation, declared; frames are as wide as the levels' entities need."""
         drawing = None
         if self.obs.draws:
-            widths = widest_moments(self.levels, self.eval_levels or self.levels)
+            names = (self.levels, self.eval_levels or self.levels)
+            widths = widest_moments(*names, skip_unreadable=self.skip_unreadable)
             drawing = Drawing(widths, _size(self.player_frame), _size(self.global_view))
         return observation_spec(self.obs, drawing, self.stack, self.padding)
 
@@ -195,7 +198,7 @@ class NppConfig:
     def open_grouped(self, split: str) -> list[tuple[str, Level]]:
         """These levels, each with the name that it is judged under: its category, or its own."""
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
-        return open_grouped(wanted, split)
+        return open_grouped(wanted, split, self.skip_unreadable)
 
     def pool_places(self) -> list[tuple[str, str]]:
         """Category and source of every training level, for a curriculum over categories."""

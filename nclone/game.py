@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 HOR = np.array([0, -1, 1, 0, -1, 1], np.int64)
 JUMP = np.array([0, 0, 0, 1, 1, 1], np.int64)
 """Inputs held by the six actions."""
-OLDER_NAMES = {"book": "rewards", "dealt": "turns"}
-"""What older checkpoints call parts of the state."""
 
 
 class NppGame(Game):
@@ -300,7 +298,6 @@ class NppGame(Game):
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state()`."""
-        state = {OLDER_NAMES.get(name, name): value for name, value in state.items()}
         w = self.world
         for name, stored in state["world"].items():
             dtype, shape = getattr(w, name).dtype, np.shape(stored)[:-1]

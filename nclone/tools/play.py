@@ -18,6 +18,7 @@ from nclone.replay import Replay, inputs_of_actions
 from nclone.replay.files import COMPACT, write_replays
 from nclone.sim.world import World
 from nclone.tools.films import check_options
+from nclone.tools.solving import solver_at_play
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -128,6 +129,9 @@ class Session:
 def play(run: RunConfig, options: PlayOptions) -> Iterator[str]:
     """A window with the keyboard; yields a line per written file."""
     check_options(options)
+    if options.solver:
+        yield from solver_at_play(cast("NppConfig", run.env).open_levels("train"), options)
+        return
     session = Session(
         cast("NppConfig", run.env).open_levels("train"),
         options.scale,

@@ -19,6 +19,7 @@ from nclone.render.export import film_run, picture_path
 from nclone.replay.dataset import Demonstration, collect, save_dataset
 from nclone.replay.files import REPLAYS, read_replay, read_replays, with_level, write_replays
 from nclone.replay.outcome import Verdict, level_beside, replay_files, verify_all
+from nclone.tools.solving import solve_levels
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -40,6 +41,9 @@ def record(run: RunConfig, options: RecordOptions) -> int:
     if options.dataset:
         console.print(write_dataset(cast("NppConfig", run.env), options, level))
         done = True
+    if options.solve:
+        status = max(status, solve_levels(options, console))
+        done = True
     if options.video or options.picture:
         for line in draw(options, level):
             console.print(line)
@@ -47,7 +51,7 @@ def record(run: RunConfig, options: RecordOptions) -> int:
     if not done:
         raise ConfigError(
             "Nothing was asked for; add verify=FOLDER, replay=FILE with video= or picture=, "
-            "convert=FILE to=FILE, or dataset=FILE."
+            "convert=FILE to=FILE, solve=LEVELS, or dataset=FILE."
         )
     return status
 
