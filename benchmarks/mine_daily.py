@@ -28,9 +28,9 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.evaluate import PolicyPlayer
 from frugal_rl.run.trainer import no_meter
 from mine_rl_npv.game import MineGame
-from mine_rl_npv.layout import MineLayout
 from mine_rl_npv.optimise.orders import cone_order
 from mine_rl_npv.optimise.problem import prepare
+from mine_rl_npv.rules.layout import MineLayout
 from mine_rl_npv.vec_env import MineBatch
 
 RIVALS = ("greedy", "run", "run mean", "cone")
@@ -111,11 +111,18 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
-    run = compose_run([
-        "env=mine_daily_small", "experiment=mine_daily", "agent=cnn3d_tiny",
-        "agent.head=columns", "agent.channels_last=true", "hardware.threads=1",
-        f"seed={args.seed}", *args.overrides,
-    ])  # fmt: skip
+    run = compose_run(
+        [
+            "env=mine_daily_small",
+            "experiment=mine_daily",
+            "agent=cnn3d_tiny",
+            "agent.head=columns",
+            "agent.channels_last=true",
+            "hardware.threads=1",
+            f"seed={args.seed}",
+            *args.overrides,
+        ]
+    )
     shares = {name: play(run, choose) for name, choose in players(run).items()}
     for name, share in shares.items():
         print(f"{name:8s} mean share {share.mean():.5f}", flush=True)

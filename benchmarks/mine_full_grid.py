@@ -31,10 +31,14 @@ MIB = 2.0**20
 
 def iterations(args: argparse.Namespace) -> None:
     overrides = [
-        "env=mine", f"agent.width={args.width}", f"agent.layers={args.layers}",
-        f"algo.n_epochs={args.epochs}", "algo.batch_size=256", "memory.micro_batch=64",
+        "env=mine",
+        f"agent.width={args.width}",
+        f"agent.layers={args.layers}",
+        f"algo.n_epochs={args.epochs}",
+        "algo.batch_size=256",
+        "memory.micro_batch=64",
         f"hardware.threads={args.threads}",
-    ]  # fmt: skip
+    ]
     run = compose_run(overrides)
     vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
     learner = run.algo.build(run, vec_env)

@@ -37,7 +37,7 @@ from mine_rl_npv.optimise.exact import exact_schedule
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.priority.search import evolve
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask, open_mine
-from mine_rl_npv.solve import Method, peak_mib, plan_shares
+from mine_rl_npv.tools.solve import Method, peak_mib, plan_shares
 
 SOLVE = Path(__file__).resolve().parents[1] / "scripts/solve.py"
 
@@ -61,13 +61,12 @@ def known_values(
     """What is known about an instance, and how to find it here."""
     name, rows = instance.name, {}
     rows["ultimate pit"] = published.PIT[name][0], partial(pit_value, instance)
-    rows["CPIT relaxation"] = (
-        published.CPIT_RELAXATION[name], lambda: relaxation(instance).upper
-    )  # fmt: skip
+    rows["CPIT relaxation"] = (published.CPIT_RELAXATION[name], lambda: relaxation(instance).upper)
     if name in published.PCPSP_RELAXATION:
         rows["PCPSP relaxation"] = (
-            published.PCPSP_RELAXATION[name], lambda: relaxation(instance, True).upper
-        )  # fmt: skip
+            published.PCPSP_RELAXATION[name],
+            lambda: relaxation(instance, True).upper,
+        )
     for file, known in published.SCHEDULES.items():
         if file.startswith(f"{name}_"):
             rows[file] = known, partial(schedule_value, instance, path.with_name(f"{file}.sol"))
@@ -120,8 +119,12 @@ def methods(args: argparse.Namespace) -> None:
         for method in Method:
             if method is Method.compare or (args.only and method.value != args.only):
                 continue
-            words = [f"instance={path}", f"method={method.value}", f"seconds={args.seconds:g}",
-                     f"threads={args.threads}"]  # fmt: skip
+            words = [
+                f"instance={path}",
+                f"method={method.value}",
+                f"seconds={args.seconds:g}",
+                f"threads={args.threads}",
+            ]
             if args.pcpsp:
                 words.append("problem=pcpsp")
             done = subprocess.run(
@@ -231,12 +234,16 @@ def zero_shot(args: argparse.Namespace) -> None:
         task = PriorityTask(school, Decoder.two_pass, args.threads)
         taught = [
             evolve(
-                school, task, args.seconds / args.members, args.members * seed + k,
-                hidden=args.hidden, minibatch=min(args.minibatch, args.deposits),
+                school,
+                task,
+                args.seconds / args.members,
+                args.members * seed + k,
+                hidden=args.hidden,
+                minibatch=min(args.minibatch, args.deposits),
                 clock=time.process_time,
             )
             for k in range(args.members)
-        ]  # fmt: skip
+        ]
         task.close()
         seconds, decodes = sum(t.seconds for t in taught), sum(t.decodes for t in taught)
         for mine in tested:
@@ -247,9 +254,13 @@ def zero_shot(args: argparse.Namespace) -> None:
 
 
 MODES = {
-    "values": values, "methods": methods, "classics": classics, "learned": learned,
-    "gradient": gradient, "zero-shot": zero_shot,
-}  # fmt: skip
+    "values": values,
+    "methods": methods,
+    "classics": classics,
+    "learned": learned,
+    "gradient": gradient,
+    "zero-shot": zero_shot,
+}
 
 
 def main() -> None:

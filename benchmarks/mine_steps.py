@@ -19,9 +19,9 @@ import numpy as np
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
-from mine_rl_npv import rules
 from mine_rl_npv.config import MineConfig
-from mine_rl_npv.mines import Kind
+from mine_rl_npv.rules import steps
+from mine_rl_npv.rules.choices import Kind
 
 
 def rate(make, threads: int, num_envs: int, seconds: float) -> tuple[float, float]:
@@ -60,7 +60,7 @@ def rules_alone(config: MineConfig, many: int):
     actions = np.zeros(many, np.int64)
 
     def dig() -> None:
-        rules.sample_columns(game.pits, game.arena.value.shape[1], actions)
+        steps.sample_columns(game.pits, game.arena.value.shape[1], actions)
         game.advance(actions)
         over = np.flatnonzero(game.terminated | game.truncated)
         if len(over):
@@ -76,7 +76,7 @@ def with_rows(config: MineConfig, encoding: Encoding, count: int):
     drawn = np.zeros(count, np.int64)
 
     def step() -> None:
-        rules.sample_columns(vec_env.game.pits, vec_env.game.arena.value.shape[1], drawn)
+        steps.sample_columns(vec_env.game.pits, vec_env.game.arena.value.shape[1], drawn)
         vec_env.step(drawn)
 
     return step

@@ -24,7 +24,8 @@ import torch
 from stable_baselines3.common.buffers import DictRolloutBuffer
 
 from frugal_rl.errors import MemoryBudgetError
-from frugal_rl.memory.plan import draw_up, plan_memory
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.history import History

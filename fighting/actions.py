@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
+from gymnasium import spaces
 
-from fighting.cartridge.profile import facing_left, sided_combos
+from fighting.cartridge.buttons import facing_left, sided_combos
+from fighting.cartridge.profile import Profile
 from fighting.choices import Actions
 
-if TYPE_CHECKING:
-    from fighting.config import DuelConfig
+
+class Choice(Protocol):
+    """What a configuration says of actions."""
+
+    actions: Actions
+    frame_skip: int
+    sticky: float
+    """Chance that an action is the one before instead."""
+
+
+def action_space(profile: Profile, actions: Actions) -> spaces.Space[Any]:
+    """Discrete over sets of buttons (and macros), or eight switches."""
+    if actions is Actions.buttons:
+        return spaces.MultiBinary(8)
+    macros = len(profile.macros) if actions is Actions.macros else 0
+    return spaces.Discrete(len(profile.combos) + macros)
 
 
 def _switches(byte: int) -> int:
@@ -30,11 +46,10 @@ class Hands:
     and `left` counts its steps down.
     """
 
-    def __init__(self, config: DuelConfig, count: int) -> None:
-        profile = config.profile
-        self.config = config
+    def __init__(self, profile: Profile, choice: Choice, count: int) -> None:
+        self.choice = choice
         self.combos = sided_combos(profile.combos)
-        self.macros = [self._steps(steps, config.frame_skip) for steps in profile.macros.values()]
+        self.macros = [self._steps(steps, choice.frame_skip) for steps in profile.macros.values()]
         self.left = np.zeros(count, np.int64)
         self.running = np.zeros(count, np.int64)
         self.last = np.zeros(count, np.int64)
@@ -53,16 +68,16 @@ class Hands:
         self, actions: np.ndarray, left_side: np.ndarray, rngs: list[np.random.Generator]
     ) -> np.ndarray:
         """Actions (N,) or (N, 8) -> button bytes (N,); `left_side` (N,) of 0 and 1."""
-        if self.config.actions is Actions.buttons:
+        if self.choice.actions is Actions.buttons:
             weights = 1 << np.arange(8)
             bytes_ = (np.asarray(actions, np.int64).reshape(-1, 8) * weights).sum(axis=1)
             return np.array([_switches(int(b)) for b in bytes_], np.uint8)
         chosen = np.asarray(actions, np.int64).reshape(-1)
-        if self.config.sticky:
-            stay = np.array([rng.random() < self.config.sticky for rng in rngs])
+        if self.choice.sticky:
+            stay = np.array([rng.random() < self.choice.sticky for rng in rngs])
             chosen = np.where(stay, self.last, chosen)
         self.last[:] = chosen
-        if self.config.actions is Actions.macros:
+        if self.choice.actions is Actions.macros:
             return self._macros(chosen, left_side)
         out: np.ndarray = self.combos[left_side, chosen]
         return out

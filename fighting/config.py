@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 from gymnasium import spaces
 
-from fighting.cartridge.profile import Profile, load_profile
+from fighting.actions import action_space
+from fighting.cartridge.profile import Profile
+from fighting.cartridge.reading import load_profile
 from fighting.choices import Actions, Episode, PoolChoice, Rival
 from fighting.env import DuelEnv
 from fighting.rules import Weights
@@ -156,10 +158,7 @@ class DuelConfig:
 
     def action_space(self) -> spaces.Space[Any]:
         """Discrete over sets of buttons (and macros), or eight switches."""
-        if self.actions is Actions.buttons:
-            return spaces.MultiBinary(8)
-        macros = len(self.profile.macros) if self.actions is Actions.macros else 0
-        return spaces.Discrete(len(self.profile.combos) + macros)
+        return action_space(self.profile, self.actions)
 
     def make(self, seed: int | None = None) -> DuelEnv:
         """One plain Gymnasium environment."""

@@ -51,7 +51,7 @@ class DuelGame(Game):
         self.rngs: list[np.random.Generator] = []
         self.levels = Levels(config, split, count)
         self.level = np.zeros(count, np.int64)
-        self.hands = Hands(config, rows)
+        self.hands = Hands(config.profile, config, rows)
         self.clock = np.zeros(rows, np.int64)
         self.totals = np.zeros((rows, 3))
         self.outcome = np.zeros((rows, 6))

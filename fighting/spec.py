@@ -11,6 +11,7 @@ from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import CROP_TOP, EXPECTED_SHARE, HALF, GreyCodec
 from fighting.signals import FEATURES, SIGNALS, features
 from frugal_rl.observation.codecs.pooled import DeltaCodec
+from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Stored
 
 PACKED = (GreyCodec(), DeltaCodec(GreyCodec(), EXPECTED_SHARE))
@@ -60,9 +61,12 @@ class Camera:
 
 
 def observation_spec(
-    camera: Camera, four_shades: bool = True, signals: bool = True
+    camera: Camera, four_shades: bool = True, named: int | None = None
 ) -> ObservationSpec:
-    """The fields of a view; `four_shades` offers the two-bit form."""
+    """The fields of a view; `four_shades` offers the two-bit form.
+
+    `named` is the number of features of a profile, in the place of Duel's.
+    """
     fields: list[AnyField] = []
     if camera.renders:
         packable = four_shades and camera.view in (View.gray, View.both)
@@ -78,7 +82,10 @@ def observation_spec(
                 window=camera.stack,
             )
         )
-    if signals and camera.view in (View.ram, View.both):
+    if named is not None and camera.view in (View.ram, View.both):
+        about = "the profile's features"
+        fields.append(Stored("features", (named,), np.float32, -np.inf, np.inf, about))
+    elif camera.view in (View.ram, View.both):
         fields.append(
             Stored(
                 "signals",
@@ -104,3 +111,9 @@ def observation_spec(
             )
         )
     return ObservationSpec(tuple(fields))
+
+
+def packed_form(encoding: Encoding) -> str:
+    """The form of a frame that a game writes by itself: `packed`, `delta` of it, or none."""
+    form = encoding.choice.get("frame", "")
+    return form if form in ("packed", "delta") else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fighting.game import DuelGame
+from fighting.spec import packed_form
 from frugal_rl.memory.profile import Buffers, MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.vec_env.game_env import GameVecEnv
@@ -28,9 +29,3 @@ class DuelVecEnv(GameVecEnv):
     ) -> None:
         game = DuelGame(config, num_envs, split, packed_form(encoding))
         super().__init__(game, encoding, memory.buffers is Buffers.reused)
-
-
-def packed_form(encoding: Encoding) -> str:
-    """The form of a frame that a game writes by itself: `packed`, `delta` of it, or none."""
-    form = encoding.choice.get("frame", "")
-    return form if form in ("packed", "delta") else ""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from frugal_rl.observation.spec import Derived, ObservationSpec, Private, Static, Stored
     from frugal_rl.run.library import evaluate, load_policy, train
     from frugal_rl.run.planning import compose, make_vec, plan
+    from frugal_rl.store.found.array import FoundArray
+    from frugal_rl.store.found.study import study
     from frugal_rl.store.replay import DictReplayBuffer, HerReplayBuffer, ReplayBuffer
     from frugal_rl.store.rollout import RolloutBuffer
     from frugal_rl.testing.env import check_env
@@ -25,6 +27,7 @@ __all__ = [
     "Derived",
     "DictReplayBuffer",
     "Encoding",
+    "FoundArray",
     "HerReplayBuffer",
     "MemoryBudgetError",
     "ObservationSpec",
@@ -39,6 +42,7 @@ __all__ = [
     "load_policy",
     "make_vec",
     "plan",
+    "study",
     "train",
 ]
 
@@ -48,6 +52,8 @@ _ROOMS = {
     "frugal_rl.observation.spec": ("Derived", "ObservationSpec", "Private", "Static", "Stored"),
     "frugal_rl.run.library": ("evaluate", "load_policy", "train"),
     "frugal_rl.run.planning": ("compose", "make_vec", "plan"),
+    "frugal_rl.store.found.array": ("FoundArray",),
+    "frugal_rl.store.found.study": ("study",),
     "frugal_rl.store.replay": ("DictReplayBuffer", "HerReplayBuffer", "ReplayBuffer"),
     "frugal_rl.store.rollout": ("RolloutBuffer",),
     "frugal_rl.testing.env": ("check_env",),

@@ -38,3 +38,19 @@ class WorkerError(FrugalError, RuntimeError):
 
 class EncodingError(FrugalError, ValueError):
     """A value does not fit the representation that was chosen for its field."""
+
+
+class NumbersError(FrugalError, ArithmeticError):
+    """A number of the run is not finite; the message says where it came from."""
+
+
+class DiskError(FrugalError, OSError):
+    """Something could not be written; the message says what is safe and how to go on."""
+
+
+class FolderInUseError(FrugalError, RuntimeError):
+    """Another run writes into the folder."""
+
+
+class RankError(FrugalError, RuntimeError):
+    """A process of a data-parallel run is gone, or the others waited for it too long."""

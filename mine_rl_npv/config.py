@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,17 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.vec_env.interface import VectorEnv
+from frugal_rl.vec_env.plain import SpecEnv
 from frugal_rl.vec_env.serial import Serial
-from mine_rl_npv import rules
 from mine_rl_npv.data.block_model import write_csv
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.env import MineEnv
 from mine_rl_npv.game import MineGame
-from mine_rl_npv.legacy import LegacyDailyEnv, LegacyRules, legacy_spec
-from mine_rl_npv.mines import Actions, Clock, Kind, MineSet, MineSource, daily_kilograms, open_mines
+from mine_rl_npv.rules import steps
+from mine_rl_npv.rules.choices import Actions, Clock, Kind
+from mine_rl_npv.rules.mines import MineSet, MineSource, daily_kilograms, open_mines
 from mine_rl_npv.spec import Observation, Shapes, mine_spec, table_bytes
 from mine_rl_npv.vec_env import MineBatch
 
@@ -99,9 +101,17 @@ class MineConfig:
     def source(self) -> MineSource:
         """What decides the mines' content."""
         return MineSource(
-            self.data, self.deposit, self.deposits, self.eval_deposits, self.realisations,
-            self.economics, self.plan, self.kind, self.actions is Actions.block, self.channels,
-        )  # fmt: skip
+            self.data,
+            self.deposit,
+            self.deposits,
+            self.eval_deposits,
+            self.realisations,
+            self.economics,
+            self.plan,
+            self.kind,
+            self.actions is Actions.block,
+            self.channels,
+        )
 
     def mines(self) -> MineSet:
         """The mines, opened once per process."""
@@ -115,8 +125,8 @@ class MineConfig:
     @property
     def _clock(self) -> int:
         if self.kind is Kind.daily:
-            return rules.TONNAGE
-        return rules.PERIOD if self.clock is Clock.period else rules.EARLIEST
+            return steps.TONNAGE
+        return steps.PERIOD if self.clock is Clock.period else steps.EARLIEST
 
     def shapes(self) -> Shapes:
         """Sizes of the observation."""
@@ -125,14 +135,14 @@ class MineConfig:
         return replace(
             mines.shapes,
             logged=not macro,
-            mask_from_log=self._clock != rules.PERIOD,
+            mask_from_log=self._clock != steps.PERIOD,
             actions=MineGame.action_count(mines, self.actions, self._clock),
         )
 
     def spec(self) -> ObservationSpec:
         """The observation, declared."""
         if self.legacy:
-            return legacy_spec(self.mines().shapes.grid)
+            return _before().legacy_spec(self.mines().shapes.grid)
         return mine_spec(self.shapes(), self.obs)
 
     def action_space(self) -> spaces.Space[Any]:
@@ -147,9 +157,16 @@ class MineConfig:
             daily = tuple(daily_kilograms(lay, self.tonnes_per_day) for lay in mines.layouts)
             _refuse_long_lives(mines, daily, self.episode_steps)
         return MineGame(
-            mines, self.spec(), num_envs, self.actions, self._clock, self.episode_steps,
-            self.yearly_rate, daily, self.invalid_reward,
-        )  # fmt: skip
+            mines,
+            self.spec(),
+            num_envs,
+            self.actions,
+            self._clock,
+            self.episode_steps,
+            self.yearly_rate,
+            daily,
+            self.invalid_reward,
+        )
 
     def generate(self, folder: str, count: int, seed: int) -> list[Path]:
         """Writes synthetic deposits of `env.deposit`: a block model and the MineLib files of each.
@@ -174,18 +191,18 @@ class MineConfig:
         """Pictures of the schedule that a player digs on the first evaluation mine."""
         if self.legacy:
             return []
-        from mine_rl_npv.show import draw_episode
+        from mine_rl_npv.tools.show import draw_episode  # imports matplotlib
 
         mine = int(self.mines().chosen("eval")[0])
         return draw_episode(self.game(1), vec_env.encoding, mine, player, folder, self.yearly_rate)
 
-    def make(self, seed: int | None = None) -> MineEnv | LegacyDailyEnv:
+    def make(self, seed: int | None = None) -> SpecEnv:
         """One plain environment."""
-        env: MineEnv | LegacyDailyEnv
+        env: SpecEnv
         if self.legacy:
-            rules_then = LegacyRules(self.min_tonnes, self.max_tonnes)
+            rules_then = _before().LegacyRules(self.min_tonnes, self.max_tonnes)
             instance = self.mines().layouts[0].instance
-            env = LegacyDailyEnv(instance, self.economics, rules_then, self.episode_steps)
+            env = _before().LegacyDailyEnv(instance, self.economics, rules_then, self.episode_steps)
         else:
             env = MineEnv(self.game(1), self.mines().chosen("train"))
         if seed is not None:
@@ -228,6 +245,11 @@ class MineConfig:
         ]
 
 
+def _before() -> Any:
+    """The room of what is only compared with, by its name: no product module imports it."""
+    return import_module("mine_rl_npv.before.legacy")
+
+
 def _refuse_long_lives(mines: MineSet, daily_kg: tuple[int, ...], steps: int) -> None:
     """A day is stored in 16 bits; an episode may not last longer."""
     for layout, rate in zip(mines.layouts, daily_kg, strict=True):
@@ -241,7 +263,7 @@ def _refuse_long_lives(mines: MineSet, daily_kg: tuple[int, ...], steps: int) ->
 
 
 def _pit_bytes(mines: MineSet, most: int) -> int:
-    """Bytes of one pit's arrays; see `rules.Pits`."""
+    """Bytes of one pit's arrays; see `steps.Pits`."""
     columns = mines.shapes.columns
     periods = max(lay.instance.periods for lay in mines.layouts)
     room = 8 * mines.layouts[0].instance.resources * periods
@@ -249,7 +271,7 @@ def _pit_bytes(mines: MineSet, most: int) -> int:
 
 
 def _arena_bytes(mines: MineSet, blocks: list[int], arcs: list[int]) -> int:
-    """Bytes of `layout.GrowingArray`."""
+    """Bytes of `layout.MineArrays`."""
     count, total = len(blocks), sum(blocks)
     periods = max(lay.instance.periods for lay in mines.layouts)
     resources = mines.layouts[0].instance.resources
@@ -260,3 +282,23 @@ def _arena_bytes(mines: MineSet, blocks: list[int], arcs: list[int]) -> int:
         + total * (4 + 8 * width + 8 * width * resources)
         + 2 * (8 * (total + 1) + 4 * sum(arcs))
     )
+
+
+def _named(kind: Kind, options: dict[str, Any]) -> SpecEnv:
+    options.pop("render_mode", None)
+    return MineConfig(kind=kind, **({"data": "porphyry_small"} | options)).make()
+
+
+def make_cpit(**options: Any) -> SpecEnv:
+    """Schedule by periods, one destination per block."""
+    return _named(Kind.cpit, options)
+
+
+def make_pcpsp(**options: Any) -> SpecEnv:
+    """Schedule by periods and choose destinations."""
+    return _named(Kind.pcpsp, options)
+
+
+def make_daily(**options: Any) -> SpecEnv:
+    """Dig day by day at a tonnage rate."""
+    return _named(Kind.daily, options)

@@ -14,9 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mine_rl_npv.rules import NOWHERE
-from mine_rl_npv.spec import TABLE, VIEW
-from mine_rl_npv.volumes import column_depths, column_features, open_columns
+from mine_rl_npv.rules.features import VIEW
+from mine_rl_npv.rules.steps import NOWHERE
+from mine_rl_npv.rules.volumes import column_depths, column_features, open_columns
+from mine_rl_npv.spec import TABLE
 
 
 def _host(values: Tensor) -> np.ndarray:
@@ -63,10 +64,18 @@ def pit(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
 def _masks(depths: np.ndarray, mine: np.ndarray, tables: Any, per_column: int) -> np.ndarray:
     mask = np.zeros((len(depths), depths.shape[1] * per_column), np.bool_)
     open_columns(
-        depths, mine, _items(tables, "column_first"), _items(tables, "owner"),
-        _offsets(tables, "owner"), _items(tables, "pointer"), _offsets(tables, "pointer"),
-        _items(tables, "index"), _offsets(tables, "index"), per_column, mask,
-    )  # fmt: skip
+        depths,
+        mine,
+        _items(tables, "column_first"),
+        _items(tables, "owner"),
+        _offsets(tables, "owner"),
+        _items(tables, "pointer"),
+        _offsets(tables, "pointer"),
+        _items(tables, "index"),
+        _offsets(tables, "index"),
+        per_column,
+        mask,
+    )
     return mask
 
 
@@ -85,9 +94,14 @@ def columns(fields: Mapping[str, Tensor], tables: Any) -> Tensor:
     opened = _host(mask) if alike else _masks(depths, mine, tables, 1)
     out = np.empty((*depths.shape, len(VIEW) + 2), np.float32)
     column_features(
-        depths, opened, mine, _items(tables, "column_first"), _items(tables, "view"),
-        _offsets(tables, "view"), out,
-    )  # fmt: skip
+        depths,
+        opened,
+        mine,
+        _items(tables, "column_first"),
+        _items(tables, "view"),
+        _offsets(tables, "view"),
+        out,
+    )
     grid = _items(tables, "geology").shape[2:4]
     seen = torch.from_numpy(out).view(len(depths), *grid, -1).to(fields["depth"].device)
     return seen.permute(0, 3, 1, 2)  # features stay innermost in memory

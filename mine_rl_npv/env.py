@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.vec_env.plain import SpecEnv
-from mine_rl_npv.game import MineGame
-from mine_rl_npv.vec_env import first_draw
+from mine_rl_npv.game import MineGame, first_draw
 
 
 class MineEnv(SpecEnv):

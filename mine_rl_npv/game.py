@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Set
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.observation.tables import Tables
-from mine_rl_npv import macros, rules
-from mine_rl_npv.mines import Actions, MineSet, macros_of
+from mine_rl_npv.rules import macros, steps
+from mine_rl_npv.rules.choices import Actions
+from mine_rl_npv.rules.targets import macros_of
+from mine_rl_npv.rules.volumes import CLOSED, column_features, mark_planes
 from mine_rl_npv.spec import TABLE, mine_rows, mine_table
-from mine_rl_npv.volumes import CLOSED, column_features
+
+if TYPE_CHECKING:
+    from mine_rl_npv.rules.mines import MineSet
 
 
 class MineGame:
@@ -30,7 +34,7 @@ class MineGame:
         spec: ObservationSpec,
         num_envs: int,
         actions: Actions = Actions.column,
-        clock: int = rules.EARLIEST,
+        clock: int = steps.EARLIEST,
         max_steps: int = 0,
         yearly_rate: float = 0.12,
         daily_kg: tuple[int, ...] = (),
@@ -42,9 +46,9 @@ class MineGame:
         self.daily_discount = (1.0 + yearly_rate) ** (-1.0 / 365.0)
         self.invalid_reward = invalid_reward
         self.arena = mines.arena()
-        if clock == rules.TONNAGE:
+        if clock == steps.TONNAGE:
             self.arena.room[:, 0, 0] = daily_kg
-        self.pits = rules.allocate_pits(self.arena, num_envs)
+        self.pits = steps.allocate_pits(self.arena, num_envs)
         self.tables = Tables({TABLE: self._table()})
         n = num_envs
         self.reward = np.zeros(n, np.float32)
@@ -65,7 +69,7 @@ class MineGame:
         """Number of discrete actions."""
         if actions in (Actions.cone, Actions.bench):
             return int(macros_of(mines.layouts, actions)[1].max())
-        closing = 1 if clock == rules.PERIOD else 0
+        closing = 1 if clock == steps.PERIOD else 0
         return mines.shapes.columns * mines.shapes.destinations + closing
 
     def _table(self) -> Any:
@@ -96,7 +100,7 @@ class MineGame:
 
     def begin(self, which: np.ndarray, mines: np.ndarray) -> None:
         """New episodes in the pits of `which`, each on a mine drawn from `mines`."""
-        rules.begin(self.pits, self.arena, which, mines)
+        steps.begin(self.pits, self.arena, which, mines)
         self.entry[which] = 0
         self.day[which] = 0
         for changing in (self.closed, self.planes, self.stamp):
@@ -108,27 +112,48 @@ class MineGame:
         if self.macros is not None:
             first, _, pointer, target = self.macros
             macros.step_macros(
-                self.pits, self.arena, actions, first, pointer, target, self.max_steps,
-                self.invalid_reward, self.reward, self.stamp, self.terminated, self.truncated,
-            )  # fmt: skip
+                self.pits,
+                self.arena,
+                actions,
+                first,
+                pointer,
+                target,
+                self.max_steps,
+                self.invalid_reward,
+                self.reward,
+                self.stamp,
+                self.terminated,
+                self.truncated,
+            )
             self._redraw()
             return
-        rules.step_columns(
-            self.pits, self.arena, actions, self.clock, self.daily_discount, self.max_steps,
-            self.invalid_reward, self.reward, self.entry, self.day, self.terminated,
+        steps.step_columns(
+            self.pits,
+            self.arena,
+            actions,
+            self.clock,
+            self.daily_discount,
+            self.max_steps,
+            self.invalid_reward,
+            self.reward,
+            self.entry,
+            self.day,
+            self.terminated,
             self.truncated,
-        )  # fmt: skip
+        )
         if len(self.closed):
-            lost = np.flatnonzero((self.day == rules.NOWHERE) & (self.entry > 0))
+            lost = np.flatnonzero((self.day == steps.NOWHERE) & (self.entry > 0))
             self.closed[lost, actions[lost] // self.arena.value.shape[1]] = True
         if len(self.planes):
-            from mine_rl_npv.vec_env import mark_planes
-
             table = self.tables[TABLE]
             mark_planes(
-                self.entry, self.day, table["cell"], table.offsets("cell"), self.pits.mine,
+                self.entry,
+                self.day,
+                table["cell"],
+                table.offsets("cell"),
+                self.pits.mine,
                 self.planes,
-            )  # fmt: skip
+            )
 
     def _redraw(self) -> None:
         """Planes from the stamps of macro actions."""
@@ -161,7 +186,7 @@ class MineGame:
             first, count, pointer, target = self.macros
             macros.macro_masks(self.pits, self.arena, first, count, pointer, target, mask)
         else:
-            rules.column_masks(self.pits, self.arena, self.clock, mask)
+            steps.column_masks(self.pits, self.arena, self.clock, mask)
         return mask
 
     def _columns(self) -> np.ndarray:
@@ -170,9 +195,14 @@ class MineGame:
         view = table["view"]
         out = np.empty((self.num_envs, shapes.columns, view.shape[1] + 2), np.float32)
         column_features(
-            self.pits.depth, opened, self.pits.mine, table["column_first"], view,
-            table.offsets("view"), out,
-        )  # fmt: skip
+            self.pits.depth,
+            opened,
+            self.pits.mine,
+            table["column_first"],
+            view,
+            table.offsets("view"),
+            out,
+        )
         return np.moveaxis(out.reshape(self.num_envs, *shapes.grid[:2], -1), -1, 1)
 
     def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
@@ -202,3 +232,8 @@ class MineGame:
         for name, values in state.items():
             owner = self.pits if name.startswith("pits.") else self
             getattr(owner, name.removeprefix("pits."))[...] = values
+
+
+def first_draw(seed: int) -> np.uint64:
+    """The pit's own random state for an environment seed; the same in every backend."""
+    return np.uint64(np.random.default_rng(seed).integers(1, 2**63))

@@ -5,37 +5,55 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from frugal_rl.observation.codecs.bits import BitCodec
+from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.growing_array import capacity_for
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec
-from mine_rl_npv.layout import MineLayout
-from mine_rl_npv.precedence import best_of_needing, near_cone_sums
-from mine_rl_npv.volumes import column_depths, column_features, open_columns, pit_planes
+from mine_rl_npv.rules.codecs import MinedBitsCodec, SpanCodec, StampCodec
+from mine_rl_npv.rules.features import CLIP, VIEW, block_views, geology
+from mine_rl_npv.rules.volumes import column_depths, column_features, open_columns, pit_planes
+
+if TYPE_CHECKING:
+    from mine_rl_npv.rules.layout import MineLayout
 
 TABLE = "mine"
 FULL_CHANNELS = (
-    "cu", "mo", "as", "clays", "bwi", "rec", "chalcocite", "bornite", "chalcopyrite",
-    "tennantite", "molibdenite", "pyrite", "ton", "destination", "upl",
-)  # fmt: skip
+    "cu",
+    "mo",
+    "as",
+    "clays",
+    "bwi",
+    "rec",
+    "chalcocite",
+    "bornite",
+    "chalcopyrite",
+    "tennantite",
+    "molibdenite",
+    "pyrite",
+    "ton",
+    "destination",
+    "upl",
+)
 """Static channels of the 17-channel observation; mined flag and extraction day are the others."""
 LIGHT_CHANNELS = (
-    "cu", "mo", "clays", "bwi", "rec", "chalcocite", "bornite", "chalcopyrite", "ton", "upl",
-)  # fmt: skip
+    "cu",
+    "mo",
+    "clays",
+    "bwi",
+    "rec",
+    "chalcocite",
+    "bornite",
+    "chalcopyrite",
+    "ton",
+    "upl",
+)
 """Static channels of the 12-channel observation."""
 MINELIB_CHANNELS = ("value", "value_per_tonne", "tonnes", "upl")
-VIEW = (
-    "value", "value_per_tonne", "tonnes", "bench", "needs", "needed_by", "next_2", "next_4",
-    "next_8", "rest", "best_prefix", "best_prefix_blocks", "best_cone", "best_cone_rank",
-)  # fmt: skip
-"""Features of a column's next block, before its depth and openness."""
-CLIP = 3.0
-CONE_LEVELS = 8
-"""Levels above a block that its floating cone looks at."""
 
 
 class Observation(Enum):
@@ -71,64 +89,101 @@ class Shapes:
         return self.units or self.grid[0] * self.grid[1]
 
 
+PIT_DOC = "mined flag; extraction day, 0 where unmined"
+
+
 def mine_spec(shapes: Shapes, observation: Observation) -> ObservationSpec:
     """The declaration of a mine environment's observation."""
-    grid, cells = shapes.grid, int(np.prod(shapes.grid))
-    pit_codecs = (StampCodec(), MinedBitsCodec(cells, grid), DepthCodec(levels=grid[2]))
     volume = observation is Observation.volume
-    geology = Static(
-        "geology", (len(shapes.channels), *grid), np.float32, -CLIP, CLIP,
-        "static channels, z-scored over the blocks", volume, table=TABLE,
-    )  # fmt: skip
-    pit_doc = "mined flag; extraction day, 0 where unmined"
-    mask_doc = "columns that offer a block, by destination"
+    channels = (len(shapes.channels), *shapes.grid)
+    doc = "static channels, z-scored over the blocks"
+    geology = Static("geology", channels, np.float32, -CLIP, CLIP, doc, volume, table=TABLE)
     if not shapes.logged:
-        return ObservationSpec(
-            (
-                geology,
-                Stored("pit", (2, *grid), np.float32, 0, shapes.days, pit_doc, codecs=pit_codecs),
-                Stored(
-                    "action_mask", (shapes.actions,), np.bool_, doc="macros that move a block",
-                    codecs=(BitCodec(shapes.actions),),
-                ),
-            ),
-            action_mask="action_mask",
-        )  # fmt: skip
+        codecs = _pit_codecs(shapes)
+        planes = (2, *shapes.grid)
+        pit = Stored("pit", planes, np.float32, 0, shapes.days, PIT_DOC, codecs=codecs)
+        mask = _stored_mask(shapes, "macros that move a block")
+        return ObservationSpec((geology, pit, mask), action_mask="action_mask")
     log = (
         Stored("entry", (), np.int32, 0, 2**31 - 1, "mined block + 1", False, window=EPISODE),
         Stored("day", (), np.uint16, 0, 65535, "its day, 65535: no room", False, window=EPISODE),
     )
-    mask: Derived | Stored = Stored("action_mask", (shapes.actions,), np.bool_, doc=mask_doc,
-                                    codecs=(BitCodec(shapes.actions),))  # fmt: skip
-    if shapes.mask_from_log:
-        mask = Derived(
-            "action_mask", (shapes.actions,), np.bool_, doc=mask_doc,
-            sources=("depth", "mine_id"), derive=_Mask(shapes),
-            twin="mine_rl_npv.derive:action_mask", codecs=(BitCodec(shapes.actions),),
-        )  # fmt: skip
-    derived = (
-        Derived(
-            "depth", (shapes.columns,), np.uint8, 0, 255, "blocks mined per column", False,
-            sources=("entry", "day", "mine_id"), derive=_Depth(shapes),
-            twin="mine_rl_npv.derive:depth",
-        ),
-        Derived(
-            "pit", (2, *grid), np.float32, 0, shapes.days, pit_doc, volume,
-            sources=("entry", "day", "mine_id"), derive=_Pit(shapes),
-            twin="mine_rl_npv.derive:pit", codecs=pit_codecs,
-        ),
-    )  # fmt: skip
-    picture = (
-        Derived(
-            "columns", (len(VIEW) + 2, *grid[:2]), np.float32, -CLIP, CLIP,
-            "features of each column's next block, its depth / 64, whether it is open",
-            not volume, sources=("depth", "mine_id"), derive=_Columns(shapes),
-            twin="mine_rl_npv.derive:columns",
-        ),
-    )  # fmt: skip
-    if shapes.units:
-        picture = ()
-    return ObservationSpec((*log, geology, *derived, *picture, mask), action_mask="action_mask")
+    picture = () if shapes.units else (_picture(shapes, not volume),)
+    derived = (_depth(shapes), _pit(shapes, volume), *picture, _mask(shapes))
+    return ObservationSpec((*log, geology, *derived), action_mask="action_mask")
+
+
+def _pit_codecs(shapes: Shapes) -> tuple[Codec, ...]:
+    grid = shapes.grid
+    return StampCodec(), MinedBitsCodec(int(np.prod(grid)), grid), SpanCodec(levels=grid[2])
+
+
+def _stored_mask(shapes: Shapes, doc: str) -> Stored:
+    codecs = (BitCodec(shapes.actions),)
+    return Stored("action_mask", (shapes.actions,), np.bool_, doc=doc, codecs=codecs)
+
+
+def _mask(shapes: Shapes) -> Stored | Derived:
+    """The mask, derived where it follows from the log."""
+    doc = "columns that offer a block, by destination"
+    if not shapes.mask_from_log:
+        return _stored_mask(shapes, doc)
+    return Derived(
+        "action_mask",
+        (shapes.actions,),
+        np.bool_,
+        doc=doc,
+        sources=("depth", "mine_id"),
+        derive=_Mask(shapes),
+        twin="mine_rl_npv.derive:action_mask",
+        codecs=(BitCodec(shapes.actions),),
+    )
+
+
+def _depth(shapes: Shapes) -> Derived:
+    return Derived(
+        "depth",
+        (shapes.columns,),
+        np.uint8,
+        0,
+        255,
+        "blocks mined per column",
+        False,
+        sources=("entry", "day", "mine_id"),
+        derive=_Depth(shapes),
+        twin="mine_rl_npv.derive:depth",
+    )
+
+
+def _pit(shapes: Shapes, shown: bool) -> Derived:
+    return Derived(
+        "pit",
+        (2, *shapes.grid),
+        np.float32,
+        0,
+        shapes.days,
+        PIT_DOC,
+        shown,
+        sources=("entry", "day", "mine_id"),
+        derive=_Pit(shapes),
+        twin="mine_rl_npv.derive:pit",
+        codecs=_pit_codecs(shapes),
+    )
+
+
+def _picture(shapes: Shapes, shown: bool) -> Derived:
+    return Derived(
+        "columns",
+        (len(VIEW) + 2, *shapes.grid[:2]),
+        np.float32,
+        -CLIP,
+        CLIP,
+        "features of each column's next block, its depth / 64, whether it is open",
+        shown,
+        sources=("depth", "mine_id"),
+        derive=_Columns(shapes),
+        twin="mine_rl_npv.derive:columns",
+    )
 
 
 @dataclass(frozen=True)
@@ -165,19 +220,30 @@ def masks_of(
     """Action masks (B, actions) bool of depths (B, C) uint8."""
     out = np.zeros((len(depth), actions), np.bool_)
     open_columns(
-        np.ascontiguousarray(depth), mine, table["column_first"], table["owner"],
-        table.offsets("owner"), table["pointer"], table.offsets("pointer"), table["index"],
-        table.offsets("index"), destinations, out,
-    )  # fmt: skip
+        np.ascontiguousarray(depth),
+        mine,
+        table["column_first"],
+        table["owner"],
+        table.offsets("owner"),
+        table["pointer"],
+        table.offsets("pointer"),
+        table["index"],
+        table.offsets("index"),
+        destinations,
+        out,
+    )
     return out
 
 
 class _Mask(_Kernel):
     def __call__(self, sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray:
         return masks_of(
-            sources["depth"], sources["mine_id"], tables[TABLE], self.shapes.destinations,
+            sources["depth"],
+            sources["mine_id"],
+            tables[TABLE],
+            self.shapes.destinations,
             self.shapes.actions,
-        )  # fmt: skip
+        )
 
 
 class _Columns(_Kernel):
@@ -225,7 +291,7 @@ def table_bytes(shapes: Shapes, blocks: Sequence[int], arcs: Sequence[int]) -> i
 
 
 def _grown(sizes: Sequence[int]) -> int:
-    """Capacity of an arena after appending pieces of these sizes; see `tables.GrowingArray`."""
+    """Capacity of an arena after appending pieces of these sizes; see `tables.MineArrays`."""
     used = capacity = 0
     for size in sizes:
         used += size
@@ -246,78 +312,3 @@ def mine_rows(layout: MineLayout, channels: Sequence[str]) -> dict[str, np.ndarr
         "index": layout.graph.index,
         "view": block_views(layout),
     }
-
-
-def geology(layout: MineLayout, channels: Sequence[str]) -> np.ndarray:
-    """Normalised static channels (channels, nx, ny, nz) float32 of all blocks; air is 0.
-
-    Money is never taken from here: rewards read the raw values.
-    """
-    instance = layout.instance
-    planes = np.zeros((len(channels), *layout.shape), np.float32)
-    place = tuple(instance.position.T)
-    inside = np.zeros(instance.blocks)
-    inside[layout.block] = 1.0
-    tonnes = instance.use.max(axis=1) if instance.resources else np.ones(instance.blocks)
-    special = {
-        "upl": inside, "destination": np.zeros(instance.blocks), "value": instance.value,
-        "tonnes": tonnes, "value_per_tonne": instance.value / np.maximum(tonnes, 1e-9),
-    }  # fmt: skip
-    for i, name in enumerate(channels):
-        if name in special:
-            column = special[name]
-            planes[i][place] = column if name in ("upl", "destination") else _z_score(column)
-        else:
-            planes[i][place] = _z_score(np.asarray(instance.fields[name], float))
-    return planes
-
-
-def _z_score(column: np.ndarray) -> np.ndarray:
-    """Standardised over the non-zero values and clipped to +-3."""
-    some = column[column != 0] if (column != 0).any() else column
-    low, high = np.quantile(some, [0.001, 0.999])  # sentinels must not set the scale
-    kept = np.clip(some, low, high)
-    return np.clip((column - kept.mean()) / max(kept.std(), 1e-9), -CLIP, CLIP)
-
-
-def block_views(layout: MineLayout) -> np.ndarray:
-    """Features (m, len(VIEW)) float32 of blocks as the next of their column, clipped to +-3."""
-    value = layout.value.max(axis=1)
-    use = layout.use.max(axis=1)
-    tonnes = use.max(axis=1) if use.shape[1] else np.ones(len(value))
-    start = layout.column_start
-    total = np.concatenate(([0.0], np.cumsum(value)))
-    first = np.arange(len(value))
-    end = np.repeat(start[1:], np.diff(start))
-    following = [total[np.minimum(first + n, end)] - total[first] for n in (2, 4, 8)]
-    best, best_blocks = _best_prefix(value, end)
-    bench = layout.instance.position[layout.block, 2]
-    stack = (
-        value, value / np.maximum(tonnes, 1e-9), tonnes, bench,
-        np.diff(layout.graph.pointer), np.diff(layout.graph.successors.pointer), *following,
-        total[end] - total[first], best, best_blocks, *_best_cone(layout, value, tonnes),
-    )  # fmt: skip
-    return np.column_stack([_z_score(np.asarray(c, float)) for c in stack]).astype(np.float32)
-
-
-def _best_cone(
-    layout: MineLayout, value: np.ndarray, tonnes: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Value per tonne of the best floating cone that holds a block, and its rank."""
-    graph = layout.graph
-    level = layout.instance.position[layout.block, 2].astype(np.int32)
-    columns = np.column_stack((value, np.maximum(tonnes, 1e-9)))
-    sums = near_cone_sums(graph.pointer, graph.index, columns, level, CONE_LEVELS)
-    ratio = sums[:, 0] / sums[:, 1]
-    best_of_needing(graph.pointer, graph.index, graph.order, ratio)
-    return ratio, np.unique(ratio, return_inverse=True)[1] + 1.0
-
-
-def _best_prefix(value: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Best sum of a block and the next ones below it, and how many blocks that takes."""
-    best, count = value.astype(float).copy(), np.ones(len(value))
-    for b in range(len(value) - 2, -1, -1):
-        if b + 1 < end[b] and best[b + 1] > 0:
-            best[b] += best[b + 1]
-            count[b] += count[b + 1]
-    return best, count

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from numba import njit
 
 from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 from frugal_rl.vec_env.plain import env_seeds
-from mine_rl_npv import rules
-from mine_rl_npv.game import MineGame
+from mine_rl_npv.game import MineGame, first_draw
 
 
 class MineBatch(VectorEnv):
@@ -80,18 +78,3 @@ class MineBatch(VectorEnv):
         self.game.load(state["pits"])
         self.returns[:] = state["returns"]
         return self.edge.encode(self.game.raw(self.wanted))
-
-
-def first_draw(seed: int) -> np.uint64:
-    """The pit's own random state for an environment seed; the same in every backend."""
-    return np.uint64(np.random.default_rng(seed).integers(1, 2**63))
-
-
-@njit(cache=True, nogil=True)
-def mark_planes(entry, day, cell, cell_first, mine, planes):
-    """Writes the last entries (N,) into planes (N, 2, cells)."""
-    for n in range(entry.shape[0]):
-        if entry[n] > 0 and day[n] != rules.NOWHERE:
-            at = cell[cell_first[mine[n]] + entry[n] - 1]
-            planes[n, 0, at] = 1.0
-            planes[n, 1, at] = day[n]

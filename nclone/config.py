@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.honour import DRAWN, ENCODED
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding, offered
@@ -115,6 +116,7 @@ class NppConfig:
 
     tools: ClassVar[str] = "nclone.tools"
     """Where what else can be done with it is found: `frugal_rl.run.tools`."""
+    honours: ClassVar[frozenset[str]] = ENCODED | DRAWN
     name: str = "nclone"
     obs: Observation = Observation.state
     """Which keys the observation has."""

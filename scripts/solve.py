@@ -8,7 +8,7 @@ from frugal_rl.run.compose import main, options
 @main("solve")
 def solve(cfg: DictConfig) -> None:
     """Print value, certified gap, time and memory; write a MineLib solution where asked."""
-    from mine_rl_npv.solve import SolveConfig, run
+    from mine_rl_npv.tools.solve import SolveConfig, run
 
     print(run(options(cfg, SolveConfig)).report())
 

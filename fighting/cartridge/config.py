@@ -1,33 +1,42 @@
-"""Any Game Boy fighter: the user's own cartridge image, read through a profile."""
+"""Any Game Boy game: the user's own cartridge image, read through a profile."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from gymnasium import spaces
 
+from fighting.actions import action_space
 from fighting.cartridge.env import GameBoyEnv
-from fighting.cartridge.profile import Profile, System, load_profile
+from fighting.cartridge.game import CartridgeGame
+from fighting.cartridge.profile import Profile, System
+from fighting.cartridge.reading import load_profile
+from fighting.cartridge.scene import FRAMES_PER_SECOND
+from fighting.choices import Actions
 from fighting.rules import Weights
-from fighting.spec import Camera, View, observation_spec
+from fighting.spec import Camera, View, observation_spec, packed_form
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Confidence, Part
-from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.memory.profile import Buffers, MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
+from frugal_rl.ranges import at_least, between
+from frugal_rl.vec_env.game_env import GameVecEnv
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.threads import Threads
 
+UNLIMITED_SECONDS = 600.0
+"""What cuts an episode of a profile that has an end and names no time limit."""
 EMULATOR_BYTES = 1_600_000
 """A running cartridge with its compressed start states, rounded up."""
 
 
 @dataclass(frozen=True)
 class GameBoyConfig:
-    """A fighter on the user's own cartridge. Composed from conf/env/fighting_game_boy.yaml."""
+    """A game on the user's own cartridge. Composed from conf/env/fighting_game_boy.yaml."""
 
     tools: ClassVar[str] = "fighting.tools"
     name: str = "fighting_game_boy"
@@ -40,25 +49,30 @@ class GameBoyConfig:
     cache: str | None = None
     """Folder in which start states are kept; None makes them anew."""
     obs: View = View.half_size
-    """rgb | gray | half_size: what the policy sees; memory features are for Duel only."""
+    """ram (the profile's features) | rgb | gray | half_size | both: what the policy sees."""
     crop: bool = False
-    stack: int = 4
+    stack: Annotated[int, between(1, 16)] = 4
     max_pool: bool = True
     """Take the darker of the last two frames: commercial games flicker."""
-    frame_skip: int = 4
+    actions: Actions = Actions.combos
+    """combos | macros | buttons."""
+    frame_skip: Annotated[int, between(1, 60)] = 4
     press_frames: int = 2
     """Frames for which A and B stay down; 0 means all."""
-    warmup_noop_max: int = 30
+    sticky: Annotated[float, between(0, 1)] = 0.0
+    """Chance that an action is the one before instead."""
+    warmup_noop_max: Annotated[int, at_least(0)] = 30
     """Frames without input after a start state, drawn anew for each episode."""
-    max_steps: int = 0
-    """Longest episode; 0 means 1.1 times what the clock allows."""
+    max_steps: Annotated[int, at_least(0)] = 0
+    """Longest episode; 0 means the profile's time limit, 1.1 times that of a fight's clock."""
     reward: Weights = field(default_factory=Weights)
+    """Of a fight; a profile with a `reward:` of its own says all itself."""
+    threads: Annotated[int, at_least(0)] = 0
+    """Threads that emulate; 0 means one per core."""
     fields: Mapping[str, str] = field(default_factory=dict)
     episode_steps: int = 0
 
     def __post_init__(self) -> None:
-        if self.obs in (View.ram, View.both):
-            raise ConfigError("env.obs=ram needs a cartridge that is known in full: env=fighting.")
         if not 0 <= self.press_frames <= self.frame_skip:
             raise ConfigError(f"env.press_frames is {self.press_frames}; use 0 to frame_skip.")
 
@@ -67,14 +81,33 @@ class GameBoyConfig:
         """The profile, checked."""
         game = load_profile(self.profile)
         game.check_trainable(self.accept_guesses)
-        if not game.combos:
-            raise ConfigError(f"The profile '{game.id}' lists no actions.combos.")
+        if not game.combos and self.actions is not Actions.buttons:
+            raise ConfigError(
+                f"{game.source.at('actions')}: the profile '{game.id}' lists no actions.combos. "
+                "Add some, such as [[], [left], [right], [a]]."
+            )
+        if self.shows_memory and not game.features:
+            raise ConfigError(
+                f"env.obs={self.obs.value} shows the profile's features; {game.source.name} has "
+                "none. Add features: {score: score / 100}, or choose env.obs=half_size."
+            )
         return game
+
+    @property
+    def shows_memory(self) -> bool:
+        """Whether the policy sees the profile's features."""
+        return self.obs in (View.ram, View.both)
 
     @property
     def longest(self) -> int:
         """Steps after which an episode is cut."""
-        return self.max_steps or int(1.1 * self.game.round_seconds * 60 / self.frame_skip)
+        goal = self.game.goal
+        if self.max_steps:
+            return self.max_steps
+        if goal is None:
+            return int(1.1 * self.game.round_seconds * 60 / self.frame_skip)
+        seconds = goal.time_limit or UNLIMITED_SECONDS
+        return max(1, round(seconds * FRAMES_PER_SECOND / self.frame_skip))
 
     @property
     def camera(self) -> Camera:
@@ -84,11 +117,11 @@ class GameBoyConfig:
     def spec(self) -> ObservationSpec:
         """The observation; only games of four shades offer packed frames."""
         shades = self.game.system is System.dmg
-        return observation_spec(Camera(self.obs, self.crop, self.stack), four_shades=shades)
+        return observation_spec(self.camera, four_shades=shades, named=len(self.game.features))
 
     def action_space(self) -> spaces.Space[Any]:
-        """The profile's sets of buttons."""
-        return spaces.Discrete(len(self.game.combos))
+        """The profile's sets of buttons (and macros), or eight switches."""
+        return action_space(self.game, self.actions)
 
     def make(self, seed: int | None = None) -> GameBoyEnv:
         """One plain Gymnasium environment."""
@@ -97,10 +130,14 @@ class GameBoyConfig:
     def make_vec(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
     ) -> VectorEnv:
-        """Single environments, on threads unless `vec` says otherwise."""
-        backend = Threads() if vec is None or vec.native else vec
-        built: VectorEnv = backend.build(self, num_envs, encoding, memory)
-        return built
+        """All cartridges in this process on threads; `vec` other than `batch` wraps plain ones."""
+        if vec is not None and not vec.native and not isinstance(vec, Threads):
+            built: VectorEnv = vec.build(self, num_envs, encoding, memory)
+            return built
+        threads = vec.threads if isinstance(vec, Threads) else 0
+        config = replace(self, threads=threads or self.threads)
+        game = CartridgeGame(config, num_envs, packed_form(encoding))
+        return GameVecEnv(game, encoding, memory.buffers is Buffers.reused)
 
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any

@@ -9,35 +9,51 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fighting.cartridge.profile import Address, Profile
+import numpy as np
+
+from fighting.cartridge.meaning import Meanings
+from fighting.cartridge.profile import Profile
+from fighting.cartridge.rules import Rule, rule_of
+from fighting.cartridge.scene import Scene
+from fighting.cartridge.source import Text
+from fighting.cartridge.watching import watch
 from fighting.machine.emulator import BUTTONS, PYBOY_VERSION, Emulator, StateError, sha1
 from frugal_rl.errors import ConfigError
 
-COMPARISONS = {"ge": int.__ge__, "le": int.__le__, "eq": int.__eq__}
+COMPARISONS = {"ge": ">=", "le": "<=", "eq": "=="}
+PATIENCE = 3000
+"""Frames within which an `until` must happen, unless its step says `timeout`."""
+KINDS = ("wait", "press", "until", "save", "state")
+FIRST = np.zeros(1, np.int64)
+REMEDY = "save one by scripts/play.py record=FOLDER and the key P"
 
 
 class StartStates:
-    """The states from which episodes begin, made by a profile's recipe, kept compressed."""
+    """A profile's start states, kept compressed, in memory and in a folder if one is given."""
 
     def __init__(self, folder: str | None, emulator: Emulator, rom: bytes, game: Profile) -> None:
-        self.emulator, self.game = emulator, game
-        recipe = json.dumps([dict(s) for s in game.start], sort_keys=True).encode()
+        self.emulator, self.game, self.rom = emulator, game, rom
+        recipe = json.dumps(game.start, sort_keys=True, default=str).encode()
+        for number, step in enumerate(game.start):
+            if isinstance(step, Mapping) and "state" in step:
+                recipe += self._read(str(step["state"]), game.source.at("start", number))
         key = hashlib.sha1(recipe, usedforsecurity=False).hexdigest()[:12]
         name = f"{sha1(rom)[:16]}-{key}-pyboy{PYBOY_VERSION}.states"
         self.path = Path(folder) / name if folder else None
         self.states = self._kept() or self._made()
 
-    def load(self, index: int) -> None:
+    def load(self, index: int, emulator: Emulator | None = None) -> None:
         """Goes to a state and draws one frame: a state holds the colours it was saved with."""
+        emulator = emulator or self.emulator
         try:
-            self.emulator.load(zlib.decompress(self.states[index]))
+            emulator.load(zlib.decompress(self.states[index]))
         except (StateError, zlib.error) as error:
             if self.path is None:
                 raise
             words = f"{self.path}: {error} Without the file the states are made again."
             raise StateError(words) from error
-        self.emulator.hold(0)
-        self.emulator.tick(1, True)
+        emulator.hold(0)
+        emulator.tick(1, True)
 
     def _kept(self) -> list[bytes]:
         if self.path is None or not self.path.is_file():
@@ -63,37 +79,104 @@ class StartStates:
             part.replace(self.path)
         return states
 
-    def _run(self, number: int, step: Mapping[str, Any], found: list[bytes]) -> None:
-        where = f"profile '{self.game.id}': start[{number}]"
-        if "wait" in step:
+    def _run(self, number: int, step: Any, found: list[bytes]) -> None:
+        where = self.game.source.at("start", number)
+        if not isinstance(step, Mapping) or not set(step) & set(KINDS):
+            raise ConfigError(f"{where} is none of {', '.join(KINDS)}.")
+        if "press" in step:
+            self._press(number, step, where)
+        elif "wait" in step:
             self.emulator.tick(int(step["wait"]))
-        elif "press" in step:
-            if step["press"] not in BUTTONS:
-                raise ConfigError(f"{where}: no button {step['press']!r}.")
-            self.emulator.hold(1 << BUTTONS.index(step["press"]))
-            self.emulator.tick(int(step.get("frames", 4)))
-            self.emulator.hold(0)
-            self.emulator.tick(1)
         elif "until" in step:
-            self._wait_until(step, where)
-        elif "save" in step:
+            self._until(number, step, where)
+        elif "state" in step:
+            self.emulator.load(self._read(str(step["state"]), where))
             found.append(self.emulator.save())
         else:
-            raise ConfigError(f"{where} is none of wait, press, until, save.")
+            found.append(self.emulator.save())
 
-    def _wait_until(self, step: Mapping[str, Any], where: str) -> None:
-        condition = dict(step["until"])
-        address = self.game.address(str(condition.pop("memory")))
-        if len(condition) != 1 or (word := next(iter(condition))) not in COMPARISONS:
-            raise ConfigError(f"{where}: until takes one of {', '.join(COMPARISONS)}.")
-        for _ in range(int(step.get("timeout", 3000))):
-            if COMPARISONS[word](value_at(self.emulator, address), int(condition[word])):
+    def _press(self, number: int, step: Mapping[str, Any], where: str) -> None:
+        """Once, or with `until` again and again."""
+        if step["press"] not in BUTTONS:
+            known = ", ".join(BUTTONS)
+            raise ConfigError(f"{where}: no button {step['press']!r}; there are {known}.")
+        frames = int(step.get("frames", 4))
+        if "until" in step:
+            self._until(number, step, where, 1 << BUTTONS.index(step["press"]), frames)
+            return
+        self.emulator.hold(1 << BUTTONS.index(step["press"]))
+        self.emulator.tick(frames)
+        self.emulator.hold(0)
+        self.emulator.tick(1)
+
+    def _until(
+        self, number: int, step: Mapping[str, Any], where: str, button: int = 0, held: int = 4
+    ) -> None:
+        """Waits for a condition; a button is pressed anew every `every` frames."""
+        condition, meanings = self._condition(number, step["until"], where)
+        every, patience = int(step.get("every", 30)), int(step.get("timeout", PATIENCE))
+        scene = Scene.empty(1, meanings.watched, len(meanings.slots))
+        runs, drawn = meanings.watched.runs(), bool(meanings.watched.pixels)
+        for frame in range(patience):
+            scene.pass_on()
+            watch(self.emulator, meanings.watched, runs, scene, 0)
+            if frame == 0:
+                meanings.begin(scene, FIRST)
+            meanings.keep(scene)
+            if condition(scene)[0]:
+                self.emulator.hold(0)
                 return
-            self.emulator.tick(1)
-        raise ConfigError(f"{where} did not happen within {step.get('timeout', 3000)} frames.")
+            self.emulator.hold(button if frame % max(every, held + 1) < held else 0)
+            self.emulator.tick(1, drawn)
+            scene.frames += 1
+        raise ConfigError(
+            f"{where}: `{condition.text.text}` did not happen within {patience} frames. "
+            "Look at the game with scripts/play.py, or raise timeout."
+        )
+
+    def _condition(self, number: int, until: Any, where: str) -> tuple[Rule, Meanings]:
+        """`until: "phase == 2"`, or as older profiles say it: `until: {memory: phase, eq: 2}`."""
+        if isinstance(until, Mapping):
+            words = [word for word in until if word in COMPARISONS]
+            if "memory" not in until or len(words) != 1 or len(until) != 2:
+                raise ConfigError(f"{where}: until takes one of {', '.join(COMPARISONS)}.")
+            self.game.address(str(until["memory"]))
+            until = f"{until['memory']} {COMPARISONS[words[0]]} {until[words[0]]}"
+        meanings = Meanings(self.game.memory)
+        text = Text(str(until), ("start", number, "until"), self.game.source)
+        return rule_of(meanings, text), meanings
+
+    def _read(self, name: str, where: str) -> bytes:
+        """A saved state beside the profile, which must belong to this cartridge."""
+        path = self.game.source.folder / name
+        if not path.is_file():
+            raise ConfigError(f"{where}: there is no saved state {path}; {REMEDY}.")
+        return read_state(path, self.rom, where)
 
 
-def value_at(emulator: Emulator, address: Address) -> int:
-    """The number that lies at an address of the profile."""
-    assert address.addr is not None
-    return address.value(emulator.read(address.addr, address.size))
+def write_state(path: Path, emulator: Emulator, rom: bytes) -> None:
+    """A state with the hash of its cartridge, whole or not at all."""
+    part = path.with_suffix(path.suffix + ".part")
+    part.write_bytes(f"state-1 {sha1(rom)}\n".encode() + zlib.compress(emulator.save()))
+    part.replace(path)
+
+
+def read_state(path: Path, rom: bytes, where: str) -> bytes:
+    """What `write_state` wrote.
+
+    Raises:
+        StateError: it is none, is truncated, or belongs to another cartridge.
+    """
+    head, _, packed = path.read_bytes().partition(b"\n")
+    words = head.decode("ascii", "replace").split()
+    if len(words) != 2 or words[0] != "state-1":
+        raise StateError(f"{where}: {path} is no saved state; {REMEDY}.")
+    if words[1] != sha1(rom):
+        raise StateError(
+            f"{where}: {path} belongs to the cartridge {words[1]}, env.rom is {sha1(rom)}. "
+            "Save a state of this cartridge."
+        )
+    try:
+        return zlib.decompress(packed)
+    except zlib.error as error:
+        raise StateError(f"{where}: {path} is truncated; save the state again.") from error

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +11,7 @@ from fighting.choices import Episode
 from fighting.machine import duel
 from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import darker
+from fighting.machine.shares import Shares
 from fighting.signals import RAM_BYTES
 
 if TYPE_CHECKING:
@@ -41,11 +39,7 @@ class Emulators:
         self.pooled = (
             [np.zeros((*SCREEN, 4), np.uint8) for _ in range(count)] if config.max_pool else []
         )
-        threads = min(count, config.threads or os.cpu_count() or 1)
-        # The calling thread takes the first share itself: one thread less to wake per step.
-        self.pool = ThreadPoolExecutor(threads - 1, "emulators") if threads > 1 else None
-        bounds = [count * t // threads for t in range(threads + 1)]
-        self.shares = list(pairwise(bounds))
+        self.shares = Shares(count, config.threads)
 
     def begin(
         self,
@@ -95,44 +89,34 @@ class Emulators:
         np.copyto(self.before, self.ram)
         ones = first.tolist()
         twos: Sequence[int] | None = None if second is None else second.tolist()
-        jobs = []
-        if self.pool is not None:
-            for a, b in self.shares[1:]:
-                jobs.append(self.pool.submit(self._run, a, b, ones, twos, after))
-        self._run(*self.shares[0], ones, twos, after)
-        for job in jobs:
-            job.result()
 
-    def _run(
-        self,
-        start: int,
-        end: int,
-        first: Sequence[int],
-        second: Sequence[int] | None,
-        after: Callable[[int], None],
-    ) -> None:
-        skip, press = self.config.frame_skip, self.config.press_frames
-        for i in range(start, end):
-            one, two = first[i], 0 if second is None else second[i]
-            machine = self.machines[i]
-            memory = machine.memory
-            memory[duel.P1_IN] = one
-            memory[duel.P2_IN] = two
-            left = skip
-            if 0 < press < skip and (one | two) & ATTACKS:
-                machine.tick(press)
-                memory[duel.P1_IN] = one & ~ATTACKS
-                memory[duel.P2_IN] = two & ~ATTACKS
-                left -= press
-            if self.pooled and left > 1:
-                machine.tick(left - 1, True)
-                self.pooled[i][:] = machine.screen
-                left = 1
-            machine.tick(left, self.renders)
-            if self.pooled:
-                darker(machine.screen, self.pooled[i])
-            self._read(i)
+        def one(i: int) -> None:
+            self._hold(i, ones[i], 0 if twos is None else twos[i])
             after(i)
+
+        self.shares.each(one)
+
+    def _hold(self, i: int, one: int, two: int) -> None:
+        """One action of both players on one machine."""
+        skip, press = self.config.frame_skip, self.config.press_frames
+        machine = self.machines[i]
+        memory = machine.memory
+        memory[duel.P1_IN] = one
+        memory[duel.P2_IN] = two
+        left = skip
+        if 0 < press < skip and (one | two) & ATTACKS:
+            machine.tick(press)
+            memory[duel.P1_IN] = one & ~ATTACKS
+            memory[duel.P2_IN] = two & ~ATTACKS
+            left -= press
+        if self.pooled and left > 1:
+            machine.tick(left - 1, True)
+            self.pooled[i][:] = machine.screen
+            left = 1
+        machine.tick(left, self.renders)
+        if self.pooled:
+            darker(machine.screen, self.pooled[i])
+        self._read(i)
 
     def _read(self, i: int) -> None:
         memory = self.machines[i].memory
@@ -153,7 +137,6 @@ class Emulators:
 
     def close(self) -> None:
         """Ends threads and emulation."""
-        if self.pool is not None:
-            self.pool.shutdown()
+        self.shares.close()
         for machine in self.machines:
             machine.close()

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from fighting.cartridge.profile import sided_combos
+from fighting.cartridge.buttons import sided_combos
 from fighting.config import DuelConfig
 from fighting.machine import duel
 from fighting.machine.emulators import Emulators

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fighting.cartridge.profile import facing_left, load_profile
+from fighting.cartridge.buttons import facing_left
+from fighting.cartridge.reading import load_profile
 from fighting.machine import duel
 from fighting.machine.duel import DOWN, LEFT, RIGHT, SELECT, START, UP, A, B
 from fighting.machine.emulator import FRAMES_PER_SECOND, Emulator

@@ -8,7 +8,7 @@ from typing import Any
 from fighting.cartridge.profile import System
 from fighting.config import DuelConfig
 from fighting.machine.emulator import FRAMES_PER_SECOND, PYBOY_VERSION
-from frugal_rl.memory.checks import Finding, Severity
+from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.run.config import RunConfig
 
 LOAD_STATE_SECONDS = 3.7e-3

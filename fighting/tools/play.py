@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fighting.cartridge.config import GameBoyConfig
-from fighting.cartridge.profile import load_profile
+from fighting.cartridge.reading import load_profile
 from fighting.cartridge.start_states import StartStates
 from fighting.config import DuelConfig
 from fighting.machine import duel

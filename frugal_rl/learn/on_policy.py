@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 
@@ -12,8 +12,9 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import Collector
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
-from frugal_rl.learn.update import Rollout, Terms, Update, update_threads
+from frugal_rl.learn.update import ALONE, Rollout, Terms, Update, update_threads
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Precision
 from frugal_rl.ranges import above, at_least, between, check_ranges
@@ -30,6 +31,11 @@ Positive = above(0)
 class OnPolicyConfig(ABC):
     """What every algorithm that learns from its own fresh experience has."""
 
+    honours: ClassVar[frozenset[str]] = frozenset({
+        "shuffle", "rollout_location", "trajectories", "precision", "micro_batch",
+        "gradient_checkpointing",
+    })  # fmt: skip
+    """Switches of the memory profile that it reads."""
     num_envs: Count = 128
     n_steps: Count = 128
     """Steps of each environment per rollout."""
@@ -94,6 +100,7 @@ class OnPolicyLearner(ABC):
 
     def __init__(self, config: OnPolicyConfig, run: RunConfig, vec_env: VectorEnv) -> None:
         self.config, self.vec_env, self.num_steps = config, vec_env, 0
+        self.ranks = ALONE
         self.policy = config.build_policy(run, vec_env)
         at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
         self.threads = update_threads(run.hardware.threads, self.policy, at_once)
@@ -113,11 +120,16 @@ class OnPolicyLearner(ABC):
         with phase(Phase.rollout):
             torch.set_num_threads(1)  # more threads beside busy simulators slow inference down
             rollout = self.collector.collect(self.policy)
-        self.num_steps += self.collector.collected
+        self.num_steps += self.collector.collected * self.ranks.size
         with phase(Phase.update):
             torch.set_num_threads(self.threads)
             metrics = self.learn(rollout)
-        return {**metrics, **self.collector.metrics()}
+        return self.ranks.mean_of({**metrics, **self.collector.metrics()})
+
+    def join(self, ranks: Ranks) -> None:
+        """Learn together with other processes, from the first one's parameters."""
+        self.ranks = self.update.ranks = ranks
+        ranks.copy_from_first(self.optimizer.flat.data)
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """All epochs over what was collected last."""
@@ -126,7 +138,8 @@ class OnPolicyLearner(ABC):
         rate = value_at(config.learning_rate, done)
         self.optimizer.set_learning_rate(rate)
         metrics = self.update.run(rollout, config.batch_size, config.n_epochs, config.terms(done))
-        return {**metrics, "train/learning_rate": rate}
+        norm = self.optimizer.take_largest_norm()
+        return {**metrics, "train/learning_rate": rate, "train/grad_norm": norm}
 
     def parts(self) -> dict[str, int]:
         """Bytes held, by name."""
@@ -151,4 +164,6 @@ class OnPolicyLearner(ABC):
         self.policy.load_state_dict(state["policy"])
         self.optimizer.load(state["optimizer"])
         # Older checkpoints of whole trajectories keep the collector's one number beside the rest.
-        self.collector.load(state.get("collector", state))
+        collector = state.get("collector", state)
+        if collector is not None:  # a run on another number of processes begins new episodes
+            self.collector.load(collector)

@@ -41,6 +41,7 @@ class FlatAdam:
             p.data = self.flat.data[here].view_as(p)
             p.grad = self.flat.grad[here].view_as(p)
         self.gradients: list[Tensor] = [p.grad for p in self.parameters if p.grad is not None]
+        self.largest = torch.zeros((), dtype=like.dtype, device=like.device)
         self.adam = torch.optim.Adam([self.flat], lr=learning_rate, eps=eps, fused=fused)
 
     @property
@@ -62,8 +63,15 @@ class FlatAdam:
         """Clip the gradient's norm, then update the parameters."""
         norms = torch.stack(torch._foreach_norm(self.gradients))
         norm = torch.linalg.vector_norm(norms)
+        torch.maximum(self.largest, norm, out=self.largest)
         self.gradient.mul_(torch.clamp(max_grad_norm / (norm + 1e-6), max=1.0))
         self.adam.step()
+
+    def take_largest_norm(self) -> float:
+        """The largest gradient norm since it was last asked for; NaN where one was."""
+        largest = self.largest.item()
+        self.largest.zero_()
+        return largest
 
     def parts(self) -> dict[str, int]:
         """Bytes of parameters, gradients and Adam's two moments, made at the first step."""

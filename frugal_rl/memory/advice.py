@@ -5,46 +5,26 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.machine import has_accelerator, has_bf16
+from frugal_rl.memory.part import Kind
 from frugal_rl.memory.plan import Plan, assemble, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
+from frugal_rl.memory.savings import COSTS, Needs, Saving, filled, labelled
 from frugal_rl.observation.choices import Label
-from frugal_rl.run.compose import compose_run
-from frugal_rl.run.config import RunConfig
 from frugal_rl.store.layout import scalar_bytes
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 MARGIN = 0.95
 """Advice must fit into this share of the limit: what arithmetic leaves out stays below the rest."""
-
-LOSSLESS = (
-    ("memory=lossless",),
-    ("memory.shuffle=gather",),
-    ("memory.internal_observations=false",),
-    ("memory.frame_stack=once",),
-    ("memory.level_data=shared",),
-    ("memory.buffers=reused",),
-    ("memory.storage=lossless",),
-    ("vec=batch",),
-    ("memory.gradient_checkpointing=true",),
-    ("memory.micro_batch=",),
-)
-"""Savings after which training is bit for bit the same; pieces of a minibatch, up to the order in
-which gradients are added. Their size is filled in."""
-PRECISION = (
-    ("memory.storage=smallest",),
-    ("memory=sparse",),
-    ("memory=attention",),
-    ("memory.precision=bf16",),
-)
-"""Savings that round."""
-MEASURED = ("memory.gradient_checkpointing=", "memory.precision=")
-"""Ways that change what the learner holds per sample: what was probed does not hold for them."""
-PIECES, LEAST_PIECE = 8, 32
-"""A minibatch is cut into this many micro-batches, none below this size."""
-SAME_SIZE = ((Label.lossless, LOSSLESS), (Label.precision, PRECISION))
-"""Ways that keep the problem as it is."""
+PIECES = 8
+"""A minibatch is cut into this many micro-batches."""
+SAME_SIZE = (Label.lossless, Label.precision)
+"""Savings that keep the problem as it is."""
 
 
 @dataclass(frozen=True)
@@ -62,20 +42,25 @@ def advise(
 ) -> list[Way]:
     """The cheapest ways to fit: lossless ones first, then rounding, then a smaller problem.
 
-    Within a label the way with the lowest peak comes first. A way that names one switch is left
-    out where it changes nothing. A probed plan is compared with plans of the same measurements;
-    `probe` measures the few ways whose learner differs.
+    Within a label the way with the lowest peak comes first. A probed plan is compared with plans
+    of the same measurements; `probe` measures the few ways whose learner differs.
     """
     ways: list[Way] = []
-    same_size = () if _too_many_steps(run, plan) else SAME_SIZE
-    for label, options in same_size:
-        tried = [w for o in options if (w := _try(run, plan, o, label, probe)) is not None]
-        better = [
-            w for w in tried if fits_with_margin(w.plan) and w.plan.ram_bytes < plan.ram_bytes
-        ]
-        ways += sorted(better, key=lambda w: w.plan.ram_bytes)
+    for label in () if _too_many_steps(run, plan) else SAME_SIZE:
+        known = [s for s in labelled(label) if s.advised and can_serve(s, run)]
+        tried = [way for s in known if (way := _try(run, plan, s, probe)) is not None]
+        fitting = [way for way in tried if fits_with_margin(way.plan)]
+        ways += sorted(fitting, key=lambda w: (w.plan.ram_bytes, w.plan.vram_bytes))
     ways += _smaller(run, plan)
     return ways[:count]
+
+
+def can_serve(saving: Saving, run: RunConfig) -> bool:
+    """Whether the machine has what the saving needs, so that it makes nothing worse."""
+    device = run.hardware.device
+    if saving.needs is Needs.bf16_units:
+        return has_bf16(device)
+    return saving.needs is Needs.nothing or has_accelerator(device)
 
 
 def _too_many_steps(run: RunConfig, plan: Plan) -> bool:
@@ -84,44 +69,32 @@ def _too_many_steps(run: RunConfig, plan: Plan) -> bool:
     return scalar_bytes(steps, envs, run.env.action_space()) > plan.limit.ram_bytes
 
 
-def variant(run: RunConfig, extra: Sequence[str]) -> RunConfig:
-    """The same run with more overrides; a later word beats an earlier one of the same key."""
-    if not run.resolved:
-        raise ConfigError("A run that no configuration composed cannot be varied.")
-    keys = {o.split("=")[0] for o in extra}
-    kept = [o for o in run.overrides if o.split("=")[0] not in keys]
-    config_name = str(run.resolved.get("config_name", "train"))
-    return replace(compose_run([*kept, *extra], config_name, check=False), run_dir=run.run_dir)
-
-
 def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train") -> str:
     """The exact command line of a run with more overrides, quoted for a shell."""
     keys = {o.split("=")[0] for o in extra}
-    own = {"compare", "format", "probe"}
+    own = {"compare", "format", "probe", "why"}
     kept = [o for o in run.overrides if o.split("=")[0] not in keys | own]
     beside = ("--config-dir", run.config_dir) if run.config_dir else ()
     return shlex.join(["python", f"scripts/{script}.py", *beside, *kept, *extra])
 
 
-def _try(
-    run: RunConfig,
-    plan: Plan,
-    overrides: tuple[str, ...],
-    label: Label,
-    probe: ProbeUpdate | None,
-) -> Way | None:
+def samples_of(run: RunConfig) -> int:
+    """Samples of a minibatch, at most those of the rollout."""
+    return int(min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs))
+
+
+def _try(run: RunConfig, plan: Plan, saving: Saving, probe: ProbeUpdate | None) -> Way | None:
     """One way; None where it is impossible for this run, or not known."""
-    words = tuple(w + str(_piece(run)) if w.endswith("=") else w for w in overrides)
-    other_learner = words[0].startswith(MEASURED)
-    if other_learner and plan.probed and (probe is None or not _worth_measuring(plan)):
+    words = filled(saving, samples_of(run), PIECES)
+    measure = saving.other_learner and plan.probed
+    if measure and (probe is None or not _worth_measuring(plan)):
         return None
     try:
-        varied = variant(run, words)
-        tried = draw_up(varied, probe) if other_learner and plan.probed else alike(varied, plan)
+        varied = run.variant(words)
+        tried = draw_up(varied, probe) if measure else alike(varied, plan)
     except ConfigError:
         return None
-    costs = {Label.lossless: "nothing: the same numbers", Label.precision: "rounded values"}
-    return Way(words, label, costs.get(label, ""), tried)
+    return Way(words, saving.label, COSTS[saving.label], tried)
 
 
 def alike(run: RunConfig, plan: Plan) -> Plan:
@@ -133,16 +106,10 @@ def alike(run: RunConfig, plan: Plan) -> Plan:
 
 def _worth_measuring(plan: Plan) -> bool:
     """Whether most of the activations would make up for what is missing."""
-    held = sum(p.ram_bytes + p.vram_bytes for p in plan.parts if p.name == "activations")
+    held = sum(p.ram_bytes + p.vram_bytes for p in plan.parts if p.kind is Kind.activations)
     over_ram = plan.ram_bytes - MARGIN * plan.limit.ram_bytes
     over_vram = plan.vram_bytes - MARGIN * plan.limit.vram_bytes if plan.vram_bytes else 0.0
     return 0.75 * held > max(over_ram, over_vram)
-
-
-def _piece(run: RunConfig) -> int:
-    """Samples of a micro-batch that is worth a try."""
-    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
-    return max(min(LEAST_PIECE, batch), batch // PIECES)
 
 
 def fits_with_margin(plan: Plan) -> bool:

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.advice import command_of, fits_with_margin, shrunk_sizes, variant
+from frugal_rl.memory.advice import (
+    can_serve,
+    command_of,
+    fits_with_margin,
+    samples_of,
+    shrunk_sizes,
+)
 from frugal_rl.memory.allocator import pin_allocator
-from frugal_rl.memory.plan import Plan, draw_up, plan_memory, refusal
+from frugal_rl.memory.checks import check_run, errors
+from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.memory.profile import Allocator
+from frugal_rl.memory.refusal import plan_memory, refusal, stop_on_errors
+from frugal_rl.memory.savings import BY_NAME, LEAST_PIECE, filled
 from frugal_rl.observation.choices import Label
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 AUTO = "auto"
-LEAST_PIECE = 32
-"""Micro-batches are not made smaller than this."""
+LOSSLESS, RECOMPUTE = BY_NAME["all lossless ones"], BY_NAME["recompute activations"]
+PIECES, SMALLEST = BY_NAME["micro-batches"], BY_NAME["smallest storage"]
+BF16 = BY_NAME["bfloat16 arithmetic"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +49,10 @@ def prepare(run: RunConfig, probe: ProbeUpdate | None = None) -> tuple[RunConfig
 
     Raises:
         MemoryBudgetError: nothing that `memory.allow` permits makes the run fit.
+        ConfigError: a check says that the run cannot work.
     """
+    for note in run.notes:
+        print(note)
     if run.memory.profile == AUTO:
         choice = choose(run, probe)
         run, plan = choice.run, choice.plan
@@ -53,6 +69,7 @@ def choose(run: RunConfig, probe: ProbeUpdate | None = None) -> Choice:
 
     Raises:
         MemoryBudgetError: nothing that is allowed fits.
+        ConfigError: a check says that the run cannot work, whatever is saved.
     """
     allowed = {label.value for label in run.memory.allow}
     tried, last = [], None
@@ -60,23 +77,51 @@ def choose(run: RunConfig, probe: ProbeUpdate | None = None) -> Choice:
     for label, extra in _candidates(run, first):
         if label.value not in allowed:
             continue
+        words = (*LOSSLESS.words, *extra)
         try:
-            varied = variant(run, ("memory=lossless", *extra))
+            varied = _varied(run, words)
+            last = varied, _checked(varied, probe)
         except ConfigError as error:
-            tried.append(f"{' '.join(extra)}: impossible ({error})")
+            tried.append(f"{' '.join(words)}: impossible ({error})")
             continue
-        varied = replace(varied, memory=replace(varied.memory, budget_gib=run.memory.budget_gib))
-        last = varied, draw_up(varied, probe)
-        fits = fits_with_margin(last[1])
-        words = " ".join(("memory=lossless", *extra))
-        tried.append(f"{words}: {last[1].ram_bytes / 2**30:.3f} GiB, {last[1].verdict}")
-        if fits:
-            overrides = _explicit(run, ("memory=lossless", *extra))
-            command = command_of(run, overrides)
-            record = {"overrides": list(overrides), "tried": tried, "command": command}
-            varied = replace(varied, resolved={**varied.resolved, AUTO: record})
-            return Choice(varied, last[1], overrides, label, tuple(tried), command)
+        plan = last[1]
+        tried.append(f"{' '.join(words)}: {plan.ram_bytes / 2**30:.3f} GiB, {plan.verdict}")
+        if fits_with_margin(plan) and not errors(check_run(varied, plan)):
+            return _chosen(run, varied, plan, words, label, tuple(tried))
+    if last is None:
+        stop_on_errors(check_run(run, first))
     raise refusal(*(last or (run, draw_up(run, probe))))
+
+
+def _varied(run: RunConfig, words: tuple[str, ...]) -> RunConfig:
+    """The run with a candidate's words, within the same budget."""
+    varied = run.variant(words)
+    return replace(varied, memory=replace(varied.memory, budget_gib=run.memory.budget_gib))
+
+
+def _checked(run: RunConfig, probe: ProbeUpdate | None) -> Plan:
+    """A candidate's plan; one that cannot work is not probed.
+
+    Raises:
+        ConfigError: a check of severity `error`, though it fits.
+    """
+    plan = draw_up(run)
+    if not plan.fits:
+        return plan
+    stop_on_errors(check_run(run, plan))
+    return draw_up(run, probe) if probe is not None else plan
+
+
+def _chosen(
+    run: RunConfig, varied: RunConfig, plan: Plan, words: tuple[str, ...], label: Label,
+    tried: tuple[str, ...],
+) -> Choice:  # fmt: skip
+    """The choice, written into the run that is made of it."""
+    overrides = _explicit(run, words)
+    command = command_of(run, overrides)
+    record = {"overrides": list(overrides), "tried": list(tried), "command": command}
+    varied = replace(varied, resolved={**varied.resolved, AUTO: record})
+    return Choice(varied, plan, overrides, label, tried, command)
 
 
 def _explicit(run: RunConfig, extra: tuple[str, ...]) -> tuple[str, ...]:
@@ -88,21 +133,22 @@ def _explicit(run: RunConfig, extra: tuple[str, ...]) -> tuple[str, ...]:
 def _candidates(run: RunConfig, plan: Plan) -> Iterator[tuple[Label, tuple[str, ...]]]:
     """Savings from the cheapest to the dearest; each keeps those before it of its kind."""
     yield Label.lossless, ()
-    recompute = ("memory.gradient_checkpointing=true",)
-    yield Label.lossless, recompute
+    yield Label.lossless, RECOMPUTE.words
     pieces = list(_pieces(run))
     for piece in pieces:
-        yield Label.precision, (piece,)
-    smallest = ("memory.storage=smallest", *pieces[-1:])
-    yield Label.precision, smallest
-    yield Label.precision, (*smallest, *recompute)
+        yield PIECES.label, piece
+    smallest = (*SMALLEST.words, *(pieces[-1] if pieces else ()))
+    yield SMALLEST.label, smallest
+    yield SMALLEST.label, (*smallest, *RECOMPUTE.words)
+    if can_serve(BF16, run):
+        yield BF16.label, (*smallest, *RECOMPUTE.words, *BF16.words)
     for sizes in shrunk_sizes(run, plan):
         yield Label.capacity, tuple(f"algo.{k}={v}" for k, v in sizes.items())
 
 
-def _pieces(run: RunConfig) -> Iterator[str]:
-    """Micro-batches of a quarter and a sixteenth; the gradient is the same up to rounding."""
-    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
+def _pieces(run: RunConfig) -> Iterator[tuple[str, ...]]:
+    """Micro-batches of a quarter and a sixteenth of a minibatch, where they are not too small."""
+    batch = samples_of(run)
     for parts in (4, 16):
         if batch // parts >= LEAST_PIECE:
-            yield f"memory.micro_batch={batch // parts}"
+            yield filled(PIECES, batch, parts)

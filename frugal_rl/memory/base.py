@@ -16,12 +16,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.machine import has_accelerator
-from frugal_rl.memory.part import Confidence, Part, Phase
-from frugal_rl.run.config import RunConfig
+from frugal_rl.memory.part import Confidence, Kind, Part, Phase
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 MIB = 1 << 20
 TYPICAL_BYTES = 520 * MIB
@@ -62,12 +64,13 @@ class Base:
         }
         always = Part(
             "interpreter and libraries", how.get(self.confidence, ""), self.process_bytes,
-            CONTEXT_BYTES if self.device else 0, confidence=self.confidence,
+            CONTEXT_BYTES if self.device else 0, confidence=self.confidence, kind=Kind.process,
         )  # fmt: skip
         beyond = [
             Part(
                 f"a tiny {phase.value}", "what it held beyond interpreter and libraries",
                 count - self.process_bytes, confidence=self.confidence, phases=frozenset({phase}),
+                kind=Kind.process,
             )
             for phase, count in self.by_phase.items()
             if count > self.process_bytes

@@ -12,6 +12,10 @@ import psutil
 GIB = 1 << 30
 UNLIMITED = 1 << 60
 """Control groups without a limit report a number near 2^63."""
+BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16", "svebf16"}
+"""What /proc/cpuinfo says of processors with units for bf16 (x86: AVX512-BF16, AMX; Arm)."""
+FIRST_WITH_BF16 = 8.0
+"""Compute capability of the first CUDA devices with units for bf16 (Ampere)."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,22 @@ def has_accelerator(device: str) -> bool:
     return device == "auto" and bool(_accelerators())
 
 
+def has_bf16(device: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the run's arithmetic has units for bf16: the accelerator's, else the processor's.
+
+    Without them bf16 takes a processor about 12 times as long as float32.
+    """
+    if has_accelerator(device):
+        capable = [float(line) for line in _ask_driver("compute_cap")]
+        return bool(capable) and capable[0] >= FIRST_WITH_BF16
+    try:
+        lines = cpuinfo.read_text().splitlines()
+    except OSError:
+        return False
+    flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+    return bool(BF16_FLAGS & set(flags.partition(":")[2].split()))
+
+
 def _device_memory(vram_gib: float | None, device: str) -> tuple[int, str]:
     if vram_gib is not None:
         return int(vram_gib * GIB), f"hardware.vram_gib={vram_gib:g}"
@@ -115,9 +135,14 @@ def _accelerators() -> list[int]:
     """Bytes of each CUDA device, as the driver reports them; empty without a driver."""
     if not Path("/proc/driver/nvidia/version").exists():
         return []
-    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    return [int(float(line)) << 20 for line in _ask_driver("memory.total")]
+
+
+def _ask_driver(what: str) -> list[str]:
+    """One value per device, in the driver's own order; empty where it does not answer."""
+    command = ["nvidia-smi", f"--query-gpu={what}", "--format=csv,noheader,nounits"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
     except (OSError, subprocess.SubprocessError):
         return []
-    return [int(float(line)) << 20 for line in done.stdout.split() if line.strip()]
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]

@@ -29,6 +29,26 @@ class Phase(Enum):
 ALL_PHASES = frozenset(Phase)
 
 
+class Kind(Enum):
+    """What a part is, so that nobody has to know it by its name."""
+
+    process = "process"
+    environment = "environment"
+    evaluation = "evaluation"
+    windows = "windows"
+    rollout = "rollout"
+    copy = "copy"
+    """What flattening holds beside the rollout."""
+    minibatch = "minibatch"
+    parameters = "parameters"
+    gradients = "gradients"
+    optimiser = "optimiser"
+    activations = "activations"
+    learner = "learner"
+    """What else a learner holds."""
+    checkpoint = "checkpoint"
+
+
 @dataclass(frozen=True)
 class Part:
     """A part of the run's memory.
@@ -44,6 +64,9 @@ class Part:
     shared: bool = False
     confidence: Confidence = Confidence.exact
     phases: frozenset[Phase] = ALL_PHASES
+    kind: Kind = Kind.environment
+    source: str = ""
+    """Where the bytes are allocated, as `module:name`; empty where nobody said."""
 
 
 def human(count: float) -> str:

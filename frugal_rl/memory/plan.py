@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.base import Base, arithmetic_base, measured_peaks, tiny
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
-from frugal_rl.memory.part import Confidence, Part, Phase, human
+from frugal_rl.memory.part import Confidence, Kind, Part, Phase
 from frugal_rl.memory.probe import Probe, ProbeUpdate
 from frugal_rl.memory.sizes import environment_parts, learner_parts, rollout_parts
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 TIGHT = 0.9
 """Share of the limit from which a plan is called tight."""
@@ -67,11 +68,14 @@ class Plan:
         """The highest peak on the accelerator."""
         return max(self.peak(p).vram_bytes for p in Phase)
 
+    def bytes_of(self, *kinds: Kind) -> int:
+        """What parts of these kinds hold together, in memory and on the accelerator."""
+        return sum(p.ram_bytes + p.vram_bytes for p in self.parts if p.kind in kinds)
+
     @property
     def rollout_bytes(self) -> int:
         """What the rollout allocates, wherever it lies."""
-        rollout = [p for p in self.parts if p.name.startswith("rollout: ")]
-        return sum(p.ram_bytes + p.vram_bytes for p in rollout)
+        return self.bytes_of(Kind.rollout)
 
     @property
     def bytes_per_transition(self) -> float:
@@ -122,26 +126,6 @@ class Plan:
         }
 
 
-def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
-    """The run's plan, refused if it does not fit.
-
-    Args:
-        run: the run.
-        probe: measures the learner in a process of its own (`frugal_rl.run.probe`).
-            Without it the plan is arithmetic, and a bare process a remembered constant.
-
-    Raises:
-        MemoryBudgetError: before anything is allocated; its message names the largest part and an
-            override that makes the run fit, its attribute `plan` is the plan.
-    """
-    plan = draw_up(run)
-    if plan.fits and probe is not None:
-        plan = draw_up(run, probe)
-    if not plan.fits:
-        raise refusal(run, plan, probe)
-    return plan
-
-
 def draw_up(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
     """The run's plan, whether it fits or not; without `probe`, by arithmetic alone."""
     if probe is None:
@@ -154,7 +138,12 @@ def draw_up(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
 def own_parts(run: RunConfig) -> list[Part] | None:
     """What a learner that keeps no rollout says of itself; None where a probe has to look."""
     says = getattr(run.algo, "learner_parts", None)
-    return None if says is None else list(says(run))
+    return None if says is None else [_of_learner(part) for part in says(run)]
+
+
+def _of_learner(part: Part) -> Part:
+    """A part that says nothing of its kind is none of an environment."""
+    return replace(part, kind=Kind.learner) if part.kind is Kind.environment else part
 
 
 def measured_base(run: RunConfig, found: Probe | None) -> Base:
@@ -180,36 +169,12 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     if learner is None:
         learner = [*rollout_parts(run, encoding), *learner_parts(run, encoding, probe)]
     for choice in (run.agent, run.algo):
-        learner += getattr(choice, "parts", lambda run: [])(run)
+        own: list[Part] = getattr(choice, "parts", lambda run: [])(run)
+        learner += [_of_learner(part) for part in own]
     parts = (*base.parts, *environment_parts(run, encoding), *learner)
     transitions = run.algo.n_steps * run.algo.num_envs
     named = memory.profile, memory.label.value
     return Plan(parts, limit, *named, looked, transitions, base, probe)
-
-
-def refusal(run: RunConfig, plan: Plan, probe: ProbeUpdate | None = None) -> MemoryBudgetError:
-    """The error that refuses a plan: what, why, what to do.
-
-    Ways are tried with the numbers that the refused plan was made of; `probe` measures those whose
-    learner differs.
-    """
-    from frugal_rl.memory.advice import advise  # it draws up plans itself
-
-    on_device = plan.ram_bytes <= plan.limit.ram_bytes
-    need = plan.vram_bytes if on_device else plan.ram_bytes
-    have = plan.limit.vram_bytes if on_device else plan.limit.ram_bytes
-    source = plan.limit.vram_source if on_device else plan.limit.ram_source
-    largest = plan.largest
-    size = largest.vram_bytes if on_device else largest.ram_bytes
-    ways = advise(run, plan, probe=probe)
-    todo = " or ".join(" ".join(way.overrides) for way in ways)
-    error = MemoryBudgetError(
-        f"This run needs {human(need)}, above the {human(have)} of {source}. Most of it is "
-        f"'{largest.name}' ({human(size)} = {largest.formula}). "
-        + (f"It fits with {todo}." if todo else "Raise the budget, or choose a smaller problem.")
-    )
-    error.plan = plan  # type: ignore[attr-defined]
-    return error
 
 
 def _part_values(part: Part) -> Mapping[str, Any]:

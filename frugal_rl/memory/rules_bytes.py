@@ -1,15 +1,13 @@
-"""Checks of bytes: observation, rollout, environments, total, minibatch, disk, pipes."""
+"""Checks of bytes: observation, rollout, environments, total, minibatch, disk.
+
+Most of the memory is a warning; an error is what does not fit into it.
+"""
 
 from __future__ import annotations
 
-from frugal_rl.memory.checks import Finding, Rule, Severity, grade
 from frugal_rl.memory.facts import WORKER_BYTES, Facts
+from frugal_rl.memory.finding import Finding, Rule, Severity, grade
 from frugal_rl.memory.part import human
-
-INTEGER_STORE = (2, 7, 1)
-"""The first stable-baselines3 that stores what the space declares, not float32."""
-WORTH_A_LOOK_BYTES = 1 << 30
-PIPE_BYTES_PER_SECOND = 500e6
 
 
 def observation_size(f: Facts) -> Finding:
@@ -20,43 +18,25 @@ def observation_size(f: Facts) -> Finding:
     )  # fmt: skip
 
 
-def widened(f: Facts) -> int:
-    """4 where an old stable-baselines3 stores bytes as float32."""
-    old = not f.own_buffer and f.sb3_version < INTEGER_STORE and f.stored_as_integers
-    return 4 if old else 1
-
-
 def rollout_bytes(f: Facts) -> Finding:
-    """F02: the rollout's observations against memory: warn above a quarter, error above 0.6."""
-    held = f.rollout_bytes * widened(f)
+    """F02: the rollout's observations against memory: warn above a quarter."""
+    held = f.rollout_bytes
     return Finding(
-        "F02", "rollout", grade(held / f.ram_bytes, 0.25, 0.6), human(held),
+        "F02", "rollout", grade(held / f.ram_bytes, 0.25, 1.0), human(held),
         f"the rollout takes {held / f.ram_bytes:.0%} of {human(f.ram_bytes)}",
         "memory=lossless",
     )  # fmt: skip
 
 
 def rollout_peak(f: Facts) -> Finding:
-    """F03: the same at the update's peak, where flattening copies once more: error above 0.8."""
-    peak = f.rollout_peak_bytes * widened(f)
+    """F03: the same at the update's peak, where flattening copies once more: warn above 0.8."""
+    peak = f.rollout_peak_bytes
     copied = "; flattening copies the observations once more" if f.flattened_bytes else ""
-    severity = Severity.error if peak > 0.8 * f.ram_bytes else Severity.ok
+    severity = grade(peak / f.ram_bytes, 0.8, 1.0)
     return Finding(
         "F03", "rollout peak", severity, human(peak),
         f"the update peaks at {human(peak)} of observations{copied}",
         f"memory.shuffle=gather or algo.n_steps={max(1, f.n_steps // 2)}",
-    )  # fmt: skip
-
-
-def integers_kept(f: Facts) -> Finding:
-    """F04: an old stable-baselines3 stores integer observations in float32."""
-    severity = Severity.warning if widened(f) > 1 else Severity.ok
-    version = ".".join(map(str, f.sb3_version))
-    wide = widened(f) > 1
-    return Finding(
-        "F04", "stable-baselines3 version", severity, version,
-        "this version stores rollouts in float32: 4 times the bytes" if wide else "",
-        "pip install 'stable-baselines3>=2.7.1'",
     )  # fmt: skip
 
 
@@ -71,10 +51,10 @@ def environments(f: Facts) -> Finding:
 
 
 def total(f: Facts) -> Finding:
-    """F07: everything, the largest part named first: warn above 0.7, error above 0.9."""
+    """F07: everything, the largest part named first: warn above 0.7."""
     share = f.total_bytes / f.ram_bytes
     return Finding(
-        "F07", "total memory", grade(share, 0.7, 0.9), human(f.total_bytes),
+        "F07", "total memory", grade(share, 0.7, 1.0), human(f.total_bytes),
         f"most of it is '{f.largest}'; {share:.0%} of {human(f.ram_bytes)}",
         "python scripts/plan.py compare=true",
     )  # fmt: skip
@@ -86,7 +66,7 @@ def minibatch(f: Facts) -> Finding | None:
         return None
     need = minibatch_need(f)
     return Finding(
-        "F08", "minibatch on the device", grade(need / f.vram_bytes, 0.6, 0.9), human(need),
+        "F08", "minibatch on the device", grade(need / f.vram_bytes, 0.6, 1.0), human(need),
         f"{human(f.decoded_bytes)} float32 + {human(f.minibatch_bytes)} stored + "
         f"{human(f.activation_bytes)} activations + {human(f.weight_bytes)} weights",
         f"memory.micro_batch={max(1, f.batch_size // 2)}",
@@ -115,18 +95,6 @@ def accumulation(f: Facts) -> Finding | None:
     )  # fmt: skip
 
 
-def stack_twice(f: Facts) -> Finding | None:
-    """F22: frames stacked by the environment and by the rollout."""
-    if f.stack < 2 and not f.stack_in_env:
-        return None
-    twice = f.stack_in_env and f.stack_in_buffer
-    return Finding(
-        "F22", "frames stacked twice", Severity.error if twice else Severity.ok, f"{f.stack}",
-        "the environment stacks frames that the rollout stacks again" if twice else "",
-        "remove the environment's frame stack",
-    )  # fmt: skip
-
-
 def checkpoints_on_disk(f: Facts) -> Finding | None:
     """F24: all checkpoints together, warn above a twentieth of the free disk."""
     if not f.free_disk_bytes:
@@ -142,23 +110,10 @@ def checkpoints_on_disk(f: Facts) -> Finding | None:
 
 def saves(f: Facts) -> int:
     """How many checkpoints a run writes."""
-    if f.save_every_calls:
-        return f.total_steps // (f.save_every_calls * f.num_envs)
     return f.total_steps // f.save_every_steps if f.save_every_steps else 0
 
 
-def pipe_traffic(f: Facts) -> Finding | None:
-    """F32: observations pickled through pipes, warn above 500 MB/s."""
-    if f.vec != "sb3" or f.steps_per_second is None:
-        return None
-    rate = f.observation_bytes * f.steps_per_second
-    return Finding(
-        "F32", "pipe traffic", grade(rate, PIPE_BYTES_PER_SECOND), f"{human(rate)}/s",
-        "observations travel through pipes", "vec=shared_memory",
-    )  # fmt: skip
-
-
 RULES: tuple[Rule, ...] = (
-    observation_size, rollout_bytes, rollout_peak, integers_kept, environments, total, minibatch,
-    accumulation, stack_twice, checkpoints_on_disk, pipe_traffic,
+    observation_size, rollout_bytes, rollout_peak, environments, total, minibatch, accumulation,
+    checkpoints_on_disk,
 )  # fmt: skip

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from frugal_rl.memory.checks import Finding, Rule, Severity
 from frugal_rl.memory.facts import Facts
-from frugal_rl.memory.rules_bytes import saves
+from frugal_rl.memory.finding import Finding, Rule, Severity
 
 MOST_GRADIENT_STEPS = 64
 FEWEST_ITERATIONS = 50
@@ -104,18 +103,6 @@ def name_clash(f: Facts) -> Finding | None:
     )  # fmt: skip
 
 
-def time_limit(f: Facts) -> Finding | None:
-    """F15: the limit lets the longest possible episode end by itself."""
-    if f.time_limit_steps is None or f.longest_episode_steps is None:
-        return None
-    short = f.time_limit_steps < f.longest_episode_steps
-    return Finding(
-        "F15", "time limit", Severity.warning if short else Severity.ok, f"{f.time_limit_steps}",
-        f"an episode needs up to {f.longest_episode_steps} steps" if short else "",
-        f"env.episode_steps={f.longest_episode_steps}",
-    )  # fmt: skip
-
-
 def environments_against_cores(f: Facts) -> Finding:
     """F16: environments that keep the cores busy, warn below half of them."""
     per_core = {"threads": 8, "batch": 8, "shared_memory": 1, "sb3": 1}.get(f.vec, 1)
@@ -143,31 +130,8 @@ def workers_against_cores(f: Facts) -> Finding | None:
     )  # fmt: skip
 
 
-def replay_flag(f: Facts) -> Finding:
-    """F18: a replay buffer asked of an on-policy algorithm."""
-    on = f.save_replay_buffer
-    return Finding(
-        "F18", "replay buffer", Severity.warning if on else Severity.ok, "on" if on else "off",
-        "ignored: PPO has no replay buffer; it saves and costs nothing" if on else "",
-        "leave save_replay_buffer out",
-    )  # fmt: skip
-
-
-def callbacks(f: Facts) -> Finding:
-    """F19: everything that is built is also called."""
-    lost = sorted(f.callbacks_built - f.callbacks_called)
-    return Finding(
-        "F19", "callbacks", Severity.error if lost else Severity.ok,
-        f"{len(f.callbacks_called)} of {len(f.callbacks_built)}",
-        f"{', '.join(lost)} is built but never called" if lost else "",
-        "pass the whole list to learn()",
-    )  # fmt: skip
-
-
 def frequency_units(f: Facts) -> Finding | None:
-    """F23: a frequency in calls means N times as many steps; one in steps, whole iterations."""
-    if f.save_every_calls:
-        return _calls(f, f.save_every_calls)
+    """F23: a frequency in steps means whole iterations."""
     if not f.save_every_steps:
         return None
     whole = f.save_every_steps % f.samples == 0
@@ -176,21 +140,6 @@ def frequency_units(f: Facts) -> Finding | None:
         f"every {f.save_every_steps / f.samples:.3g} iterations",
         "" if whole else "saves come at the first iteration after each multiple",
         f"checkpoint_every_steps={f.samples * max(1, round(f.save_every_steps / f.samples))}",
-    )  # fmt: skip
-
-
-def _calls(f: Facts, calls: int) -> Finding:
-    steps = calls * f.num_envs
-    iterations = steps / f.samples
-    wished = f.save_every_iterations_wished
-    off = wished is not None and abs(iterations - wished) > 0.01 * wished
-    ragged = calls % f.n_steps != 0
-    not_wished = f", not {wished}" if off else ""
-    return Finding(
-        "F23", "frequency units", Severity.warning if off or ragged else Severity.ok,
-        f"{iterations:g} iterations, {saves(f)} saves",
-        f"{calls:,} calls = {steps:,} steps = every {iterations:g} iterations{not_wished}",
-        f"checkpoint_every_steps={f.samples * (wished or max(1, round(iterations)))}",
     )  # fmt: skip
 
 
@@ -210,39 +159,32 @@ def evaluation(f: Facts) -> Finding | None:
     )  # fmt: skip
 
 
-def manual_resets(f: Facts) -> Finding:
-    """F26: environments reset between two calls of `learn`."""
-    on = f.resets_between_learn_calls
-    return Finding(
-        "F26", "manual resets", Severity.warning if on else Severity.ok, "yes" if on else "no",
-        "cuts running episodes without a terminal flag" if on else "", "remove the reset",
-    )  # fmt: skip
-
-
 def horizon(f: Facts) -> Finding | None:
-    """F30: the discount's horizon against the task, warn below a tenth and above three times."""
-    if f.seconds_per_step is None or f.task_seconds is None or f.gamma >= 1:
+    """F30: the discount's horizon against a long episode, warn below a tenth, tell above three."""
+    if f.gamma is None or f.gamma >= 1 or f.episode_steps is None:
         return None
-    share = f.seconds_per_step / (1 - f.gamma) / f.task_seconds
-    odd = share < 0.1 or share > 3
-    gamma = 1 - f.seconds_per_step / f.task_seconds
+    longest = f.episode_steps[1]
+    share = 1 / (1 - f.gamma) / longest
+    far = Severity.info if share > 3 else Severity.ok
+    severity = Severity.warning if share < 0.1 else far
     return Finding(
-        "F30", "horizon", Severity.warning if odd else Severity.ok, f"{share:.0%}",
-        f"algo.gamma={f.gamma:g} looks {share:.0%} of the task ahead" if odd else "",
-        f"algo.gamma={gamma:.4g}",
+        "F30", "horizon", severity, f"{share:.0%} of an episode",
+        f"algo.gamma={f.gamma:g} looks {1 / (1 - f.gamma):.0f} steps ahead, an episode takes up to "
+        f"{longest}" if severity is not Severity.ok else "",
+        f"algo.gamma={1 - 1 / max(2, longest):.4g}",
     )  # fmt: skip
 
 
-def reward_scale(f: Facts) -> Finding | None:
-    """F31: an episode's reward, warn outside 0.5 to 20."""
-    if f.reward_per_episode is None:
+def bf16_units(f: Facts) -> Finding | None:
+    """F36: bf16 on a processor or device without units for it."""
+    if not f.bf16:
         return None
-    odd = not 0.5 <= f.reward_per_episode <= 20
+    slow = not f.has_bf16
     return Finding(
-        "F31", "reward scale", Severity.warning if odd else Severity.ok,
-        f"{f.reward_per_episode:g}",
-        "values are learned best near 1 per episode" if odd else "",
-        "algo.reward_normalisation=true",
+        "F36", "bf16 units", Severity.warning if slow else Severity.ok, "none" if slow else "yes",
+        "without units for bf16 an update takes about 12 times as long as in float32"
+        if slow else "",
+        "memory.precision=float32",
     )  # fmt: skip
 
 
@@ -260,6 +202,6 @@ def total_steps(f: Facts) -> Finding:
 
 RULES: tuple[Rule, ...] = (
     batch_against_samples, divisibility, updates, reuse, rollout_against_episode, name_clash,
-    time_limit, environments_against_cores, workers_against_cores, replay_flag, callbacks,
-    frequency_units, evaluation, manual_resets, horizon, reward_scale, total_steps,
+    environments_against_cores, workers_against_cores, frequency_units, evaluation, horizon,
+    total_steps, bf16_units,
 )  # fmt: skip

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import lru_cache
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from frugal_rl.memory.machine import has_accelerator
-from frugal_rl.memory.part import ALL_PHASES, Confidence, Part, Phase
+from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase
 from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 from frugal_rl.store.layout import (
     ColumnSpec,
     action_layout,
-    column_bytes,
     columns_of,
     flatten_bytes,
     scalar_bytes,
@@ -29,6 +29,11 @@ UPDATE = frozenset({Phase.update})
 AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
 """Evaluation environments stay once they are made."""
 CHECKPOINT = frozenset({Phase.checkpoint})
+ACTING = frozenset({Phase.rollout, Phase.evaluation})
+WEIGHTS = frozenset({Kind.parameters, Kind.gradients, Kind.optimiser})
+BUFFER = "frugal_rl.store.rollout:RolloutBuffer"
+TRAJECTORIES = "frugal_rl.store.trajectories:TrajectoryBuffer"
+MERGED = "frugal_rl.store.merged:MergedRollout"
 
 
 def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
@@ -37,7 +42,7 @@ def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     players = min(run.evaluation.num_envs, max(1, run.evaluation.episodes))
     phases = ALL_PHASES if run.evaluation.every_steps else AT_THE_END
     evaluating = [
-        replace(p, name=f"evaluation: {p.name}", phases=phases)
+        replace(p, name=f"evaluation: {p.name}", phases=phases, kind=Kind.evaluation)
         for p in parts_of(run, players, encoding)
         if not p.shared
     ]
@@ -61,7 +66,9 @@ def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
     """What the environment says of itself; asked once per size, as some build a small one."""
     kept = _remembered(repr((run.env, num_envs, encoding.choice, run.memory, run.vec)))
     if not kept:
-        kept += run.env.parts(num_envs, encoding, run.memory, run.vec)
+        found = run.env.parts(num_envs, encoding, run.memory, run.vec)
+        source = f"{type(run.env).__module__}:{type(run.env).__name__}.parts"
+        kept += [replace(part, source=part.source or source) for part in found]
     return list(kept)
 
 
@@ -72,7 +79,9 @@ def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) 
     if not rows:
         return []
     per_env = sum(k * r.nbytes for k, r in rows) + 4
-    return [Part(name, f"{num_envs} envs x {per_env:,} B of past rows", num_envs * per_env)]
+    formula = f"{num_envs} envs x {per_env:,} B of past rows"
+    source = "frugal_rl.observation.history:History"
+    return [Part(name, formula, num_envs * per_env, kind=Kind.windows, source=source)]
 
 
 def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
@@ -82,13 +91,7 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     if isinstance(run.vec, Episodes):
         return [*_trajectory_parts(run, run.vec, encoding), _minibatch_part(run, columns)]
     location = run.memory.rollout_location
-    parts = [
-        _placed(
-            f"rollout: {c.name}", _column_formula(c, steps, envs),
-            column_bytes(c, steps, envs), location,
-        )
-        for c in columns
-    ]  # fmt: skip
+    parts = [_column_part(c, steps, envs, location) for c in columns]
     size, dtype = action_layout(run.env.action_space())
     scalars = scalar_bytes(steps, envs, run.env.action_space())
     parts.append(
@@ -96,18 +99,39 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
             "rollout: scalars",
             f"{steps} x {envs} x ({size} {dtype} action + 5 float32 + 1 bool)",
             scalars,
+            kind=Kind.rollout,
+            source=BUFFER,
         )
     )
     labels = getattr(run.agent, "label_bytes", 0)
     if labels:
         formula = f"{steps} x {envs} x {labels} B for auxiliary losses"
-        parts.append(Part("rollout: labels", formula, steps * envs * labels))
+        count = steps * envs * labels
+        parts.append(Part("rollout: labels", formula, count, kind=Kind.rollout, source=BUFFER))
     if run.memory.shuffle is Shuffle.copy and location is not RolloutLocation.device:
         copied = flatten_bytes(encoding, steps, envs, run.env.episode_steps)
-        parts.append(Part("flattened copy", "the largest column once more", copied, phases=UPDATE))
+        parts.append(
+            Part(
+                "flattened copy",
+                "the largest column once more",
+                copied,
+                phases=UPDATE,
+                kind=Kind.copy,
+                source="frugal_rl.store.columns:ArrayColumn.flatten",
+            )
+        )
     samples = steps * envs
     order = f"{samples:,} samples x 12 B: their order, and the ratios of the last epoch"
-    parts.append(Part("order and ratios", order, 12 * samples, phases=UPDATE))
+    parts.append(
+        Part(
+            "order and ratios",
+            order,
+            12 * samples,
+            phases=UPDATE,
+            kind=Kind.learner,
+            source="frugal_rl.store.rollout:RolloutBuffer.get",
+        )
+    )
     return [*parts, _minibatch_part(run, columns)]
 
 
@@ -124,27 +148,37 @@ def _trajectory_parts(run: RunConfig, vec: Episodes, encoding: Encoding) -> list
         count = (slots if each else room) * width
         formula = f"{at} x {width} B"
         parts.append(
-            Part(f"rollout: {name}", formula, 0 if on_device else count, count * on_device)
+            Part(
+                f"rollout: {name}",
+                formula,
+                0 if on_device else count,
+                count * on_device,
+                kind=Kind.rollout,
+                source=TRAJECTORIES,
+            )
         )
     total = sum(p.ram_bytes + p.vram_bytes for p in parts)
     if each or on_device:  # pinned slots beside a device, new tensors with `list`
-        parts.append(Part("trajectory sources", "what the workers write into", total))
-    sums = Part("trajectory sums", f"{at} x 21 B: advantages, returns, ages, starts", slots * 21)
+        written = "what the workers write into"
+        parts.append(
+            Part("trajectory sources", written, total, kind=Kind.learner, source=TRAJECTORIES)
+        )
+    formula = f"{at} x 21 B: advantages, returns, ages, starts"
+    sums = Part("trajectory sums", formula, slots * 21, kind=Kind.learner, source=MERGED)
     return [*parts, sums]
 
 
-def _placed(name: str, formula: str, count: int, location: RolloutLocation) -> Part:
-    if location is RolloutLocation.device:
-        return Part(name, formula, 0, count)
-    if location is RolloutLocation.memmap:
-        return Part(name, f"{formula}, in a mapped file", count)
-    return Part(name, formula, count)
-
-
-def _column_formula(column: ColumnSpec, steps: int, envs: int) -> str:
-    rows = f"({column.lead} + {steps})" if column.lead else f"{steps}"
-    shape = " x ".join(str(n) for n in column.shape) or "1"
-    return f"{rows} steps x {envs} envs x {shape} x {np.dtype(column.dtype).name}"
+def _column_part(column: ColumnSpec, steps: int, envs: int, wanted: RolloutLocation) -> Part:
+    """A column's own words about itself, as a part."""
+    count, place = column.nbytes(steps, envs), column.place(wanted)
+    on_device = place is RolloutLocation.device
+    mapped = ", in a mapped file" if place is RolloutLocation.memmap else ""
+    return Part(
+        f"rollout: {column.name}", column.formula(steps, envs) + mapped,
+        0 if on_device else count, count if on_device else 0, kind=Kind.rollout,
+        confidence=Confidence.exact if column.codec is None else Confidence.calibrated,
+        source=column.allocated_by(wanted),
+    )  # fmt: skip
 
 
 def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
@@ -158,7 +192,8 @@ def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
     return Part(
         "minibatch", formula, batch * (per_sample + scalars),
         batch * (per_sample + scalars) if on_device else 0,
-        phases=ALL_PHASES if reused else UPDATE,
+        phases=ALL_PHASES if reused else UPDATE, kind=Kind.minibatch,
+        source="frugal_rl.store.rollout:RolloutBuffer.samples",
     )  # fmt: skip
 
 
@@ -174,25 +209,28 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
     act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
     weights = probe.parameter_bytes
     rows = [
-        ("parameters", "all weights, float32", weights, Confidence.exact, None),
-        ("gradients", "one per weight", probe.gradient_bytes, Confidence.exact, None),
-        ("optimiser", "two moments per weight", probe.optimizer_bytes, Confidence.exact, None),
+        ("parameters", "all weights, float32", weights, Kind.parameters, ALL_PHASES),
+        ("gradients", "one per weight", probe.gradient_bytes, Kind.gradients, ALL_PHASES),
+        ("optimiser", "two moments per weight", probe.optimizer_bytes, Kind.optimiser, ALL_PHASES),
         ("workspace", "a first small update", probe.fixed_bytes if device else 0,
-         Confidence.probed, None),
+         Kind.learner, ALL_PHASES),
         ("activations", f"{at_once} samples x {probe.bytes_per_sample:,.0f} B", update,
-         Confidence.probed, UPDATE),
+         Kind.activations, UPDATE),
         ("acting", f"{run.algo.num_envs} envs x {probe.forward_bytes_per_sample:,.0f} B", act,
-         Confidence.probed, frozenset({Phase.rollout, Phase.evaluation})),
+         Kind.learner, ACTING),
     ]  # fmt: skip
     parts = [
         Part(
-            name, formula, 0 if device else count, count if device else 0,
-            confidence=confidence, phases=phases or ALL_PHASES,
+            name, formula, 0 if device else count, count if device else 0, kind=kind,
+            confidence=Confidence.exact if kind in WEIGHTS else Confidence.probed, phases=phases,
+            source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
         )
-        for name, formula, count, confidence, phases in rows
+        for name, formula, count, kind, phases in rows
         if count
     ]  # fmt: skip
     shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
     copied = weights * (1 + device) + probe.optimizer_bytes + run.algo.num_envs * shown
     what = "copies of weights, moments and newest observations"
-    return [*parts, Part("checkpoint", what, copied, phases=CHECKPOINT)]
+    saved = "frugal_rl.run.checkpoints:save_checkpoint"
+    part = Part("checkpoint", what, copied, phases=CHECKPOINT, kind=Kind.checkpoint, source=saved)
+    return [*parts, part]

@@ -130,7 +130,7 @@ class Encoding:
         Raises:
             ConfigError: an unknown field, or a representation that it does not offer.
         """
-        overrides = dict(fields or {})
+        overrides = {name: wanted for name, wanted in (fields or {}).items() if wanted}
         unknown = set(overrides) - set(spec.by_name)
         if unknown:
             raise ConfigError(

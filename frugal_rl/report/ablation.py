@@ -12,12 +12,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.advice import variant
+from frugal_rl.memory.advice import samples_of
 from frugal_rl.memory.plan import draw_up
+from frugal_rl.memory.savings import BY_NAME, SAVINGS, Saving, filled
+from frugal_rl.observation.choices import Label
 from frugal_rl.report import plots
 from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
 from frugal_rl.report.results import Row, RunResult, compare
+from frugal_rl.run.building import nearest
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
 
@@ -25,40 +28,10 @@ Digest = Callable[[Path], str]
 """A run folder -> a digest of the parameters that it ended with."""
 
 
-@dataclass(frozen=True)
-class Optimisation:
-    """One saving: its name, the words that switch it on, and its label."""
-
-    name: str
-    words: tuple[str, ...]
-    label: str
-
-
-OPTIMISATIONS = (
-    Optimisation("drop internal observations", ("memory.internal_observations=false",), "lossless"),
-    Optimisation("stack frames once", ("memory.frame_stack=once",), "lossless"),
-    Optimisation("tightest exact storage", ("memory.storage=lossless",), "lossless"),
-    Optimisation("share level data", ("memory.level_data=shared",), "lossless"),
-    Optimisation("reuse buffers", ("memory.buffers=reused",), "lossless"),
-    Optimisation("build graphs on demand", ("memory.graphs=lazy",), "lossless"),
-    Optimisation(
-        "draw only what is observed",
-        ("memory.rendering=observed", "memory.animation=false"),
-        "lossless",
-    ),
-    Optimisation("gather by index", ("memory.shuffle=gather",), "lossless"),
-    Optimisation("pin the allocator", ("memory.allocator=pinned",), "lossless"),
-    Optimisation("recompute activations", ("memory.gradient_checkpointing=true",), "lossless"),
-    Optimisation("half precision storage", ("memory.storage=half",), "precision"),
-    Optimisation("sparse storage", ("memory.storage=sparse",), "precision"),
-    Optimisation("smallest storage", ("memory.storage=smallest",), "precision"),
-    Optimisation("bfloat16 arithmetic", ("memory.precision=bf16",), "precision"),
-    Optimisation("micro-batches", ("memory.micro_batch=",), "precision"),
-    Optimisation("all lossless ones", ("memory=lossless",), "lossless"),
-)
-"""Every switch of the profile that changes what a run holds; the size of a micro-batch is filled
-in."""
-
+WHOLE = "all lossless ones"
+"""The profile with all of them stands at the end of the table."""
+_SAME_PROBLEM = [s for s in SAVINGS if s.label is not Label.capacity]
+SINGLE = (*(s for s in _SAME_PROBLEM if s.name != WHOLE), BY_NAME[WHOLE])
 PIECES = 4
 MIB = 1 << 20
 
@@ -78,9 +51,11 @@ class AblationOptions:
 
 @dataclass(frozen=True)
 class Cell:
-    """One optimisation with its runs; `error` says why it is impossible."""
+    """One saving with its runs; `error` says why it is impossible."""
 
-    optimisation: Optimisation
+    name: str
+    label: str
+    words: tuple[str, ...]
     row: Row | None
     digests: tuple[str, ...]
     error: str = ""
@@ -93,18 +68,14 @@ def ablate(run: RunConfig, options: AblationOptions, digest: Digest) -> list[Pat
         ConfigError: the row that the others are compared with cannot be run.
     """
     out = Path(options.out)
-    base = Optimisation("none", (f"memory={options.base}",), "")
-    wanted = [o for o in OPTIMISATIONS if not options.only or o.name in options.only]
-    cells = [_cell(run, options, base, digest, out / "runs" / "none")]
+    base = (f"memory={options.base}",)
+    cells = [_cell(run, options, "none", "", base, digest)]
     if cells[0].error:
         raise ConfigError(f"The row to compare with fails, so there is no table: {cells[0].error}")
-    for optimisation in wanted:
-        words = (*base.words, *filled(optimisation.words, run))
-        if optimisation.words[0].startswith("memory="):
-            words = optimisation.words
-        at = out / "runs" / optimisation.name.replace(" ", "_")
-        filled_in = Optimisation(optimisation.name, words, optimisation.label)
-        cells.append(_cell(run, options, filled_in, digest, at))
+    for saving in wanted(options):
+        alone = filled(saving, samples_of(run), PIECES)
+        words = alone if saving.name == WHOLE else (*base, *alone)
+        cells.append(_cell(run, options, saving.name, saving.label.value, words, digest))
         print(" | ".join(table_of(cells).rows[-1]), flush=True)
     track_table(replace(run, run_dir=str(out)), table_of(cells))
     return ablation_document(run, options, cells).write(out, "ablation")
@@ -121,27 +92,36 @@ def track_table(run: RunConfig, table: TableBlock) -> None:
         sink.close()
 
 
-def filled(words: Sequence[str], run: RunConfig) -> tuple[str, ...]:
-    """Words with the size of a micro-batch filled in."""
-    piece = max(1, min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs) // PIECES)
-    return tuple(w + str(piece) if w.endswith("=") else w for w in words)
+def wanted(options: AblationOptions) -> list[Saving]:
+    """The savings to run, in the order of the table.
+
+    Raises:
+        ConfigError: a name that is none of a saving.
+    """
+    unknown = [name for name in options.only if name not in BY_NAME]
+    if unknown:
+        raise ConfigError(f"only={unknown[0]} is no saving; {nearest(unknown[0], BY_NAME)}")
+    return [s for s in SINGLE if not options.only or s.name in options.only]
 
 
 def _cell(
-    run: RunConfig, options: AblationOptions, what: Optimisation, digest: Digest, at: Path
-) -> Cell:
+    run: RunConfig, options: AblationOptions, name: str, label: str, words: tuple[str, ...],
+    digest: Digest,
+) -> Cell:  # fmt: skip
+    """One row: trained on all seeds, or why it cannot be."""
     own = {"base", "out", "seeds", "only", "seed", "memory"}
     typed = [o for o in run.overrides if o.split("=")[0] not in own]
+    at = Path(options.out) / "runs" / name.replace(" ", "_")
     try:
-        variant(run, [*typed, *what.words])
+        run.variant([*typed, *words])
         results = [
-            _train([*typed, *what.words], seed, at / f"seed{seed}", run.config_dir)
+            _train([*typed, *words], seed, at / f"seed{seed}", run.config_dir)
             for seed in options.seeds
         ]
     except ConfigError as error:
-        return Cell(what, None, (), str(error))
+        return Cell(name, label, words, None, (), str(error))
     (row,) = compare(results)
-    return Cell(what, row, tuple(digest(r.folder) for r in results))
+    return Cell(name, label, words, row, tuple(digest(r.folder) for r in results))
 
 
 def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunResult:
@@ -177,8 +157,8 @@ def ablation_document(run: RunConfig, options: AblationOptions, cells: list[Cell
     )
     for cell in cells:
         if cell.error:
-            document.add(f"{cell.optimisation.name}: {cell.error}")
-    rows = [replace(c.row, variant=c.optimisation.name) for c in cells if c.row is not None]
+            document.add(f"{cell.name}: {cell.error}")
+    rows = [replace(c.row, variant=c.name) for c in cells if c.row is not None]
     bars = plots.memory_bars(rows, Path(options.out) / "ablation.png")
     if bars is not None:
         document.add(PictureBlock(bars, "Peak memory of the process tree."))
@@ -197,12 +177,12 @@ def table_of(cells: list[Cell]) -> TableBlock:
 
 
 def _line(cell: Cell, first: Cell) -> tuple[str, ...]:
-    what, row = cell.optimisation, cell.row
+    row = cell.row
     if row is None:
-        return (what.name, what.label, "-", "-", "-", "-", "-", "impossible here")
+        return (cell.name, cell.label, "-", "-", "-", "-", "-", "impossible here")
     same = "bit for bit" if cell.digests == first.digests else "no"
     return (
-        what.name, what.label, show(row.bytes_per_transition, ",.0f"),
+        cell.name, cell.label, show(row.bytes_per_transition, ",.0f"),
         _mib(row.predicted_bytes), _mib(row.measured_bytes),
         show(row.steps_per_second, ",.0f"), show(row.success, ".1%"),
         "-" if cell is first else same,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import DataError
+from frugal_rl.run.disk import write_whole
+from frugal_rl.run.untrusted import parse_json, read_text, shown
 
 METRICS = "metrics.jsonl"
 PLAN = "plan.json"
@@ -19,16 +20,13 @@ RESOLVED = "cfg.resolved.yaml"
 SUMMARY = "report.json"
 PICTURES = "pictures"
 """Folder of a run's pictures (`visualization=true`), and of a report's."""
+LONGEST_LINE_BYTES = 1 << 20
+"""More than any line of metrics has."""
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file under a temporary name, then give it its own."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=path.parent, prefix=f".{path.name}.", delete=False, encoding="utf-8"
-    ) as file:
-        file.write(text)
-    os.replace(file.name, path)
+    """Write a file beside, then give it its name."""
+    write_whole(path, [text.encode()])
 
 
 def write_json(path: Path, values: Mapping[str, Any]) -> None:
@@ -48,26 +46,36 @@ def plain(values: Any) -> Any:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object; refused in words where the file is damaged."""
+    """A JSON object; refused in words where the file is damaged or larger than any should be."""
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}.") from error
+        values = parse_json(read_text(path))
+    except DataError as error:
+        raise DataError(f"{shown(path)} cannot be read: {error}") from error
     if not isinstance(values, dict):
-        raise DataError(f"{path} holds no JSON object.")
+        raise DataError(f"{shown(path)} holds no JSON object.")
     return values
 
 
 def read_metrics(folder: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a run's metrics; a torn last line, of a run that was killed, is left out."""
+    """The sound lines of a run's metrics; a warning says how many others were skipped."""
+    path, skipped = folder / METRICS, 0
+    if not path.is_file():
+        raise DataError(f"{shown(folder)} has no {METRICS}: is it a run folder?")
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST_LINE_BYTES):
+            values = _metrics_of(line)
+            skipped += values is None
+            if values is not None:
+                yield values
+    if skipped:
+        warnings.warn(f"{shown(path)}: {skipped} damaged lines were skipped.", stacklevel=2)
+
+
+def _metrics_of(line: bytes) -> dict[str, Any] | None:
+    """A line's numbers by name, its step among them; None where it is damaged."""
     try:
-        lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise DataError(f"{folder} has no {METRICS}: is it a run folder? ({error})") from error
-    for number, line in enumerate(lines, 1):
-        try:
-            yield json.loads(line)
-        except ValueError as error:
-            if number == len(lines):
-                return
-            raise DataError(f"{folder / METRICS}, line {number}: {error}.") from error
+        values = parse_json(line)
+    except DataError:
+        return None
+    whole = isinstance(values, dict) and isinstance(values.get("step"), int | float)
+    return values if whole else None

@@ -6,7 +6,6 @@ A sink that fails (a full disk, an unreachable server) is reported once and the 
 from __future__ import annotations
 
 import json
-import os
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +27,8 @@ from frugal_rl.report.files import (
 )
 from frugal_rl.run.compose import as_yaml
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.disk import AppendedLines, told
+from frugal_rl.run.lock import FolderLock, locked
 
 
 class Sink(Protocol):
@@ -49,21 +50,21 @@ class Sink(Protocol):
 
 
 class MetricsFile:
-    """`metrics.jsonl`: one line per call, appended in a single write."""
+    """`metrics.jsonl`: one line per call, appended whole or not at all."""
 
     name = METRICS
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.began = time.time()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-        self.file_number = os.open(folder / METRICS, flags, 0o644)
+        self.lines = AppendedLines(folder / METRICS)
+        if self.lines.torn_bytes:
+            warnings.warn(f"{METRICS} ended in a torn line, which was cut off.", stacklevel=2)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Append one line."""
         line = {"step": step, "seconds": round(time.time() - self.began, 3), **plain(values)}
-        text = json.dumps(line, allow_nan=False, default=str) + "\n"
-        os.write(self.file_number, text.encode())
+        self.lines.append(json.dumps(line, allow_nan=False, default=str))
 
     def summary(self, values: Mapping[str, Any]) -> None:
         """Keep the run's last numbers beside its lines."""
@@ -74,14 +75,21 @@ class MetricsFile:
 
     def close(self) -> None:
         """Close the file."""
-        os.close(self.file_number)
+        self.lines.close()
 
 
 class Log:
     """All sinks of a run; adds what the meter measures to every line."""
 
-    def __init__(self, sinks: list[Sink], plan: Plan, meter: MemoryMeter | None = None) -> None:
+    def __init__(
+        self,
+        sinks: list[Sink],
+        plan: Plan | None = None,
+        meter: MemoryMeter | None = None,
+        lock: FolderLock | None = None,
+    ) -> None:
         self.sinks = sinks
+        self.lock = lock
         self.plan = plan
         self.meter = meter
         self._failed: set[str] = set()
@@ -91,12 +99,15 @@ class Log:
         """Numbers at one step of the run."""
         measured = self.meter.metrics() if self.meter else {}
         line = {**values, **measured}
+        if self.lock is not None:
+            self.lock.beat()
         self._each(lambda sink: sink.metrics(step, line))
 
     def summary(self, values: Mapping[str, Any]) -> None:
         """Numbers of the whole run, beside predicted and measured memory."""
         self._last |= dict(values)
-        self._last |= self.meter.summary(self.plan) if self.meter else {}
+        if self.meter and self.plan:
+            self._last |= self.meter.summary(self.plan)
         self._each(lambda sink: sink.summary(self._last))
 
     def file(self, path: Path) -> None:
@@ -127,9 +138,24 @@ def open_log(run: RunConfig, plan: Plan, meter: MemoryMeter | None = None) -> It
         run: the run; its folder is created.
         plan: what was predicted; goes to W&B as `plan/*`.
         meter: what is measured; goes beside every line as `memory/*`.
+
+    Raises:
+        FolderInUseError: another run writes into the folder.
+        DiskError: the folder cannot be written to.
     """
     folder = Path(run.run_dir)
-    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder) as lock:
+        with told(folder):
+            sinks = _sinks(run, plan, folder)
+        log = Log(sinks, plan, meter, lock)
+        try:
+            yield log
+        finally:
+            log.close()
+
+
+def _sinks(run: RunConfig, plan: Plan, folder: Path) -> list[Sink]:
+    """The run folder's first files, and the places that numbers go to."""
     sinks: list[Sink] = [MetricsFile(folder)]
     write_json(folder / RUN, {"config": run.resolved, "overrides": run.overrides})
     write_text(folder / RESOLVED, as_yaml(plain(run.resolved)))
@@ -142,8 +168,4 @@ def open_log(run: RunConfig, plan: Plan, meter: MemoryMeter | None = None) -> It
         from frugal_rl.report.tensorboard_sink import TensorBoard
 
         sinks.append(TensorBoard(folder))
-    log = Log(sinks, plan, meter)
-    try:
-        yield log
-    finally:
-        log.close()
+    return sinks

@@ -11,13 +11,15 @@ from typing import Any
 from rich.console import Group
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
-from frugal_rl.memory.advice import Way, advise, command_of, variant
+from frugal_rl.memory.advice import Way, advise, command_of
 from frugal_rl.memory.auto import AUTO, choose
-from frugal_rl.memory.checks import Finding, Severity, check_run
+from frugal_rl.memory.checks import check_run, errors
+from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.report.files import plain
 from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view
+from frugal_rl.report.plan_why import why_view
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
@@ -26,7 +28,7 @@ from frugal_rl.run.tools import own_findings
 RESERVE = 1.1
 """A cluster kills a job at its reservation: it is asked for this much of the planned peak."""
 DOES_NOT_FIT = 3
-"""Exit code of a run that does not fit."""
+"""Exit code of a run that does not fit, or of which a check says that it cannot work."""
 
 
 class Format(Enum):
@@ -47,6 +49,8 @@ class PlanOptions:
     """Tables for people, JSON for programs, or the words that ask a cluster for what is planned."""
     probe: bool = True
     """False leaves out the measurement of the network's activations."""
+    why: str = ""
+    """Name of one part: its formula, where it is allocated, what each switch makes of it."""
 
 
 def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -> int:
@@ -65,19 +69,24 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
     else:
         plan = draw_up(run)
         plan = draw_up(run, probe) if plan.fits and probe else plan
+    if options.why:
+        show(why_view(run, plan, options.why))
+        return 0 if plan.fits else DOES_NOT_FIT
     ways = [] if plan.fits else advise(run, plan, probe=probe)
     findings = check_run(run, plan, own_findings(run))
     command = command_of(run, chosen or (ways[0].overrides if ways else ()))
     if options.format is Format.launcher:
         print(" ".join(launcher_words(run, plan)))
     elif options.format is Format.json:
-        print(json.dumps(as_json(plan, ways, findings, command), indent=2))
+        print(json.dumps({**as_json(plan, ways, findings, command), "notes": run.notes}, indent=2))
     else:
         shown = [f for f in findings if f.severity is not Severity.ok]
         passed = f"{len(findings) - len(shown)} more checks pass."
+        for note in run.notes:
+            say(note)
         show(Group(plan_view(plan, ways), checks_table(shown), passed))
         say(command)
-    return 0 if plan.fits else DOES_NOT_FIT
+    return DOES_NOT_FIT if errors(findings) or not plan.fits else 0
 
 
 def launcher_words(run: RunConfig, plan: Plan) -> list[str]:
@@ -121,7 +130,7 @@ def compared(run: RunConfig) -> list[tuple[str, Plan | str]]:
         if name == AUTO:
             continue
         try:
-            varied = variant(run, [f"memory={name}"])
+            varied = run.variant([f"memory={name}"])
             budget = replace(varied.memory, budget_gib=run.memory.budget_gib)
             plans.append((name, draw_up(replace(varied, memory=budget))))
         except ConfigError as error:

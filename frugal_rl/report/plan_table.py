@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from frugal_rl.memory.advice import Way
-from frugal_rl.memory.checks import Finding, Severity
+from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.part import Part, Phase, human
 from frugal_rl.memory.plan import Plan
 

@@ -6,8 +6,8 @@ YAML node names by `_target_` and that offers the methods below.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 from frugal_rl.errors import ConfigError
@@ -33,6 +33,9 @@ class EnvConfig(Protocol):
     What else can be done with it (play, film, draw, record, generate, tournament, checks) are its
     tools, in a package that its class names: see `frugal_rl.run.tools`. One with tables that fill
     up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
+
+    `honours: ClassVar[frozenset[str]]` names the switches of the memory profile that it reads,
+    where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused.
     """
 
     name: str
@@ -82,6 +85,7 @@ class AlgoConfig(Protocol):
     One that keeps no rollout also offers `learner_parts(run) -> list[Part]`: its bytes by
     arithmetic, in the place of a rollout and a probe. One that holds more than a rollout offers
     `parts(run) -> list[Part]`; one whose beginning takes long, `tiny()`, itself without that.
+    One that reads switches of the memory profile names them in `honours: ClassVar[frozenset[str]]`.
     """
 
     num_envs: int
@@ -128,6 +132,18 @@ class Hardware:
 
 
 @dataclass(frozen=True)
+class Launch:
+    """How many processes train one run together, and what happens when one is lost."""
+
+    processes: Annotated[int, at_least(1)] = 1
+    """Processes of this machine; each has its share of environments, rollout and minibatch."""
+    restarts: Annotated[int, at_least(0)] = 0
+    """How often torchrun starts all of them again after one was lost."""
+    timeout_s: Annotated[float, above(0)] = 1800.0
+    """Seconds that a process waits for the others."""
+
+
+@dataclass(frozen=True)
 class Tracking:
     """Where the numbers go, beside `metrics.jsonl` in the run folder."""
 
@@ -151,26 +167,40 @@ class RunConfig:
     evaluation: Evaluation = field(default_factory=Evaluation)
     hardware: Hardware = field(default_factory=Hardware)
     tracking: Tracking = field(default_factory=Tracking)
+    launch: Launch = field(default_factory=Launch)
     seed: Annotated[int, SEED] = 0
     run_dir: str = "runs/latest"
     checkpoint_every_steps: Annotated[int, at_least(0)] = 0
     """Environment steps between checkpoints; 0 saves at the end only."""
-    keep_checkpoints: int = 3
+    keep_checkpoints: Annotated[int, at_least(1)] = 3
     """Newest checkpoints that stay, beside the best."""
     resume: str | None = None
     """Run folder to continue from."""
+    debug: bool = False
+    """Look at every number that the environments give, instead of a sample."""
     visualization: bool = False
     """Draw what the trained policy does, where the environment offers pictures."""
     resolved: Mapping[str, Any] = field(default_factory=dict)
     """The whole composed configuration as plain values, for checkpoints and W&B."""
     overrides: tuple[str, ...] = ()
     """The overrides that the user typed."""
+    notes: tuple[str, ...] = ()
+    """What composing it has to say: switches of a profile that nothing in this run reads."""
+    composer: Callable[[Sequence[str]], RunConfig] | None = field(
+        default=None, repr=False, compare=False
+    )
+    """Composes the run that other words would be; None where no configuration composed this one."""
     config_dir: str = ""
     """The folder of `--config-dir`, whose YAML files stand beside our own."""
 
-    def __post_init__(self) -> None:
-        if self.keep_checkpoints < 1:
-            raise ConfigError(f"keep_checkpoints is {self.keep_checkpoints}; use at least 1.")
+    def variant(self, extra: Sequence[str]) -> RunConfig:
+        """The same run with more overrides; a later word beats an earlier one of the same key."""
+        if self.composer is None:
+            raise ConfigError("A run that no configuration composed cannot be varied.")
+        keys = {word.split("=")[0] for word in extra}
+        kept = [word for word in self.overrides if word.split("=")[0] not in keys]
+        varied = self.composer([*kept, *extra])
+        return replace(varied, run_dir=self.run_dir, config_dir=self.config_dir)
 
     def encoding(self) -> Encoding:
         """How this run stores its observation."""

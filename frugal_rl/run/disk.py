@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from frugal_rl.errors import DiskError, FrugalError
+
 Bytes = bytes | memoryview
+PIECE_BYTES = 1 << 16
 
 
 def write_all(number: int, data: Bytes) -> None:
@@ -43,6 +47,41 @@ def write_whole(
     flush_folder(path.parent)
 
 
+class AppendedLines:
+    """A file that grows by whole lines: a torn one, of a run that was killed, is cut off first."""
+
+    def __init__(self, path: Path) -> None:
+        self.number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self.torn_bytes = self._repair()
+
+    def _repair(self) -> int:
+        """Cut off what stands behind the last newline; its bytes."""
+        size = end = os.fstat(self.number).st_size
+        while end:
+            first = max(0, end - PIECE_BYTES)
+            found = os.pread(self.number, end - first, first).rfind(b"\n")
+            if found >= 0:
+                end = first + found + 1
+                break
+            end = first
+        if end < size:
+            os.ftruncate(self.number, end)
+        return size - end
+
+    def append(self, line: str) -> None:
+        """Add a line, whole or not at all."""
+        size = os.fstat(self.number).st_size
+        try:
+            write_all(self.number, line.encode() + b"\n")
+        except OSError:
+            os.ftruncate(self.number, size)
+            raise
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self.number)
+
+
 def flush_folder(folder: Path) -> None:
     """Force a folder's names to the disk, where the system can."""
     try:
@@ -53,3 +92,21 @@ def flush_folder(folder: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+@contextmanager
+def told(folder: Path) -> Iterator[None]:
+    """Failures to write into a run's folder, in words.
+
+    Raises:
+        DiskError: naming the folder, the reason and what to do.
+    """
+    try:
+        yield
+    except FrugalError:
+        raise
+    except OSError as error:
+        raise DiskError(
+            f"The folder {folder} cannot be written to ({error.strerror or error}). Free space or "
+            "allow writing there, or choose another with hydra.run.dir=..."
+        ) from error

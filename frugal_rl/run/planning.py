@@ -15,7 +15,8 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from frugal_rl.memory.plan import Plan, plan_memory
+from frugal_rl.memory.plan import Plan
+from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.probe import probe_update

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
-from frugal_rl.memory.checks import Severity, check_run
+from frugal_rl.learn.ranks import Ranks, joined
+from frugal_rl.memory.checks import check_run
+from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
+from frugal_rl.memory.refusal import stop_on_errors
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.closing import show_closing
 from frugal_rl.report.files import PICTURES, write_json
-from frugal_rl.report.log import open_log
+from frugal_rl.report.log import Log, open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.tools import needed, own_findings
@@ -25,15 +31,33 @@ from frugal_rl.run.trainer import train
 
 
 def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
-    """Print the plan and what the checks found, train under meter and watchdog; the summary."""
+    """Print the plan and what the checks found, train under meter and watchdog; the summary.
+
+    Started by torchrun, the first process does all that is said and written; the others train with
+    it and return an empty summary.
+    """
+    with joined(run.launch.timeout_s) as ranks:
+        run = replace(run, run_dir=ranks.from_first(run.run_dir))
+        return _lead(run, plan, ranks) if ranks.first else _follow(run, ranks)
+
+
+def _follow(run: RunConfig, ranks: Ranks) -> dict[str, Any]:
+    """Train with the first process, silently."""
+    silent = Console(quiet=True)
+    return train(run, Log([]), console=silent, ranks=ranks)
+
+
+def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     show(parts_table(plan))
     show(verdict_line(plan))
-    found = [f for f in check_run(run, plan, own_findings(run)) if f.severity is not Severity.ok]
+    findings = check_run(run, plan, own_findings(run))
+    stop_on_errors(findings)
+    found = [f for f in findings if f.severity is not Severity.ok]
     if found:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(run, meter, plan)
-        summary = train(run, log, phase=meter.phase, watch=watch)
+        summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
         summary |= meter.summary(plan)
     show_closing(run, plan, summary)
     return summary
@@ -52,8 +76,8 @@ def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
         drawn = draw(run, env, policy, Path(run.run_dir) / PICTURES) if run.visualization else []
     written = {name: result.metrics("eval") for name, result in results.items()}
     folder = Path(run.run_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "evaluation.json", {"checkpoint": path, **written})
+    with told(folder):
+        write_json(folder / "evaluation.json", {"checkpoint": path, **written})
     show(score_table(results))
     say(f"Results: {folder / 'evaluation.json'}")
     if run.visualization:

@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.errors import ConfigError
 
 if TYPE_CHECKING:
-    from frugal_rl.memory.checks import Finding
+    from frugal_rl.memory.finding import Finding
     from frugal_rl.run.config import RunConfig
 
 Tool = Callable[..., Any]

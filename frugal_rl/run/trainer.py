@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 import torch
@@ -16,14 +14,18 @@ import yaml  # type: ignore[import-untyped]
 from rich.console import Console
 from stable_baselines3.common.utils import set_random_seed
 
-from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.errors import DiskError, MemoryBudgetError, NumbersError
+from frugal_rl.learn.on_policy import OnPolicyLearner
+from frugal_rl.learn.ranks import Ranks
+from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
-from frugal_rl.run.checkpoints import BEST, save_checkpoint
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.disk import told
+from frugal_rl.run.divergence import Divergence
 from frugal_rl.run.evaluate import (
     PolicyPlayer,
     RandomPlayer,
@@ -33,9 +35,11 @@ from frugal_rl.run.evaluate import (
     evaluate,
     evaluation_env,
 )
-from frugal_rl.run.keeping import save_newest
+from frugal_rl.run.guard import NumberGuard
+from frugal_rl.run.launch import shard
 from frugal_rl.run.progress import ProgressBar
-from frugal_rl.run.resuming import resume, snapshot
+from frugal_rl.run.saves import Saves
+from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.tools import tool
 from frugal_rl.vec_env.interface import VectorEnv
 
@@ -74,40 +78,63 @@ class Trainer:
     phase: PhaseContext = no_meter
     watch: Callable[[], str] = str
     console: Console = field(default_factory=open_console)
+    ranks: Ranks = ALONE
+    """The processes that train this run together; the first one evaluates, logs and saves."""
 
     def train(self) -> dict[str, Any]:
         """Learn `algo.total_steps` environment steps; returns the run's summary."""
         run = self.run
         self.folder = Path(run.run_dir)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_text(self.folder / "cfg.resolved.yaml", yaml.safe_dump(dict(run.resolved)))
+        with told(self.folder):
+            write_text(self.folder / "cfg.resolved.yaml", yaml.safe_dump(dict(run.resolved)))
         set_random_seed(run.seed, using_cuda=torch.cuda.is_available())
         self.eval_env: VectorEnv | None = None
         self.result: Result | None = None
         self.tell: Tell | None = None
-        self.best = -float("inf")
-        vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+        self.guard, self.divergence = NumberGuard(self.folder, run.debug), Divergence()
+        own = shard(run, self.ranks)
+        vec_env = own.env.make_vec(own.algo.num_envs, own.encoding(), own.memory, own.vec, "train")
         try:
-            self.learner = run.algo.build(run, vec_env)
+            self.learner = own.algo.build(own, self.guard.watch(vec_env))
+            self.join()
+            self.saves = Saves(run, self.learner, self.ranks)
             if run.resume:
-                self.resume(run.resume)
+                say(self.saves.resume(run.resume).words, self.console)
             with asked_to_stop() as stop:
-                return self.loop(stop)
+                return self.guarded(stop)
         finally:
             vec_env.close()
             if self.eval_env is not None:
                 self.eval_env.close()
+
+    def join(self) -> None:
+        """Learn together with the other processes, each with random numbers of its own."""
+        if isinstance(self.learner, OnPolicyLearner) and self.ranks.size > 1:
+            self.learner.join(self.ranks)
+            seed = shard(self.run, self.ranks).seed
+            set_random_seed(seed, using_cuda=torch.cuda.is_available())
+
+    def guarded(self, stop: threading.Event) -> dict[str, Any]:
+        """The loop; what goes wrong in it is told with the way to continue."""
+        try:
+            return self.loop(stop)
+        except NumbersError as error:
+            raise NumbersError(f"{error} {self.saves.hint()}") from error
+        except (DiskError, MemoryBudgetError):
+            raise  # these say it themselves
+        except Exception as error:
+            error.add_note(self.saves.hint())
+            raise
 
     def loop(self, stop: threading.Event) -> dict[str, Any]:
         """Iterate until all steps are done, somebody asks to stop, or memory runs out."""
         total, first = self.run.algo.total_steps, self.learner.num_steps
         with ProgressBar(total, first, self.console) as bar:
             self.tell = bar.evaluating
-            while self.learner.num_steps < total and not stop.is_set():
+            asked = self.stopped(stop)
+            while self.learner.num_steps < total and not asked:
                 before = self.learner.num_steps
-                metrics = self.learner.iterate(self.phase)
-                if self.run.memory.allocator is Allocator.pinned:
-                    give_back()  # else what the update freed would lie under the next phases
+                metrics = self.iterate()
                 now = self.learner.num_steps
                 metrics["time/steps_per_second"] = bar.rate(now)
                 self.log.metrics(now, metrics)
@@ -115,14 +142,30 @@ class Trainer:
                 if crosses(before, now, self.run.evaluation.every_steps) and now < total:
                     self.try_out()
                 if crosses(before, now, self.run.checkpoint_every_steps):
-                    self.save()
+                    self.on_the_way(self.save)
                 self.heed(self.watch())
-            if not stop.is_set() and self.run.evaluation.episodes:
+                asked = self.stopped(stop)
+            if not asked and self.run.evaluation.episodes:
                 self.try_out()
-            return self.finish(bar.rate(self.learner.num_steps), stop.is_set())
+            return self.finish(bar.rate(self.learner.num_steps), asked)
+
+    def stopped(self, stop: threading.Event) -> bool:
+        """Whether somebody asked any of the processes to stop: all of them do."""
+        return self.ranks.any(stop.is_set())
+
+    def iterate(self) -> dict[str, float]:
+        """Collect and learn once, under the guard."""
+        metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
+        if self.run.memory.allocator is Allocator.pinned:
+            give_back()  # else what the update freed would lie under the next phases
+        for words in self.divergence.note(metrics):
+            say(f"Warning: {words}", self.console)
+        return metrics
 
     def try_out(self) -> None:
         """Evaluate on the fixed seeds; keep the best policy so far."""
+        if not self.ranks.first:
+            return
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
@@ -137,9 +180,9 @@ class Trainer:
             self.log.file(film(self.run, self.learner.policy, path))
         means = self.result.score.means
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
-        if worth > self.best and self.run.evaluation.every_steps:
-            self.best = worth
-            self.save(best=True)
+        if self.run.evaluation.every_steps:
+            with self.phase(Phase.checkpoint):
+                self.on_the_way(lambda: self.saves.save_if_best(worth))
 
     def beside_random_play(self) -> dict[str, float]:
         """What random play reaches in the same episodes: the baseline of every result."""
@@ -163,30 +206,30 @@ class Trainer:
         if not drawn:
             say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
-    def save(self, best: bool = False) -> Path:
+    def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
         with self.phase(Phase.checkpoint):
-            content = snapshot(self.run, self.learner, self.best)
-            folder = self.folder / "checkpoints"
-            if best:
-                return save_checkpoint(folder / BEST, content)
-            return save_newest(folder, content, self.run.keep_checkpoints)
+            return self.saves.save()
 
-    def resume(self, path: str) -> None:
-        """Continue exactly where the checkpoint of an earlier run ended."""
-        resumed = resume(self.run, self.learner, path)
-        self.best = resumed.best
-        say(resumed.words, self.console)
+    def on_the_way(self, save: Callable[[], object]) -> None:
+        """Save while there is more to do: a full disk may have room again the next time."""
+        try:
+            save()
+        except DiskError as error:
+            say(f"Warning: {error} The run goes on.", self.console)
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""
-        if advice:
+        if self.ranks.any(bool(advice)):
+            advice = advice or "Another process of this run is nearly out of memory."
             saved = self.save()
             raise MemoryBudgetError(f"{advice} The run was saved: continue with resume={saved}.")
 
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:
         """Save, sum up, and say where the results are."""
         saved = self.save()
+        if not self.ranks.first:
+            return {}
         if self.run.visualization:
             self.draw()
         summary: dict[str, Any] = {
@@ -198,7 +241,10 @@ class Trainer:
         }
         if self.result is not None:
             summary |= self.result.metrics() | self.beside_random_play()
-        write_json(self.folder / "summary.json", summary)
+        try:
+            write_json(self.folder / "summary.json", summary)
+        except OSError as error:
+            say(f"Warning: summary.json is not written ({error.strerror or error}).", self.console)
         self.log.summary(summary)
         self.log.file(saved)
         if interrupted:
@@ -214,24 +260,3 @@ def train(run: RunConfig, log: Log, **options: Any) -> dict[str, Any]:
 def crosses(before: int, now: int, every: int) -> bool:
     """Whether a multiple of `every` lies in (before, now]; never for 0."""
     return every > 0 and now // every > before // every
-
-
-@contextmanager
-def asked_to_stop() -> Iterator[threading.Event]:
-    """An event that Ctrl-C and SIGTERM set; a second signal ends the run at once."""
-    event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event  # only the main thread may listen to signals
-        return
-
-    def ask(number: int, frame: FrameType | None) -> None:
-        if event.is_set():
-            raise KeyboardInterrupt
-        event.set()
-
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield event
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

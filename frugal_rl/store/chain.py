@@ -14,7 +14,14 @@ from __future__ import annotations
 import numpy as np
 
 from frugal_rl.memory.profile import RolloutLocation
-from frugal_rl.store.chain_kernels import BESIDE, OFFSET, append_records, read_chains, record_sizes
+from frugal_rl.store.chain_kernels import (
+    BESIDE,
+    NO_LINK,
+    OFFSET,
+    append_records,
+    read_chains,
+    record_sizes,
+)
 from frugal_rl.store.region import Region
 from frugal_rl.store.side_table import SideTable
 
@@ -33,6 +40,7 @@ class FrameChain:
     A row may have one row beside it (an episode's last observation), kept as what differs.
 
     bases      [blocks] int64            where a block begins in the pool, in units of two bytes
+    links      [blocks, N]               where what a key row differs in from the row before begins
     starts     [blocks * key_every, N]   where a row begins in its block, and whether it is whole
     anchor_of  [blocks, N] int32         the anchor of each chain
     last       [N, W] uint64             the newest row of each environment
@@ -60,6 +68,7 @@ class FrameChain:
         self.anchors = self.anchor_room.view(np.uint64)[: self.blocks * num_envs * words]
         self.anchors = self.anchors.reshape(-1, words)
         self.bases = np.zeros(self.blocks, np.int64)
+        self.links = np.zeros((self.blocks, num_envs), np.uint32)
         self.starts = np.zeros((self.blocks * key_every, num_envs), np.uint32)
         self.anchor_of = np.zeros((self.blocks, num_envs), np.int32)
         self.last = np.zeros((num_envs, words), np.uint64)
@@ -92,6 +101,7 @@ class FrameChain:
         words = self._words(rows)
         if step % self.key_every == 0:
             self._begin_block(words)
+            self._link(words, step // self.key_every % self.blocks)
             reference, which = self.anchors, self._anchor
         base = int(self.bases[step // self.key_every % self.blocks])
         starts = self.starts[step % len(self.starts)]
@@ -132,10 +142,12 @@ class FrameChain:
         aside = np.full(len(n), NONE, np.int64)
         if beside is not None and beside.any():
             aside[beside] = self._beside.find(last[beside], n[beside])
+        unit = np.uint64 if self.row_bytes % 8 == 0 else np.uint8
+        shown = self._state.view(np.uint8)[: self.row_bytes].view(unit)
         read_chains(
-            self.units, self.starts, self.bases, self.anchors.view(np.uint16), self.anchor_of,
-            self.key_every, len(self._scratch[2]), first, last, n, place, aside,
-            self._state.view(np.uint16), self._state.view(np.uint8), out,
+            self.units, self.starts, self.bases, self.links, self.anchors, self.anchor_of,
+            self.key_every, self.count, len(self._scratch[2]), first, last, n, place, aside,
+            self._state.view(np.uint16), self._state, shown, out.view(unit),
         )  # fmt: skip
 
     def rows(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -166,6 +178,16 @@ class FrameChain:
             *self._scratch, self.units, base, before, starts,
         )  # fmt: skip
         self.pool.touch(2 * before, 2 * self.used)
+
+    def _link(self, words: np.ndarray, block: int) -> None:
+        """Keep also what key rows differ in from those before: walks lead back over it."""
+        self.links[block] = NO_LINK
+        sizes = np.zeros(self.num_envs, np.int64)
+        record_sizes(words, self.last, self._order, *self._scratch, sizes)
+        linked = np.flatnonzero((sizes < 4 * words.shape[1]) & (self.count > 0))
+        starts = np.zeros(len(linked), np.uint32)
+        self._put(words[linked], self.last, self._order[linked], int(self.bases[block]), starts)
+        self.links[block, linked] = starts
 
     def _begin_block(self, words: np.ndarray) -> None:
         """Free what is no longer held, choose where the block lies and what its chains begin at."""
@@ -222,7 +244,7 @@ class FrameChain:
 
     def parts(self) -> dict[str, int]:
         """Bytes by name: records, anchors, tables."""
-        tables = (self.bases, self.starts, self.anchor_of, self.last, self._users)
+        tables = (self.bases, self.links, self.starts, self.anchor_of, self.last, self._users)
         return {
             "records": self.pool.nbytes,
             "anchors": self.anchor_room.nbytes,
@@ -239,8 +261,8 @@ def bitmaps_of(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def most_block_units(words: int, num_envs: int, key_every: int) -> int:
-    """Units of a block in which every row, and one beside each, is kept whole."""
-    most = 2 * num_envs * key_every * words * 4
+    """Units of a block in which every row, one beside each, and the links are kept whole."""
+    most = (2 * key_every + 1) * num_envs * words * 4
     if most > OFFSET:
         raise ValueError(
             f"A block of {key_every} rows of {num_envs} environments may need {most * 2} bytes, "

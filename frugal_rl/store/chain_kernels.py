@@ -24,6 +24,8 @@ WHOLE = np.uint32(1 << 31)
 BESIDE = np.uint32(1 << 30)
 """Marks a start: another row is kept beside this one."""
 OFFSET = np.uint32(BESIDE - 1)
+NO_LINK = np.uint32(0xFFFFFFFF)
+"""A key row from which no walk leads back: the difference to the row before is not kept."""
 
 
 @njit(cache=True)
@@ -86,26 +88,32 @@ def put_record(
 
 
 @njit(cache=True)
-def add_record(units: Any, at: Any, tops: int, out: Any) -> None:
-    """Exclusive-or the record at units[at] into out [4 W] uint16."""
-    one = np.uint64(1)
-    for i in range(tops):
+def add_record(units: Any, begin: Any, tops: int, out: Any) -> None:
+    """Exclusive-or the record at units[begin] into out [4 W] uint16.
+
+    Indices are unsigned, so that none is looked at for being negative.
+    """
+    one, four = np.uint64(1), np.uint64(4)
+    at, count = np.uint64(begin), np.uint64(tops)
+    i = np.uint64(0)
+    while i < count:
         top = np.uint64(units[at])
-        at += 1
+        at += one
         while top != 0:
-            h = 16 * i + lowest_bit(top)
+            h = (i << four) + np.uint64(lowest_bit(top))
             top &= top - one
             middle = np.uint64(units[at])
-            at += 1
+            at += one
             while middle != 0:
-                first = 16 * (16 * h + lowest_bit(middle))
+                first = ((h << four) + np.uint64(lowest_bit(middle))) << four
                 middle &= middle - one
                 bits = np.uint64(units[at])
-                at += 1
+                at += one
                 while bits != 0:
-                    out[first + lowest_bit(bits)] ^= units[at]
+                    out[first + np.uint64(lowest_bit(bits))] ^= units[at]
                     bits &= bits - one
-                    at += 1
+                    at += one
+        i += one
 
 
 @njit(cache=True)
@@ -146,41 +154,118 @@ def add_start(units: Any, start: Any, base: Any, tops: int, out: Any) -> None:
     """Turn the row before in out [4 W] uint16 into the one whose record begins at `start`."""
     at = base + np.int64(start & OFFSET)
     if start & WHOLE:
-        out[:] = units[at : at + out.shape[0]]
+        copy_row(units[at : at + out.shape[0]], out)
     else:
         add_record(units, at, tops, out)
 
 
 @njit(cache=True)
+def forward_from(starts: Any, key_every: int, step: int, n: int) -> int:
+    """The newest step up to this one at which a walk may begin: a key row or a whole one."""
+    rows = starts.shape[0]
+    while step % key_every != 0 and starts[step % rows, n] & WHOLE == 0:
+        step -= 1
+    return step
+
+
+@njit(cache=True)
+def backward_from(starts: Any, links: Any, key_every: int, count: int, step: int, n: int) -> int:
+    """The key row after this step from which a walk back to it is possible; -1 if there is none."""
+    rows = starts.shape[0]
+    key = (step // key_every + 1) * key_every
+    if key >= count or links[key // key_every % links.shape[0], n] == NO_LINK:
+        return -1
+    for s in range(step + 1, key):
+        if starts[s % rows, n] & WHOLE != 0:
+            return -1
+    return key
+
+
+@njit(cache=True)
 def read_chains(
-    units: Any, starts: Any, bases: Any, anchors16: Any, anchor_of: Any, key_every: int, tops: int,
-    first: Any, last: Any, n: Any, place: Any, aside: Any, state: Any, state8: Any, out: Any,
+    units: Any, starts: Any, bases: Any, links: Any, anchors: Any, anchor_of: Any,
+    key_every: int, count: int, tops: int,
+    first: Any, last: Any, n: Any, place: Any, aside: Any, state: Any, words: Any, shown: Any,
+    out: Any,
 ) -> None:  # fmt: skip
     """Rows first[b] to last[b] of environment n[b] into out[b, place[b]:], one walk for all.
 
-    starts [S, N] uint32, bases [blocks], anchor_of [blocks, N]; S = blocks x key_every
-    anchors16              [A, 4 W] uint16
+    The walk begins at the key row before, or goes back from the one after, whichever is nearer.
+
+    starts [S, N] uint32, bases [blocks], links, anchor_of [blocks, N]; S = blocks x key_every
+    anchors                [A, W] uint64
     first, last, n, place  [B] int64   absolute steps that are held
     aside                  [B] int64   a row beside last[b]: its start, written behind; or -1
-    state                  [4 W] uint16 scratch, state8 the same as bytes
-    out                    [B, k, row_bytes] uint8; other places are left as they are
+    state                  [4 W] uint16 scratch; words the same as [W] uint64, shown as rows of out
+    out                    [B, k, row] uint64 or uint8; other places are left as they are
     """
-    rows, row_bytes = starts.shape[0], out.shape[2]
+    rows, blocks = starts.shape[0], bases.shape[0]
     for b in range(first.shape[0]):
-        s = first[b]
-        while s % key_every != 0 and starts[s % rows, n[b]] & WHOLE == 0:
-            s -= 1
-        j = place[b]
-        while s <= last[b]:
-            block = s // key_every % bases.shape[0]
+        begin, end, env, shift = first[b], last[b], n[b], place[b] - first[b]
+        s: Any = forward_from(starts, key_every, begin, env)
+        key: Any = np.int64(-1)
+        if aside[b] < 0:
+            key = backward_from(starts, links, key_every, count, begin, env)
+        if key >= 0 and key - begin < begin - s:
+            s = key
+            load_key(
+                units, starts, bases, anchors, anchor_of, key_every, tops, s, env, state, words
+            )
+            while s > begin:
+                if s <= end:
+                    copy_row(shown, out[b, s + shift])
+                link = links[s // key_every % blocks, env]
+                start = link if s == key else starts[s % rows, env]
+                add_start(units, start, bases[s // key_every % blocks], tops, state)
+                s -= 1
+            copy_row(shown, out[b, s + shift])
+            s = key + 1
+        else:
+            key = -2
+        while s <= end:
+            if s == key + 1:
+                load_key(
+                    units,
+                    starts,
+                    bases,
+                    anchors,
+                    anchor_of,
+                    key_every,
+                    tops,
+                    key,
+                    env,
+                    state,
+                    words,
+                )
             if s % key_every == 0:
-                state[:] = anchors16[anchor_of[block, n[b]]]
-            add_start(units, starts[s % rows, n[b]], bases[block], tops, state)
-            if s >= first[b]:
-                out[b, j] = state8[:row_bytes]
-                j += 1
+                load_key(
+                    units, starts, bases, anchors, anchor_of, key_every, tops, s, env, state, words
+                )
+            else:
+                base = bases[s // key_every % blocks]
+                add_start(units, starts[s % rows, env], base, tops, state)
+            if s >= begin:
+                copy_row(shown, out[b, s + shift])
             s += 1
         if aside[b] >= 0:
-            block = last[b] // key_every % bases.shape[0]
-            add_start(units, np.uint32(aside[b]), bases[block], tops, state)
-            out[b, j] = state8[:row_bytes]
+            base = bases[end // key_every % blocks]
+            add_start(units, np.uint32(aside[b]), base, tops, state)
+            copy_row(shown, out[b, s + shift])
+
+
+@njit(cache=True)
+def load_key(
+    units: Any, starts: Any, bases: Any, anchors: Any, anchor_of: Any,
+    key_every: int, tops: int, step: Any, n: Any, state: Any, words: Any,
+) -> None:  # fmt: skip
+    """The key row of this step into state [4 W] uint16, which is words [W] uint64."""
+    block = step // key_every % bases.shape[0]
+    copy_row(anchors[anchor_of[block, n]], words)
+    add_start(units, starts[step % starts.shape[0], n], bases[block], tops, state)
+
+
+@njit(cache=True)
+def copy_row(row: Any, out: Any) -> None:
+    """Element by element: a compiler makes wide moves of it, and none of a slice assignment."""
+    for i in range(out.shape[0]):
+        out[i] = row[i]

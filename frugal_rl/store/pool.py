@@ -8,7 +8,7 @@ import numpy as np
 
 from frugal_rl.observation.spec import EPISODE, Padding
 from frugal_rl.store.columns import Column, newest
-from frugal_rl.store.layout import WORD_BYTES, ColumnSpec, padded_bytes, pool_units
+from frugal_rl.store.layout import WORD_BYTES, ColumnSpec
 
 UNIT = np.dtype(np.uint16)
 """Pools count in units of two bytes: one line of an 8 x 8 tile in 2-bit pixels."""
@@ -44,9 +44,9 @@ class PooledColumn(Column):
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int) -> None:
         self.spec = spec
         self.num_envs = num_envs
-        self.pool = Pool(pool_units(spec, steps, num_envs))
+        self.pool = Pool(spec.pool_units(steps, num_envs))
         self.starts = np.zeros((spec.lead + steps, num_envs), np.int64)
-        self._row_bytes = padded_bytes(spec)
+        self._row_bytes = spec.padded_bytes
 
     def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
         """Append the newest rows; step 0 begins the pool anew, with the past that windows need."""

@@ -18,27 +18,18 @@ from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.store.chain import FrameChain
 from frugal_rl.store.dense_rows import DenseRows, Rows
 from frugal_rl.store.replay_kernels import (
-    CONTINUES,
-    FOLLOWS,
-    REPEATS,
-    SHIFTS,
-    ZEROS,
-    compare_stacks,
+    APART,
+    BACK,
+    PAD_REPEATS,
+    WHOLE_NEXT,
+    WHOLE_NOW,
+    code_stacks,
 )
 from frugal_rl.store.side_table import SideTable
 
 CHAIN_FROM_BYTES = 256
 """Smaller frames are kept as they are: a chain's tables would cost more than it saves."""
 MOST_FRAMES = 16
-
-BACK = np.uint8(0x0F)
-"""Bits of a code: how many older frames are rows before this one."""
-PAD_REPEATS = np.uint8(0x10)
-"""The frames before those are the oldest of them; zeros where this bit is not set."""
-WHOLE_NOW = np.uint8(0x20)
-"""The observation is kept whole."""
-WHOLE_NEXT = np.uint8(0x40)
-"""The next observation is kept whole."""
 
 
 class ReplayColumn:
@@ -69,8 +60,10 @@ class ReplayColumn:
         self.rows: Rows = kind(self.frame, held, num_envs, location=location, folder=folder)
         self.codes = np.zeros((steps if frames > 1 else 0, num_envs), np.uint8)
         self.before = np.zeros((num_envs, self.size), np.uint8)
-        self._found = np.zeros(num_envs, np.uint8)
+        self._codes = np.zeros(num_envs, np.uint8)
         self._told = np.zeros((num_envs, self.frame), np.uint8)
+        self._unit = np.uint64 if self.frame % 8 == 0 else np.uint8
+        self._compared = self.before.view(self._unit), self._told.view(self._unit)
         self.reset()
 
     def reset(self) -> None:
@@ -81,41 +74,31 @@ class ReplayColumn:
 
     def add(self, observed: np.ndarray, following: np.ndarray) -> None:
         """One step of N environments: observations [N, *shape] and what the step led to."""
-        now, then = self._bytes(observed), self._bytes(following)
-        step = self.rows.count
-        follow = compare_stacks(now, then, self.before, self.frame, self._found, self._told)
-        if step and not follow:
-            for n in np.flatnonzero(self._found & FOLLOWS == 0):
+        now, then = self._units(observed), self._units(following)
+        step, (before, told) = self.rows.count, self._compared
+        frame = told.shape[1]
+        seen = code_stacks(now, then, before, frame, self.frames, step == 0, self._codes, told)
+        if seen & APART:
+            for n in np.flatnonzero(self._codes & APART):
                 self.rows.append_beside(int(n), self._told[n])
         if self.frames > 1:
-            self._code(step, now, then)
-        self.rows.append(now[:, self.size - self.frame :])
+            self.codes[step % self.steps] = self._codes
+            self._keep_whole(step, now, then)
+        self.rows.append(now[:, (self.frames - 1) * frame :].view(np.uint8))
 
-    def _bytes(self, values: np.ndarray) -> np.ndarray:
-        """Observations as bytes [N, k * frame], in the type of the space."""
+    def _units(self, values: np.ndarray) -> np.ndarray:
+        """Observations in the type of the space, as units [N, k * frame] that are compared."""
         rows = np.ascontiguousarray(values, self.dtype).reshape(self.num_envs, -1)
-        return rows.view(np.uint8)
+        return rows.view(self._unit)
 
-    def _code(self, step: int, now: np.ndarray, then: np.ndarray) -> None:
-        """Say how each observation follows from the rows before; keep it whole where none does."""
-        found, codes = self._found, self.codes[step % self.steps]
-        if step >= self.steps:
-            self.whole_now.drop_before(step - self.steps + 1)
-            self.whole_next.drop_before(step - self.steps + 1)
-        last = self.codes[(step - 1) % self.steps].copy() if step else None
-        continues = (found & CONTINUES != 0) & (step > 0)
-        codes[:] = np.where((found & REPEATS != 0) & (found & ZEROS == 0), PAD_REPEATS, 0)
-        codes[found & (REPEATS | ZEROS) == 0] = WHOLE_NOW
-        if last is not None:
-            back = np.minimum((last & BACK) + 1, self.frames - 1)
-            codes[continues] = (back | last & (PAD_REPEATS | WHOLE_NOW))[continues]
-            codes[continues & (last & WHOLE_NEXT != 0)] = WHOLE_NOW
-            codes[continues & (codes & BACK == self.frames - 1)] = self.frames - 1
-        codes[found & SHIFTS == 0] |= WHOLE_NEXT
-        for n in np.flatnonzero(codes & WHOLE_NOW):
-            self.whole_now.append(step, int(n), now[n])
-        for n in np.flatnonzero(codes & WHOLE_NEXT):
-            self.whole_next.append(step, int(n), then[n])
+    def _keep_whole(self, step: int, now: np.ndarray, then: np.ndarray) -> None:
+        """What follows from no row, in order of steps; what the ring overwrites is forgotten."""
+        kept = ((WHOLE_NOW, self.whole_now, now), (WHOLE_NEXT, self.whole_next, then))
+        for bit, table, values in kept:
+            if len(table):
+                table.drop_before(step - self.steps + 1)
+            for n in np.flatnonzero(self._codes & bit):
+                table.append(step, int(n), values[n].view(np.uint8))
 
     def draw(self, steps: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Observations and next observations [B, *shape] of absolute steps that are held.

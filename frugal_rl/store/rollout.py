@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,16 +13,20 @@ from frugal_rl.observation.aligned import aligned_empty
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.delta import DeltaColumn
+from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.kernels import advantages
 from frugal_rl.store.layout import SCALARS, ColumnSpec, action_layout, columns_of, columns_of_space
-from frugal_rl.store.pool import PooledColumn
 from frugal_rl.store.ragged import RaggedColumn
 
 if TYPE_CHECKING:
     import torch
 
 
-POOLS: Mapping[str, type[PooledColumn]] = {"ragged": RaggedColumn, "delta": DeltaColumn}
+POOLS: Mapping[str, Callable[[ColumnSpec, int, int], Column]] = {
+    "ragged": RaggedColumn,
+    "delta": DeltaColumn,
+    "found": FoundColumn,
+}
 """Columns by the pool that a codec asks for."""
 
 

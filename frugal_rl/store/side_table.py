@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-FIRST_ROOM = 16
-
 
 class SideTable:
     """Values [*shape] for some (step, environment) pairs, appended and dropped in order of steps.
@@ -18,8 +16,8 @@ class SideTable:
 
     def __init__(self, num_envs: int, shape: tuple[int, ...], dtype: Any) -> None:
         self.num_envs = num_envs
-        self.keys = np.zeros(FIRST_ROOM, np.int64)
-        self.values = np.zeros((FIRST_ROOM, *shape), dtype)
+        self.keys = np.zeros(0, np.int64)
+        self.values = np.zeros((0, *shape), dtype)
         self.begin = self.end = 0
 
     def __len__(self) -> int:
@@ -37,7 +35,7 @@ class SideTable:
         """Move what is held to the front; take a quarter more room if half of it is held."""
         held = slice(self.begin, self.end)
         room = len(self.keys)
-        room = room + room // 4 if 2 * len(self) > room else room
+        room = room + room // 4 + 1 if 2 * len(self) >= room else room
         for name in ("keys", "values"):
             old = getattr(self, name)
             new = np.zeros((room, *old.shape[1:]), old.dtype)

@@ -35,6 +35,8 @@ class Backend(ABC):
     """
 
     native: ClassVar[bool] = False
+    honours: ClassVar[frozenset[str]] = frozenset({"shuffle", "rollout_location", "frame_stack"})
+    """Switches of the memory profile that are read where its steps are stored."""
 
     @abstractmethod
     def build(

@@ -68,6 +68,7 @@ class Episodes(Backend):
     """Environments run by another backend, collected episode by episode."""
 
     native: ClassVar[bool] = False
+    honours: ClassVar[frozenset[str]] = frozenset({"trajectories"})
     inner: Backend = field(default_factory=Batch)
     """Who runs the environments."""
     chunk_size: Annotated[int, at_least(1)] = 256

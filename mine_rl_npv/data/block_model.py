@@ -11,15 +11,25 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice
-from mine_rl_npv.data.minelib_write import write_whole
+from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.slopes.cone import Slopes, cell_slopes
 
 COORDINATES = ("x", "y", "z")
 REQUIRED = (*COORDINATES, "ton")
 ASSAYS = (
-    "clays", "chalcocite", "bornite", "chalcopyrite", "tennantite", "molibdenite", "pyrite", "cu",
-    "mo", "as", "rec", "bwi",
-)  # fmt: skip
+    "clays",
+    "chalcocite",
+    "bornite",
+    "chalcopyrite",
+    "tennantite",
+    "molibdenite",
+    "pyrite",
+    "cu",
+    "mo",
+    "as",
+    "rec",
+    "bwi",
+)
 EDGES = (("dx", "dy", "dz"), ("xinc", "yinc", "zinc"), ("xlength", "ylength", "zlength"))
 """Names under which block models state edge lengths."""
 NEVER_NEGATIVE = ("ton", *ASSAYS, "upl")

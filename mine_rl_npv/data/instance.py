@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from frugal_rl.errors import DataError
-from mine_rl_npv.precedence import find_cycle, reverse_graph, topological_order
-from mine_rl_npv.slopes.cone import Slopes
+from mine_rl_npv.data.precedence import find_cycle, reverse_graph, topological_order
+
+if TYPE_CHECKING:
+    from mine_rl_npv.slopes.cone import Slopes
 
 NEVER = -1
 """Period of a block that a schedule does not extract."""

@@ -233,5 +233,7 @@ def _sharpened(centroids: np.ndarray, bearing: float) -> float:
 def _thickness(centroids: np.ndarray, bearing: float) -> float:
     """How far sorted coordinates are from a few planes: the middle of the small steps."""
     turned = turn(centroids, bearing)
-    return sum(float(np.sort(np.diff(np.sort(turned[:, a])))[: len(turned) * 9 // 10].sum())
-               for a in (0, 1))  # fmt: skip
+    return sum(
+        float(np.sort(np.diff(np.sort(turned[:, a])))[: len(turned) * 9 // 10].sum())
+        for a in (0, 1)
+    )

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from mine_rl_npv.data.instance import GeneralRows, Instance
-
-
-def write_whole(path: Path, lines: Iterable[str]) -> None:
-    """Writes lines under a temporary name and renames, so that no half file remains."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".part")
-    with draft.open("w", encoding="ascii", newline="\n") as file:
-        file.writelines(line + "\n" for line in lines)
-    os.replace(draft, path)
+from mine_rl_npv.data.whole_files import write_whole
 
 
 def write_instance(instance: Instance, prefix: str | Path) -> list[Path]:

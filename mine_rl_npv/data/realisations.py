@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
 from mine_rl_npv.data.block_model import BlockModel
@@ -37,10 +39,12 @@ def gaussian_fields(
     spectrum = np.maximum(np.fft.fftn(np.exp(-3 * distance)).real, 0.0)
     root = np.sqrt(spectrum)
     part = tuple(slice(0, n) for n in shape)
-    return np.stack([
-        np.fft.ifftn(np.fft.fftn(rng.standard_normal(padded)) * root).real[part]
-        for _ in range(count)
-    ])  # fmt: skip
+    return np.stack(
+        [
+            np.fft.ifftn(np.fft.fftn(rng.standard_normal(padded)) * root).real[part]
+            for _ in range(count)
+        ]
+    )
 
 
 def normal_scores(values: np.ndarray) -> np.ndarray:
@@ -97,9 +101,6 @@ def _drillholes(model: BlockModel, spacing: int) -> np.ndarray:
 
 def _kriging(cell: np.ndarray, holes: np.ndarray, ranges: Sequence[float]):
     """Solver for residual weights at holes, and covariances (n, holes) to every block."""
-    from scipy.linalg import cho_factor, cho_solve
-    from scipy.spatial.distance import cdist
-
     scaled = cell / np.asarray(ranges, float)
     near = np.exp(-3 * cdist(scaled[holes], scaled[holes], "sqeuclidean"))
     factor = cho_factor(near + 1e-6 * np.eye(len(holes)))
@@ -126,6 +127,9 @@ def value_of_information(npv: np.ndarray) -> dict[str, float]:
     common = npv[npv.mean(axis=1).argmax()]
     low, middle, high = np.percentile(common, [10, 50, 90])
     return {
-        "p10": float(low), "p50": float(middle), "p90": float(high), "mean": float(common.mean()),
+        "p10": float(low),
+        "p50": float(middle),
+        "p90": float(high),
+        "mean": float(common.mean()),
         "value_of_information": float(npv.max(axis=0).mean() - common.mean()),
-    }  # fmt: skip
+    }

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from mine_rl_npv.data.instance import NEVER, Instance
-from mine_rl_npv.data.minelib_write import write_whole
 from mine_rl_npv.data.sections import read_lines, table, whole
+from mine_rl_npv.data.whole_files import write_whole
 
 
 def read_solution(path: str | Path, instance: Instance) -> np.ndarray:

@@ -12,10 +12,14 @@ problem by periods; T * D slots with stride D the one with destinations.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
-from mine_rl_npv.data.instance import Graph
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Graph
+
 
 _NONE = -1
 SCALE_BITS = 52
@@ -107,9 +111,19 @@ def _pseudoflow(weight, pointer, index, slots, stride):
         upward[v] = True
         _adopt(weak, v, child, next_sibling, previous_sibling)
         highest = _push(
-            root, highest, excess, parent, flow, upward, child, next_sibling, previous_sibling,
-            label, head, next_root,
-        )  # fmt: skip
+            root,
+            highest,
+            excess,
+            parent,
+            flow,
+            upward,
+            child,
+            next_sibling,
+            previous_sibling,
+            label,
+            head,
+            next_root,
+        )
     return label == done
 
 

@@ -44,9 +44,17 @@ def list_schedule(problem: Problem, priority: np.ndarray, two_pass: bool = False
     plan = empty_schedule(problem)
     graph, back = problem.graph, problem.graph.successors
     forward(
-        priority, graph.pointer, graph.index, back.pointer, back.index, problem.use,
-        problem.preferred, plan.period, plan.destination, plan.room,
-    )  # fmt: skip
+        priority,
+        graph.pointer,
+        graph.index,
+        back.pointer,
+        back.index,
+        problem.use,
+        problem.preferred,
+        plan.period,
+        plan.destination,
+        plan.room,
+    )
     if two_pass:
         settle(problem, plan)
     return plan
@@ -58,9 +66,18 @@ def settle(problem: Problem, plan: Schedule, rounds: int = 1) -> None:
     for _ in range(rounds):
         for order in (graph.order[::-1], graph.order):
             best_moves(
-                order, graph.pointer, graph.index, back.pointer, back.index, problem.value,
-                problem.use, problem.discount, plan.period, plan.destination, plan.room,
-            )  # fmt: skip
+                order,
+                graph.pointer,
+                graph.index,
+                back.pointer,
+                back.index,
+                problem.value,
+                problem.use,
+                problem.discount,
+                plan.period,
+                plan.destination,
+                plan.room,
+            )
 
 
 def prune(problem: Problem, plan: Schedule) -> None:

@@ -12,9 +12,9 @@ from heapq import heappop, heappush
 import numpy as np
 
 from mine_rl_npv.data.instance import Graph
+from mine_rl_npv.data.precedence import cone_sums
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.problem import Problem
-from mine_rl_npv.precedence import cone_sums
 
 
 def capacity_shares(problem: Problem) -> np.ndarray:

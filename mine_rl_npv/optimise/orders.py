@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from mine_rl_npv.optimise.bound import Bound
+from mine_rl_npv.data.precedence import best_of_needing, cone_sums
 from mine_rl_npv.optimise.filling import filling_times
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.optimise.problem import Problem
-from mine_rl_npv.precedence import best_of_needing, cone_sums
+
+if TYPE_CHECKING:
+    from mine_rl_npv.optimise.bound import Bound
 
 
 def random_order(problem: Problem, seed: int) -> np.ndarray:

@@ -8,23 +8,8 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import NEVER, Graph, Instance
+from mine_rl_npv.data.kilograms import kilograms_down, kilograms_up
 from mine_rl_npv.optimise.closure import max_closure
-
-KILOGRAMS = 1000
-UNLIMITED = np.int64(2**61)
-
-
-def kilograms_up(tonnes: np.ndarray) -> np.ndarray:
-    """Tonnes as int64 kilograms, rounded up so that what fits in kilograms fits in tonnes."""
-    return np.ceil(np.round(tonnes * KILOGRAMS, 6)).astype(np.int64)
-
-
-def kilograms_down(tonnes: np.ndarray) -> np.ndarray:
-    """Limits as int64 kilograms, rounded down; infinity becomes `UNLIMITED`."""
-    finite = np.isfinite(tonnes)
-    kg = np.full(tonnes.shape, UNLIMITED, np.int64)
-    kg[finite] = np.floor(np.round(tonnes[finite] * KILOGRAMS, 6)).astype(np.int64)
-    return kg
 
 
 @dataclass(frozen=True)

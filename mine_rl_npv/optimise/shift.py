@@ -27,9 +27,20 @@ def shift_search(problem: Problem, plan: Schedule, rounds: int = 30, group: int 
     """
     graph, back = problem.graph, problem.graph.successors
     return _search(
-        graph.order, graph.pointer, graph.index, back.pointer, back.index, problem.value,
-        problem.use, problem.discount, plan.period, plan.destination, plan.room, rounds, group,
-    )  # fmt: skip
+        graph.order,
+        graph.pointer,
+        graph.index,
+        back.pointer,
+        back.index,
+        problem.value,
+        problem.use,
+        problem.discount,
+        plan.period,
+        plan.destination,
+        plan.room,
+        rounds,
+        group,
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -61,14 +72,36 @@ def _search(
         gain = 0.0
         for sweep in (back, order):
             gain += best_moves(
-                sweep, pointer, index, succ_pointer, succ_index, value, use, discount, period,
-                destination, room,
-            )  # fmt: skip
+                sweep,
+                pointer,
+                index,
+                succ_pointer,
+                succ_index,
+                value,
+                use,
+                discount,
+                period,
+                destination,
+                room,
+            )
         if group > 0:
             change, stamp = _group_sweep(
-                order, pointer, index, succ_pointer, succ_index, value, use, discount, period,
-                destination, room, mark, stamp, members, group,
-            )  # fmt: skip
+                order,
+                pointer,
+                index,
+                succ_pointer,
+                succ_index,
+                value,
+                use,
+                discount,
+                period,
+                destination,
+                room,
+                mark,
+                stamp,
+                members,
+                group,
+            )
             gain += change
         total += gain
         if gain <= 1e-10 * scale:
@@ -78,28 +111,76 @@ def _search(
 
 @njit(cache=True, nogil=True)
 def _group_sweep(
-    order, pointer, index, succ_pointer, succ_index, value, use, discount, period, destination,
-    room, mark, stamp, members, group,
-):  # fmt: skip
+    order,
+    pointer,
+    index,
+    succ_pointer,
+    succ_index,
+    value,
+    use,
+    discount,
+    period,
+    destination,
+    room,
+    mark,
+    stamp,
+    members,
+    group,
+):
     """Groups later, from the last block to the first; then earlier, and cones into the plan."""
     gain = 0.0
     for i in range(order.shape[0] - 1, -1, -1):
         stamp += 1
         gain += _move_group(
-            order[i], 1, succ_pointer, succ_index, value, use, discount, period, destination,
-            room, mark, stamp, members, group,
-        )  # fmt: skip
+            order[i],
+            1,
+            succ_pointer,
+            succ_index,
+            value,
+            use,
+            discount,
+            period,
+            destination,
+            room,
+            mark,
+            stamp,
+            members,
+            group,
+        )
     for b in order:
         stamp += 1
         gain += _move_group(
-            b, -1, pointer, index, value, use, discount, period, destination, room, mark, stamp,
-            members, group,
-        )  # fmt: skip
+            b,
+            -1,
+            pointer,
+            index,
+            value,
+            use,
+            discount,
+            period,
+            destination,
+            room,
+            mark,
+            stamp,
+            members,
+            group,
+        )
         stamp += 1
         gain += _insert_cone(
-            b, pointer, index, value, use, discount, period, destination, room, mark, stamp,
-            members, group,
-        )  # fmt: skip
+            b,
+            pointer,
+            index,
+            value,
+            use,
+            discount,
+            period,
+            destination,
+            room,
+            mark,
+            stamp,
+            members,
+            group,
+        )
     return gain, stamp
 
 

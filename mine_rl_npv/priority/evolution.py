@@ -94,9 +94,16 @@ class CovarianceAdaptation:
     def state(self) -> dict[str, np.ndarray | float | int | dict]:
         """All that `load` needs to go on exactly where it was."""
         names = (
-            "mean", "sigma", "covariance", "root", "inverse_root", "path", "step_path",
-            "generation", "_rooted_at",
-        )  # fmt: skip
+            "mean",
+            "sigma",
+            "covariance",
+            "root",
+            "inverse_root",
+            "path",
+            "step_path",
+            "generation",
+            "_rooted_at",
+        )
         kept = {name: np.copy(getattr(self, name)) for name in names}
         return kept | {"rng": self.rng.bit_generator.state}
 

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from mine_rl_npv.optimise.bound import Bound
+from mine_rl_npv.data.precedence import cone_sums
 from mine_rl_npv.optimise.filling import capacity_shares, filling_times
 from mine_rl_npv.optimise.orders import cone_order
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.optimise.problem import Problem
-from mine_rl_npv.precedence import cone_sums
+
+if TYPE_CHECKING:
+    from mine_rl_npv.optimise.bound import Bound
 
 CLIP = 5.0
 GEOLOGY = (
-    "value", "value_per_tonne", "tonnes", "tightest_use", "bench", "needs", "needed_by",
-    "value_below", "tonnes_below", "value_above", "tonnes_above", "cone_ratio", "pit",
-    "best_below", "value_rank", "cone_rank", "pit_rank", "floating_cone", "floating_cone_rank",
-    "filled", "filled_rank", "filled_scarcest", "filled_scarcest_rank",
-    "filled_delayed", "filled_delayed_rank",
-)  # fmt: skip
+    "value",
+    "value_per_tonne",
+    "tonnes",
+    "tightest_use",
+    "bench",
+    "needs",
+    "needed_by",
+    "value_below",
+    "tonnes_below",
+    "value_above",
+    "tonnes_above",
+    "cone_ratio",
+    "pit",
+    "best_below",
+    "value_rank",
+    "cone_rank",
+    "pit_rank",
+    "floating_cone",
+    "floating_cone_rank",
+    "filled",
+    "filled_rank",
+    "filled_scarcest",
+    "filled_scarcest_rank",
+    "filled_delayed",
+    "filled_delayed_rank",
+)
 RELAXATION = ("expected_period", "alpha_10", "alpha_50", "alpha_90", "expected_rank")
 
 
@@ -49,11 +73,24 @@ def block_features(problem: Problem, bound: Bound | None = None) -> np.ndarray:
     pit = penalised_pits(instance).first[inside].astype(float)
     ratio = above[:, 0] / above[:, 1]
     stack = [
-        value, value / tonnes, tonnes, share.max(axis=1), instance.position[inside, 2],
-        np.diff(graph.pointer), np.diff(graph.successors.pointer), below[:, 0], below[:, 1],
-        above[:, 0], above[:, 1], ratio, pit, _best_below(problem, value),
-        _rank(value), _rank(ratio), _rank(pit),
-    ]  # fmt: skip
+        value,
+        value / tonnes,
+        tonnes,
+        share.max(axis=1),
+        instance.position[inside, 2],
+        np.diff(graph.pointer),
+        np.diff(graph.successors.pointer),
+        below[:, 0],
+        below[:, 1],
+        above[:, 0],
+        above[:, 1],
+        ratio,
+        pit,
+        _best_below(problem, value),
+        _rank(value),
+        _rank(ratio),
+        _rank(pit),
+    ]
     cone = cone_order(problem)
     stack += [cone, _rank(cone)]
     for filled in filling_times(problem):

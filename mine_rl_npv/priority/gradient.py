@@ -99,8 +99,9 @@ class PriorityGradient:
         score = self.net.scores(self.inputs[i])
         middle = score.detach().double().numpy()
         noise = self.rng.standard_normal((self.config.pairs, len(middle)))
-        keys = np.concatenate((middle + self.config.sigma * noise,
-                               middle - self.config.sigma * noise))  # fmt: skip
+        keys = np.concatenate(
+            (middle + self.config.sigma * noise, middle - self.config.sigma * noise)
+        )
         values = self.task.values(lambda key, mine: key, keys, [i])
         self.decodes += len(keys)
         self.placed += len(keys) * self.mines[i].problem.blocks

@@ -23,14 +23,14 @@ from frugal_rl.memory.part import Part, Phase
 from frugal_rl.ranges import above, at_least
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
-from mine_rl_npv.layout import MineLayout
-from mine_rl_npv.mines import Actions, Kind
 from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
-from mine_rl_npv.spec import VIEW, block_views
+from mine_rl_npv.rules.choices import Actions, Kind
+from mine_rl_npv.rules.features import VIEW, block_views
+from mine_rl_npv.rules.layout import MineLayout
 
 
 class PriorityNetwork(Network):
@@ -118,9 +118,13 @@ class ScheduleAlgo:
     def build_policy(self, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
         """The run's policy without a learner around it."""
         policy = FrugalPolicy(
-            vec_env.encoding.policy_space(run.env.episode_steps), vec_env.action_space,
-            lambda _: 1e-3, agent=run.agent, encoding=vec_env.encoding, tables=vec_env.tables,
-        )  # fmt: skip
+            vec_env.encoding.policy_space(run.env.episode_steps),
+            vec_env.action_space,
+            lambda _: 1e-3,
+            agent=run.agent,
+            encoding=vec_env.encoding,
+            tables=vec_env.tables,
+        )
         if not isinstance(policy.network, PriorityNetwork):
             raise ConfigError(f"algo={type(self).__name__} needs agent=priority.")
         return policy
@@ -142,9 +146,13 @@ class ScheduleAlgo:
             Part("search", f"state for {weights} weights", search),
             Part("features", f"{blocks} blocks x {len(VIEW)} float32", 4 * blocks * len(VIEW)),
             Part("schedule graphs", f"{arcs} arcs, int32, both ways", 8 * arcs),
-            Part("decoding", f"{self.threads} threads, a schedule each", decoding,
-                 phases=frozenset({Phase.rollout, Phase.update})),
-        ]  # fmt: skip
+            Part(
+                "decoding",
+                f"{self.threads} threads, a schedule each",
+                decoding,
+                phases=frozenset({Phase.rollout, Phase.update}),
+            ),
+        ]
 
 
 @dataclass(frozen=True)
@@ -203,9 +211,11 @@ class _ScheduleLearner(ABC):
         features = sum(m.features.nbytes for m in self.mines)
         graphs = [g for m in self.mines for g in (m.problem.graph, m.problem.graph.successors)]
         return {
-            "parameters": weights, "search": self.search_bytes(), "features": features,
+            "parameters": weights,
+            "search": self.search_bytes(),
+            "features": features,
             "schedule graphs": sum(g.index.nbytes for g in graphs),
-        }  # fmt: skip
+        }
 
     @abstractmethod
     def search_bytes(self) -> int:
@@ -254,19 +264,22 @@ class EvolutionLearner(_ScheduleLearner):
             totals = [
                 self.task.values(
                     lambda row, mine, place=place: keys[int(row)][place],
-                    np.arange(len(keys)), [i],
+                    np.arange(len(keys)),
+                    [i],
                 )
                 for place, i in enumerate(chosen)
-            ]  # fmt: skip
+            ]
             values = np.mean(totals, axis=0)
         with phase(Phase.update):
             self.search.tell(candidates, values)
             self._show(self.search.mean)
         self.num_steps += self.placed(len(candidates), chosen)
         return {
-            "schedule/best": float(values.max()), "schedule/mean": float(values.mean()),
-            "schedule/sigma": float(self.search.sigma), **self.figures(),
-        }  # fmt: skip
+            "schedule/best": float(values.max()),
+            "schedule/mean": float(values.mean()),
+            "schedule/sigma": float(self.search.sigma),
+            **self.figures(),
+        }
 
     def search_bytes(self) -> int:
         """Mean, paths, covariance and roots."""

@@ -46,9 +46,10 @@ class Evolution:
         self.best_value = float(
             self.task.values(
                 lambda weights, mine: self.net.scores(weights, mine.features),
-                self.best[None], mines,
+                self.best[None],
+                mines,
             )[0]
-        )  # fmt: skip
+        )
         self.decodes += len(mines)
 
     def generation(self, chosen: list[int] | None = None) -> dict[str, float]:
@@ -66,9 +67,10 @@ class Evolution:
         if self.search.sigma < STALLED_SIGMA * self.config.sigma:
             self._restart()
         return {
-            "best": float(values.max()), "mean": float(values.mean()),
+            "best": float(values.max()),
+            "mean": float(values.mean()),
             "sigma": float(self.search.sigma),
-        }  # fmt: skip
+        }
 
     def _restart(self) -> None:
         self.restarts += 1

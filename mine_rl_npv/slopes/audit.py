@@ -76,10 +76,23 @@ def audit_slopes(slopes: Slopes, by_then: np.ndarray) -> SlopeAudit:
         order = np.lexsort((centre[:, 0], centre[:, 2]))
         level = np.cumsum(np.diff(centre[order, 2], prepend=centre[order[0], 2]) > SLACK)
         first = np.searchsorted(level, np.arange(level[-1] + 2)).astype(np.int64)
-        pairs = max(pairs, _undercuts(
-            centre, slopes.edge, slopes.run, slopes.reach, pattern, order, level, first,
-            start, done, np.ascontiguousarray(by_then), broken,
-        ))  # fmt: skip
+        pairs = max(
+            pairs,
+            _undercuts(
+                centre,
+                slopes.edge,
+                slopes.run,
+                slopes.reach,
+                pattern,
+                order,
+                level,
+                first,
+                start,
+                done,
+                np.ascontiguousarray(by_then),
+                broken,
+            ),
+        )
     found = np.flatnonzero(broken >= 0)
     return SlopeAudit(int((start < never).sum()), pairs, found, broken[found], slopes.words)
 

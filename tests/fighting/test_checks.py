@@ -8,7 +8,7 @@ import fighting  # noqa: F401 - registers the environments
 from fighting.config import DuelConfig
 from fighting.spec import View
 from fighting.tools.checks import EmulatorFacts, checks, facts_of, findings, version_numbers
-from frugal_rl.memory.checks import Severity
+from frugal_rl.memory.finding import Severity
 from frugal_rl.observation.choices import FrameStack, Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.compose import compose_run

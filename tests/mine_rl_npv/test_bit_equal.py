@@ -8,11 +8,20 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.trainer import no_meter
 
 WORDS = [
-    "env=mine_daily_small", "env.obs=columns", "env.deposit.nx=9", "env.deposit.ny=8",
-    "env.deposit.nz=5", "env.deposits=2", "env.eval_deposits=1", "tracking=disabled",
-    "algo.num_envs=5", "algo.n_steps=8", "algo.batch_size=16", "algo.n_epochs=1",
+    "env=mine_daily_small",
+    "env.obs=columns",
+    "env.deposit.nx=9",
+    "env.deposit.ny=8",
+    "env.deposit.nz=5",
+    "env.deposits=2",
+    "env.eval_deposits=1",
+    "tracking=disabled",
+    "algo.num_envs=5",
+    "algo.n_steps=8",
+    "algo.batch_size=16",
+    "algo.n_epochs=1",
     "hardware.threads=1",
-]  # fmt: skip
+]
 
 
 def trained(*words: str) -> torch.Tensor:

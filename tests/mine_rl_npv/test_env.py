@@ -17,10 +17,10 @@ from frugal_rl.testing.env import check_env
 from frugal_rl.testing.vec_env import check_vec_env
 from frugal_rl.vec_env.batch import Batch
 from frugal_rl.vec_env.serial import Serial
-from mine_rl_npv.codecs import DepthCodec, MinedBitsCodec, StampCodec
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
-from mine_rl_npv.mines import Actions, Clock, Kind
+from mine_rl_npv.rules.choices import Actions, Clock, Kind
+from mine_rl_npv.rules.codecs import MinedBitsCodec, SpanCodec, StampCodec
 from mine_rl_npv.spec import Observation
 
 DEPOSIT = Deposit(6, 5, 4, seed=3, richness=0.6)
@@ -123,13 +123,13 @@ def test_codecs_of_the_pit_keep_the_contract_of_codecs():
     day = mined * rng.integers(0, 90, mined.shape)
     planes = np.stack((mined, day), axis=1).astype(np.float32)
     assert_array_equal(StampCodec().decode(StampCodec().encode(planes)), planes)
-    for codec in (MinedBitsCodec(120, (6, 5, 4)), DepthCodec(levels=4)):
+    for codec in (MinedBitsCodec(120, (6, 5, 4)), SpanCodec(levels=4)):
         assert_array_equal(codec.decode(codec.encode(planes))[:, 0], mined)
     assert check_codec is not None
     gaps = planes.copy()
     gaps[0, 0, 0, 0] = [1, 0, 1, 0]
     with pytest.raises(ValueError, match="gaps"):
-        DepthCodec(levels=4).encode(gaps)
+        SpanCodec(levels=4).encode(gaps)
 
 
 def test_realisations_share_the_ground_and_differ_in_value():

@@ -71,3 +71,15 @@ class DeltaCodec(PooledCodec):
 
     name: ClassVar[str] = "delta"
     pool: ClassVar[str] = "delta"
+
+
+@dataclass(frozen=True)
+class FoundCodec(PooledCodec):
+    """Keeps rows in whatever form the rollout finds smallest for them; nothing is declared.
+
+    A plan counts `expected_share`, which a study measures; without one, rows as they are.
+    """
+
+    name: ClassVar[str] = "found"
+    pool: ClassVar[str] = "found"
+    expected_share: float = 0.99

@@ -14,6 +14,8 @@ FIRST_LOOK = 16
 """Steps after which the rows of the first rollout are looked at."""
 LOOK_AGAIN = 4
 """By how much later each further look at the first rollout comes."""
+RECONSIDERED = frozenset(4**i for i in range(16))
+"""Rollouts at whose end the form is chosen anew for those that follow."""
 MOST_ROWS = 512
 """Rows that one look tries forms on."""
 
@@ -55,7 +57,7 @@ class FoundColumn(Column):
             self._look(seen)
         elif seen % FIRST_LOOK == 0 and seen < self.steps and self._too_large(seen):
             self._change(seen)
-        if seen == self.steps and self.rollouts & (self.rollouts - 1) == 0:
+        if seen == self.steps and self.rollouts in RECONSIDERED:
             self.form = self._best(seen)  # for the rollouts that follow
 
     def _begin(self) -> None:
@@ -77,7 +79,8 @@ class FoundColumn(Column):
         first = max(0, seen - max(4, MOST_ROWS // self.num_envs))
         t, n = np.divmod(np.arange(first * self.num_envs, seen * self.num_envs), self.num_envs)
         rows = self.gather(t, n, None, None)
-        return best_form(self.spec, rows.reshape(-1, self.num_envs, *self.spec.shape), self.steps)
+        rows = rows.reshape(-1, self.num_envs, *self.spec.shape)
+        return best_form(self.spec, rows, self.steps, self.segments[-1].form.name)
 
     def _look(self, seen: int) -> None:
         """Choose the smallest form in the first rollout, for the rows of before where they gain."""
@@ -102,6 +105,18 @@ class FoundColumn(Column):
         """Bytes that the rows of the newest segment take."""
         segment = self.segments[-1]
         return used_bytes(segment.column, seen - segment.begin, segment.steps)
+
+    def predicted_bytes(self, seen: int) -> float:
+        """Bytes once the rollout is full, if the rows to come are like the newest `seen`."""
+        if self.rollouts > 1 or not seen:
+            return self.nbytes
+        rate = min(self._used(seen) / max(1, seen - self.segments[-1].begin), self._dense_rate)
+        return max(self.nbytes, self._used(seen) + rate * (self.steps - seen))
+
+    @property
+    def _dense_rate(self) -> int:
+        """Bytes of one step as it is."""
+        return self.spec.nbytes(1, self.num_envs)
 
     def _too_large(self, seen: int) -> bool:
         """Whether the newest segment takes about as much as its rows would as they are."""

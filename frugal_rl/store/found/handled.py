@@ -10,8 +10,10 @@ from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.store.columns import Column
 from frugal_rl.store.found.rows import Handles, Rows, row_words
 from frugal_rl.store.found.stacks import (
-    Past,
+    OTHER,
+    ZEROS,
     Stack,
+    count_ages,
     places_of_parts,
     take_apart,
     take_apart_pixels,
@@ -84,8 +86,8 @@ class StackedColumn(Column):
     """Rows that are stacks, kept as their newest parts.
 
     age    [T, N] uint8  steps since the past was not that of the step before, at most K - 1
-    past   [T, N] uint8  what the past was, a `Past`
-    older  [B, K - 1]    handles of all older parts of the B rows whose past was some `other`
+    past   [T, N] uint8  what the past was: `MOVED` ...
+    older  [B, K - 1]    handles of all older parts of the B rows whose past was some `OTHER`
     """
 
     def __init__(
@@ -110,29 +112,28 @@ class StackedColumn(Column):
         if t == 0:
             self.rows.clear()
             self.older.used = self.broken.used = 0
-        self._take_apart(t, shown)
-        other = np.flatnonzero(self.past[t] == Past.other)
-        if len(other):
-            self._keep_whole(t, shown, other)
+        if self._take_apart(t, shown):
+            self._keep_whole(t, shown, np.flatnonzero(self.past[t] == OTHER))
         self.rows.append(self._parts, self._envs, self._new)
         self.handles.put(t, self._new)
-        moved = self.past[t] == Past.moved
-        before = self.age[t - 1] if t else self.age[t]
-        self.age[t] = np.where(moved, np.minimum(before + 1, self.stack.parts - 1), 0)
+        count_ages(self.past[t], self.age[max(t - 1, 0)], self.stack.parts - 1, self.age[t])
 
-    def _take_apart(self, t: int, shown: np.ndarray) -> None:
-        """Newest parts and pasts; images whose channels lie last in memory are read as they lie."""
+    def _take_apart(self, t: int, shown: np.ndarray) -> int:
+        """Newest parts and pasts; how many are some other.
+
+        Images whose channels lie last in memory are read as they lie.
+        """
         parts = self._parts.view(np.uint8)
         pixels = self._as_pixels(shown)
         begun = t > 0 and self._in_pixels == (pixels is not None)
         self._in_pixels = pixels is not None
         if pixels is not None:
             last = self.last.view(np.uint32)
-            take_apart_pixels(pixels, last, begun, parts, self.past[t])
-            return
+            return int(take_apart_pixels(pixels, last, begun, parts, self.past[t]))
         rows = self.stack.shaped(row_bytes_of(shown))
         first, step = self.stack.order
-        take_apart(rows, self.stack.shaped(self.last), begun, first, step, parts, self.past[t])
+        last = self.stack.shaped(self.last)
+        return int(take_apart(rows, last, begun, first, step, parts, self.past[t]))
 
     def _as_pixels(self, shown: np.ndarray) -> np.ndarray | None:
         """Rows as words [N, P] of four stacked bytes, if they lie so in memory."""
@@ -181,8 +182,8 @@ class StackedColumn(Column):
             return handles
         begin = steps[b, k], n[b]
         past = self.past[begin]
-        handles[b, k] = np.where(past == Past.zeros, -1, handles[b, k])
-        kept = past == Past.other
+        handles[b, k] = np.where(past == ZEROS, -1, handles[b, k])
+        kept = past == OTHER
         b, k, at = b[kept], k[kept], begin[0][kept] * self.num_envs + begin[1][kept]
         row = np.searchsorted(self.broken.values[: self.broken.used], at)
         handles[b, k] = self.older.values[row, self.stack.parts - 1 - before[b, k]]

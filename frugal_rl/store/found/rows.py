@@ -48,8 +48,9 @@ class Handles:
 
     def put(self, t: int, handles: np.ndarray) -> None:
         """Keep step t, after a change to the next wider type where one does not fit."""
-        if handles.max(initial=0) > np.iinfo(self.values.dtype).max:
-            self.values = self.values.astype(np.min_scalar_type(int(handles.max())))
+        largest = int(handles.max(initial=0))
+        if largest >> 8 * self.values.itemsize:
+            self.values = self.values.astype(np.min_scalar_type(largest))
         self.values[t] = handles
 
     def at(self, t: np.ndarray, n: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,8 @@ HOLDING_SHARE = 0.5
 """Of the pairs of rows that differ, how many must fit a stack for it to be tried."""
 
 
-class Past(IntEnum):
-    """What the older parts of a row are."""
-
-    moved = 0
-    zeros = 1
-    repeated = 2
-    other = 3
+MOVED, ZEROS, REPEATED, OTHER = range(4)
+"""What the older parts of a row are: the row before moved by one, filled up, or something else."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +91,16 @@ def find_stack(history: np.ndarray, shape: tuple[int, ...], itemsize: int) -> St
 @njit(cache=True)
 def take_apart(
     rows: Any, last: Any, begun: bool, first: int, step: int, parts: Any, past: Any
-) -> None:
+) -> int:
     """Newest parts of rows [N, O, K, I] uint8, and whether their past is that of `last`.
 
     Part k in the order of time lies at first + k step of the third axis. parts [N, >= O I] and
     past [N] are set, `last` [N, O, K, I] becomes the rows; where not `begun`, nothing has moved.
+    Returns how many have some other past.
     """
     num, outer, count, inner = rows.shape
     newest = first + step * (count - 1)
+    others = 0
     for n in range(num):
         differs = zero = repeated = np.uint8(0)
         for o in range(outer):
@@ -117,7 +113,7 @@ def take_apart(
                     last[n, o, k, i] = rows[n, o, k, i]
             for i in range(inner):
                 parts[n, o * inner + i] = rows[n, o, newest, i]
-        past[n] = 0
+        past[n] = MOVED
         if differs != 0 or not begun:
             for o in range(outer):
                 for k in range(count - 1):
@@ -125,16 +121,19 @@ def take_apart(
                     for i in range(inner):
                         zero |= rows[n, o, here, i]
                         repeated |= rows[n, o, here, i] ^ rows[n, o, newest, i]
-            past[n] = 1 if zero == 0 else (2 if repeated == 0 else 3)
+            past[n] = ZEROS if zero == 0 else (REPEATED if repeated == 0 else OTHER)
+        others += past[n] == OTHER
+    return others
 
 
 @njit(cache=True)
-def take_apart_pixels(rows: Any, last: Any, begun: bool, parts: Any, past: Any) -> None:
+def take_apart_pixels(rows: Any, last: Any, begun: bool, parts: Any, past: Any) -> int:
     """`take_apart` for four parts of single bytes, a pixel of all four being one word.
 
     rows, last [N, P] uint32, the oldest part in the lowest byte; parts [N, >= P] uint8.
     """
     eight, top, old = np.uint32(8), np.uint32(24), np.uint32(0x00FFFFFF)
+    others = 0
     for n in range(rows.shape[0]):
         differs = zero = repeated = np.uint32(0)
         for p in range(rows.shape[1]):
@@ -142,12 +141,21 @@ def take_apart_pixels(rows: Any, last: Any, begun: bool, parts: Any, past: Any) 
             differs |= (pixel ^ (last[n, p] >> eight)) & old
             last[n, p] = pixel
             parts[n, p] = pixel >> top
-        past[n] = 0
+        past[n] = MOVED
         if differs != 0 or not begun:
             for p in range(rows.shape[1]):
                 zero |= rows[n, p] & old
                 repeated |= rows[n, p] ^ (rows[n, p] >> top) * np.uint32(0x01010101)
-            past[n] = 1 if zero == 0 else (2 if repeated == 0 else 3)
+            past[n] = ZEROS if zero == 0 else (REPEATED if repeated == 0 else OTHER)
+        others += past[n] == OTHER
+    return others
+
+
+@njit(cache=True)
+def count_ages(past: Any, before: Any, most: int, age: Any) -> None:
+    """Ages [N] after ages `before` [N]: 0 where the past [N] did not move, at most `most`."""
+    for n in range(past.shape[0]):
+        age[n] = min(before[n] + 1, most) if past[n] == MOVED else 0
 
 
 def places_of_parts(
@@ -155,7 +163,7 @@ def places_of_parts(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Steps [B, K] that hold the parts of samples (t[b], n[b]), oldest first, and how far past.
 
-    age [T, N]: steps since the past was not `moved`, at most K - 1. The second array [B, K] counts
+    age [T, N]: steps since the past did not move, at most K - 1. The second array [B, K] counts
     how many parts before that break a part lies, 0 where it lies behind it.
     """
     lag = np.arange(parts - 1, -1, -1)

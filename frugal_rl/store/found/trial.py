@@ -22,6 +22,9 @@ from frugal_rl.store.layout import ColumnSpec
 WORTH = 0.9
 """A form is taken if it needs less than this share of the rows as they are."""
 
+STAYS = 0.8
+"""A form is left for one that needs less than this share of it."""
+
 Make = Callable[[ColumnSpec, int, int], Column]
 
 
@@ -79,14 +82,15 @@ def row_bytes_in(make: Make, spec: ColumnSpec, rows: np.ndarray) -> float:
     return float(grown / ((steps - half) * num_envs))
 
 
-def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int) -> Form:
+def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int, current: str) -> Form:
     """The smallest form for rollouts of `steps` steps like rows [T, N, *shape].
 
-    Rows stay as they are where nothing is worth it.
+    Rows stay as they are where nothing is worth it, and in their `current` form where no other is
+    much smaller.
     """
     num_envs = rows.shape[1]
     history = np.ascontiguousarray(rows).reshape(*rows.shape[:2], -1).view(np.uint8)
     found = [Form(n, m, row_bytes_in(m, spec, rows)) for n, m in forms(spec, history).items()]
-    best = min(found, key=lambda form: form.row_bytes)
+    best = min(found, key=lambda f: f.row_bytes * (STAYS if f.name == current else 1))
     worth = best.total(spec, steps, num_envs) < WORTH * spec.nbytes(steps, num_envs)
     return best if worth else AS_IT_IS

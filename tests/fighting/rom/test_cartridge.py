@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fighting.cartridge.profile import load_profile
+from fighting.cartridge.reading import load_profile
 from fighting.rom import ROM_PATH, SHA1_PATH, SOURCE_PATH, SYMBOL_PATH
 from fighting.rom.__main__ import main
 from fighting.rom.sm83asm import assemble

@@ -1,5 +1,6 @@
 """What is planned is what a real run holds; a real run that grows too large stops in order."""
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def test_auto_stays_below_its_budget_and_its_words_reproduce_it(budget, tmp_path
         f"memory.budget_gib={budget}", "memory.allow=[lossless,precision,capacity]",
     ]  # fmt: skip
     choice = choose(compose_run(words), probe_update)
-    again = [w for w in choice.command.split()[2:] if not w.startswith("algo.total_steps")]
+    again = [w for w in shlex.split(choice.command)[2:] if not w.startswith("algo.total_steps")]
     samples = choice.run.algo.num_envs * choice.run.algo.n_steps
 
     _, held = measured([*again, f"algo.total_steps={2 * samples}"], tmp_path)

@@ -1,5 +1,6 @@
 """The plan predicts what is allocated, and refuses with advice that works."""
 
+import shlex
 import subprocess
 import sys
 import time
@@ -9,11 +10,12 @@ import numpy as np
 import pytest
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
-from frugal_rl.memory.advice import advise, variant
+from frugal_rl.memory.advice import advise
 from frugal_rl.memory.auto import choose
 from frugal_rl.memory.part import Confidence, Phase
-from frugal_rl.memory.plan import draw_up, plan_memory
+from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.probe import Probe
+from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.observation.choices import Label
 from frugal_rl.run.compose import compose_run, folder
 from frugal_rl.store.rollout import RolloutBuffer
@@ -102,7 +104,7 @@ def test_the_advice_makes_the_run_fit_when_it_is_followed(profile, bare):
 
     assert advised
     for words in advised:
-        assert plan_memory(variant(run, words.split())).fits
+        assert plan_memory(run.variant(words.split())).fits
 
 
 def test_advice_after_a_probed_refusal_counts_what_was_probed(bare):
@@ -123,7 +125,7 @@ def test_advice_after_a_probed_refusal_counts_what_was_probed(bare):
     assert any(words.startswith("algo.") for words in advised)
     assert len(probed) <= 3
     for words in advised:
-        assert plan_memory(variant(run, words.split()), probe).fits
+        assert plan_memory(run.variant(words.split()), probe).fits
 
 
 def test_lossless_ways_come_before_rounding_and_rounding_before_a_smaller_problem(bare):
@@ -186,7 +188,7 @@ def test_auto_takes_the_cheapest_saving_that_fits_and_its_words_reproduce_the_pl
         ("memory=lossless", "memory.budget_gib=1"),
     )
     assert tight.label is Label.capacity
-    again = plan_memory(compose_run(tight.command.split()[2:]))
+    again = plan_memory(compose_run(shlex.split(tight.command)[2:]))
     assert again.ram_bytes == tight.plan.ram_bytes <= 0.12 * 2**30
 
 

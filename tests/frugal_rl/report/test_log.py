@@ -5,19 +5,21 @@ import os
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import yaml
 
-from frugal_rl.errors import DataError
+from frugal_rl.errors import DataError, DiskError, FolderInUseError
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.report import open_log
 from frugal_rl.report.files import read_json, read_metrics, write_json
-from frugal_rl.report.log import Log
+from frugal_rl.report.log import Log, MetricsFile
 from frugal_rl.run.compose import compose_run
+from frugal_rl.testing.faults import FullDisk, disk, short_writes
 
 WORDS = ["env=toy", "algo.num_envs=6", "memory.micro_batch=5", "seed=3"]
 
@@ -126,13 +128,66 @@ def test_a_full_disk_is_reported_once_and_the_run_goes_on(run_in):
     assert broken.calls == 2
 
 
-def test_a_torn_last_line_of_a_killed_run_is_left_out_and_a_torn_middle_is_named(tmp_path):
-    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n{"step": 2}\n{"ste')
-    assert [m["step"] for m in read_metrics(tmp_path)] == [1, 2]
+def test_damaged_lines_are_skipped_and_counted(tmp_path):
+    lines = b'{"step": 1}\n{"st\n\xff\n[1]\n{"x": 1}\n{"step": 3}\n{"ste'
+    (tmp_path / "metrics.jsonl").write_bytes(lines)
+    with pytest.warns(UserWarning, match="5 damaged lines were skipped"):
+        assert [m["step"] for m in read_metrics(tmp_path)] == [1, 3]
 
-    (tmp_path / "metrics.jsonl").write_text('{"step": 1}\n{"st\n{"step": 3}\n')
-    with pytest.raises(DataError, match="line 2"):
-        list(read_metrics(tmp_path))
+
+def test_a_torn_last_line_is_cut_off_before_a_resumed_run_writes_on(tmp_path):
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\n' + '{"step": 2, "x": "' + "a" * 200_000)
+    with pytest.warns(UserWarning, match="torn line"):
+        lines = MetricsFile(tmp_path)
+    lines.metrics(3, {})
+    lines.close()
+    assert [m["step"] for m in read_metrics(tmp_path)] == [1, 3]
+
+
+def test_short_writes_go_on_until_the_line_is_whole(tmp_path):
+    lines = MetricsFile(tmp_path)
+    with short_writes(at_most=3):
+        lines.metrics(1, {"x": 2.0})
+        lines.metrics(2, {"x": 3.0})
+    lines.close()
+    assert [m["x"] for m in read_metrics(tmp_path)] == [2.0, 3.0]
+
+
+@pytest.mark.parametrize("moment", range(6))
+def test_a_disk_that_is_full_for_a_while_leaves_whole_lines_only(moment, tmp_path):
+    lines = MetricsFile(tmp_path)
+    with short_writes(at_most=20), disk(FullDisk(moment, moment + 3)):
+        for step in range(8):
+            with suppress(OSError):
+                lines.metrics(step, {"x": 1.0})
+    lines.close()
+    steps = [m["step"] for m in read_metrics(tmp_path)]
+    assert steps == sorted(steps)
+    assert len(steps) >= 5
+    assert (tmp_path / "metrics.jsonl").read_bytes().endswith(b"\n")
+
+
+def test_a_second_run_in_one_folder_is_refused_in_words(run_in):
+    run = run_in("tracking=disabled")
+    with open_log(run, draw_up(run)) as log:
+        log.metrics(1, {})
+        second, us = open_log(run, draw_up(run)), f"process {os.getpid()} on"
+        with pytest.raises(FolderInUseError, match=us), second:
+            pass
+    with open_log(run, draw_up(run)) as log:  # it is free again
+        log.metrics(2, {})
+    assert [m["step"] for m in read_metrics(Path(run.run_dir))] == [1, 2]
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused_in_words(run_in, tmp_path):
+    from dataclasses import replace
+
+    (tmp_path / "file").write_text("no folder")
+    run = replace(run_in("tracking=disabled"), run_dir=str(tmp_path / "file" / "run"))
+    words = r"cannot be written to.*hydra\.run\.dir"
+    with pytest.raises(DiskError, match=words), open_log(run, draw_up(run)):
+        pass
 
 
 def test_a_folder_that_is_no_run_is_refused_in_words(tmp_path):

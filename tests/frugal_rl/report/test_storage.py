@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.savings import BY_NAME, filled
 from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.report import ablation
-from frugal_rl.report.ablation import OPTIMISATIONS, AblationOptions, ablate, filled
+from frugal_rl.report.ablation import SINGLE, AblationOptions, ablate, wanted
 from frugal_rl.report.files import write_json
 from frugal_rl.report.results import RunResult
 from frugal_rl.report.storage import StorageOptions, verify_storage
@@ -49,18 +50,26 @@ def test_a_representation_that_loses_a_bit_is_found(monkeypatch):
 
 
 def test_the_size_of_a_micro_batch_follows_the_minibatch():
-    run = compose_run([*RUN, "algo.batch_size=1024"])
+    pieces = BY_NAME["micro-batches"]
 
-    assert filled(("memory.micro_batch=",), run) == ("memory.micro_batch=256",)
+    assert filled(pieces, 1024, 4) == ("memory.micro_batch=256",)
+    assert filled(pieces, 64, 8) == ("memory.micro_batch=32",)
+    assert filled(pieces, 20, 8) == ("memory.micro_batch=20",)
+
+
+def test_a_mistyped_saving_is_refused_with_the_nearest():
+    with pytest.raises(ConfigError, match=r"only=gather is no saving; did you mean 'gather by"):
+        wanted(AblationOptions(only=("gather",)))
 
 
 def test_every_switch_that_baseline_turns_off_has_its_own_row():
-    words = {w for o in OPTIMISATIONS for w in o.words}
+    words = {w for saving in SINGLE for w in saving.words}
     off = {"internal_observations", "frame_stack", "level_data", "buffers", "graphs", "rendering",
            "animation", "shuffle", "allocator", "storage"}  # fmt: skip
 
     assert off <= {w.split("=")[0].removeprefix("memory.") for w in words}
-    assert len({o.name for o in OPTIMISATIONS}) == len(OPTIMISATIONS)
+    assert len({saving.name for saving in SINGLE}) == len(SINGLE)
+    assert SINGLE[-1].words == ("memory=lossless",)
 
 
 def test_the_ablation_says_which_savings_leave_learning_unchanged(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ import pytest
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import FrameStack, MemoryProfile, Storage
 from frugal_rl.observation.choices import Label
-from frugal_rl.run.building import build, build_as, convert
+from frugal_rl.run.building import build, build_as, convert, nearest
 from frugal_rl.run.config import Hardware
 
 PROFILE = {"_target_": "frugal_rl.memory.MemoryProfile"}
@@ -148,3 +148,12 @@ def test_a_target_of_an_older_run_is_found_under_its_name_of_today():
     hardware = build({"_target_": "frugal_rl.run.Hardware", "threads": 3})
 
     assert hardware == Hardware(threads=3)
+
+
+def test_a_long_list_of_options_is_shown_by_its_nearest():
+    options = [f"field_{number}" for number in range(80)]
+
+    hint = nearest("xyz_1", options)
+
+    assert hint.endswith("and 75 more") or "did you mean" in hint
+    assert nearest("q", ["a", "b"]) == "choose from a, b"

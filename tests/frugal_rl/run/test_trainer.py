@@ -132,7 +132,8 @@ def test_the_meter_hears_every_phase(tmp_path):
 
     train(toy_run(tmp_path), Kept(), console=quiet(), phase=listen)
     assert heard[:2] == [Phase.rollout, Phase.update]
-    assert heard[-2:] == [Phase.evaluation, Phase.checkpoint]
+    # The policy, the checkpoint, then random play beside it: nothing is lost if that fails.
+    assert heard[-3:] == [Phase.evaluation, Phase.checkpoint, Phase.evaluation]
 
 
 def test_evaluations_keep_the_best_policy_and_change_no_parameter(tmp_path):

@@ -1,5 +1,7 @@
 """Stock SB3 with the store that finds savings: the same parameters, fewer bytes, for any space."""
 
+import re
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecFrameStack
 
-from frugal_rl.sb3.compact import CompactRolloutBuffer, compact
+from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
+from frugal_rl.observation.found_spec import FoundField, FoundSpec
+from frugal_rl.sb3 import CompactRolloutBuffer, MemoryCallback, compact, plan_stock
 
 
 class Screen(gym.Env):
@@ -76,3 +80,54 @@ def test_parameters_after_four_updates_are_those_of_stock_sb3(algorithm, diction
         assert torch.equal(value, ours.policy.state_dict()[name]), name
     if not dictionary:
         assert ours.rollout_buffer.nbytes < plain.rollout_buffer.observations.nbytes / 5
+
+
+def test_a_twin_that_differs_is_told_and_one_that_does_not_is_silent():
+    env = make_vec_env(Screen, n_envs=2)
+    model = PPO("CnnPolicy", env, n_steps=24, **compact(env, compare_with_dense=True))
+    model.learn(48)
+    model.rollout_buffer._twin["obs"].values[3, 1] ^= 1
+    with pytest.raises(EncodingError, match="'obs' was not given back"):
+        model.rollout_buffer.samples(np.arange(48))
+
+
+def test_a_budget_is_refused_before_the_rollout_is_full_and_its_advice_fits():
+    env = make_vec_env(Screen, n_envs=2)
+
+    def model(n_steps, budget):
+        return PPO("CnnPolicy", env, n_steps=n_steps, seed=0, **compact(env, budget))
+
+    with pytest.raises(ConfigError, match="write it as '8GiB'"):
+        compact(env, "much")
+    held = model(64, None).rollout_buffer
+    budget = held._besides + (3 << 20)
+    with pytest.raises(MemoryBudgetError, match="Lower n_steps to") as refused:
+        model(1 << 17, budget).learn(1)
+    fits = int(re.search(r"n_steps to (\d+)", str(refused.value))[1])
+    assert 0 < fits < 1 << 17
+
+
+def test_the_plan_of_a_stock_run_counts_what_sb3_allocates_and_refuses_above_the_budget():
+    env = make_vec_env(Screen, n_envs=2)
+    plan = plan_stock(PPO, "CnnPolicy", env, n_steps=64, batch_size=32)
+    rollout = PPO("CnnPolicy", env, n_steps=64).rollout_buffer
+    arrays = [v for v in vars(rollout).values() if isinstance(v, np.ndarray)]
+
+    assert plan.stock_rollout == sum(a.nbytes for a in arrays)
+    assert plan.stock > plan.compact
+    known = FoundSpec({"observation": FoundField("differences", 1296, 40)})
+    wide = {"n_steps": 1 << 20, "batch_size": 32, "budget": plan.compact + (256 << 20)}
+    with pytest.raises(MemoryBudgetError, match=r"n_steps=\d+ fits"):
+        plan_stock(PPO, "CnnPolicy", env, **wide)
+    plan_stock(PPO, "CnnPolicy", env, studied=known, **wide)
+
+
+def test_the_callback_logs_predicted_beside_measured():
+    env = make_vec_env(Screen, n_envs=2)
+    plan = plan_stock(PPO, "CnnPolicy", env, n_steps=24, batch_size=24)
+    model = PPO("CnnPolicy", env, n_steps=24, batch_size=24, n_epochs=1, **compact(env))
+    callback = MemoryCallback(plan)
+    model.learn(48 * 10, callback=callback)
+
+    assert len(callback.meter.after_rollouts) == 10
+    assert "known" in callback.verdict or "per rollout" in callback.verdict

@@ -9,7 +9,7 @@ from mine_rl_npv.data.block_model import read_csv, write_csv
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.economics import MILL, WASTE, Economics, block_values, model_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
-from mine_rl_npv.solve import Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import Method, SolveConfig, solve
 
 SMALL = Deposit(5, 4, 3, seed=2)
 
@@ -65,7 +65,7 @@ def test_absent_rows_are_air_and_gaps_are_reported(path):
         (lambda ls: ls[0], "at least one block"),
         (lambda ls: "\n".join([ls[0].replace("mo", "cu", 1), *ls[1:]]), "appears twice"),
     ],
-)  # fmt: skip
+)
 def test_bad_rows_are_refused_by_line(path, change, words):
     rewrite(path, change)
     with pytest.raises(DataError, match=words):

@@ -56,10 +56,14 @@ def test_interval_limits_and_general_rows_survive_writing(tmp_path):
     low = original.low.copy()
     low[1, 0] = 10.0
     rows = GeneralRows(
-        np.array([0, 0, 1], np.int32), np.array([0, 3, 2], np.int32),
-        np.array([1, 0, 1], np.int32), np.array([0, 1, 2], np.int32),
-        np.array([1.5, -2.0, 1.0]), np.array([-np.inf, 0.5]), np.array([4.0, 9.0]),
-    )  # fmt: skip
+        np.array([0, 0, 1], np.int32),
+        np.array([0, 3, 2], np.int32),
+        np.array([1, 0, 1], np.int32),
+        np.array([0, 1, 2], np.int32),
+        np.array([1.5, -2.0, 1.0]),
+        np.array([-np.inf, 0.5]),
+        np.array([4.0, 9.0]),
+    )
     changed = replace(original, low=low, general=rows)
     write_instance(changed, tmp_path / "x")
     again = read_instance(tmp_path / "x")
@@ -75,9 +79,16 @@ def test_sections_come_in_any_order_with_crlf_comments_colons_and_eof(prefix):
         values, uses = rest.split("RESOURCE_CONSTRAINT_COEFFICIENTS:\n")
         uses = uses.replace("EOF\n", "").replace(" ", "\t:")
         scrambled = (
-            "% a comment\n" + head + "RESOURCE CONSTRAINT COEFFICIENTS:\n" + uses
-            + "OBJECTIVE FUNCTION:\n" + values + "RESOURCE_CONSTRAINT_LIMITS:\n" + limits + "EOF\n"
-        )  # fmt: skip
+            "% a comment\n"
+            + head
+            + "RESOURCE CONSTRAINT COEFFICIENTS:\n"
+            + uses
+            + "OBJECTIVE FUNCTION:\n"
+            + values
+            + "RESOURCE_CONSTRAINT_LIMITS:\n"
+            + limits
+            + "EOF\n"
+        )
         return scrambled.replace("\n", "\r\n") + "after the end\r\n"
 
     edit(prefix, ".cpit", scramble)
@@ -92,14 +103,18 @@ def test_a_header_line_in_blocks_is_optional(prefix):
 
 
 def test_text_columns_are_kept_as_text(prefix):
-    edit(prefix, ".blocks", lambda text: "\n".join(
-        line + (" type" if i == 0 else " OXOR") for i, line in enumerate(text.splitlines())
-    ))  # fmt: skip
+    edit(
+        prefix,
+        ".blocks",
+        lambda text: "\n".join(
+            line + (" type" if i == 0 else " OXOR") for i, line in enumerate(text.splitlines())
+        ),
+    )
     assert set(read_instance(prefix).fields["type"]) == {"OXOR"}
 
 
 def test_sentinels_are_kept_as_money_and_clipped_as_features(prefix):
-    from mine_rl_npv.layout import lay_out
+    from mine_rl_npv.rules.layout import lay_out
     from mine_rl_npv.spec import geology
 
     edit(prefix, ".pcpsp", lambda text: re.sub(r"(FUNCTION:\n0 \S+) \S+", r"\1 -5.7e19", text))
@@ -112,8 +127,11 @@ def test_sentinels_are_kept_as_money_and_clipped_as_features(prefix):
 @pytest.mark.parametrize(
     ("suffix", "change", "words"),
     [
-        (".prec", lambda t: "0 1 1\n1 1 0\n" + "\n".join(t.splitlines()[2:]) + "\n",
-         [".prec", "cycle", "block 0 needs 1 needs 0"]),
+        (
+            ".prec",
+            lambda t: "0 1 1\n1 1 0\n" + "\n".join(t.splitlines()[2:]) + "\n",
+            [".prec", "cycle", "block 0 needs 1 needs 0"],
+        ),
         (".prec", lambda t: "0 2 1\n" + t.split("\n", 1)[1], ["line 1", "announces 2", "names 1"]),
         (".prec", lambda t: "0 1 99999\n" + t.split("\n", 1)[1], ["unknown block 99999"]),
         (".prec", lambda t: "0 0\n" + t, ["line 2", "second line"]),
@@ -124,12 +142,21 @@ def test_sentinels_are_kept_as_money_and_clipped_as_features(prefix):
         (".cpit", lambda t: t.replace("NPERIODS: ", "NPERIODS: 0."), ["NPERIODS", "one int"]),
         (".cpit", lambda t: t.replace("\n0 0 L", "\n0 99 L", 1), ["period 99 is unknown"]),
         (".cpit", lambda t: t.replace("\n0 0 L", "\n0 0 Q", 1), ["resource period L|G"]),
-        (".cpit", lambda t: t.replace("COEFFICIENTS:\n0 0 ", "COEFFICIENTS:\n0 0 -", 1),
-         ["block 0 uses -", "0 or more"]),
-        (".cpit", lambda t: t.replace("OBJECTIVE_FUNCTION:\n0 ", "OBJECTIVE_FUNCTION:\n1 ", 1),
-         ["OBJECTIVE_FUNCTION", "exactly one"]),
-        (".cpit", lambda t: t.replace("OBJECTIVE_FUNCTION:\n0 ", "OBJECTIVE_FUNCTION:\n0 x", 1),
-         ["is not a number"]),
+        (
+            ".cpit",
+            lambda t: t.replace("COEFFICIENTS:\n0 0 ", "COEFFICIENTS:\n0 0 -", 1),
+            ["block 0 uses -", "0 or more"],
+        ),
+        (
+            ".cpit",
+            lambda t: t.replace("OBJECTIVE_FUNCTION:\n0 ", "OBJECTIVE_FUNCTION:\n1 ", 1),
+            ["OBJECTIVE_FUNCTION", "exactly one"],
+        ),
+        (
+            ".cpit",
+            lambda t: t.replace("OBJECTIVE_FUNCTION:\n0 ", "OBJECTIVE_FUNCTION:\n0 x", 1),
+            ["is not a number"],
+        ),
         (".cpit", lambda t: t.replace("TYPE: CPIT", "TYPE: UPIT"), ["this is a UPIT file"]),
         (".cpit", lambda t: t.replace("DISCOUNT_RATE: ", "DISCOUNT_RATE: 1"), ["disagree"]),
         (".upit", lambda t: re.sub(r"(FUNCTION:\n0) \S+", r"\1 7", t), ["two values"]),
@@ -137,7 +164,7 @@ def test_sentinels_are_kept_as_money_and_clipped_as_features(prefix):
         (".blocks", lambda t: t.replace("\n0 ", "\n7 ", 1), ["line 2", "block id 7"]),
         (".blocks", lambda t: "é" + t, ["not ASCII"]),
     ],
-)  # fmt: skip
+)
 def test_bad_files_are_refused_by_name_and_place(prefix, suffix, change, words):
     edit(prefix, suffix, change)
     message = refusal(prefix)
@@ -172,9 +199,14 @@ def test_schedules_and_pits_are_read_back(tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "words"),
-    [("0 0 0 1.5", "outside"), ("0 0 99 1", "period 99"), ("99999 0 0 1", "block 99999"),
-     ("0 9 0 1", "destination 9"), ("0 0 0", "4 numbers")],
-)  # fmt: skip
+    [
+        ("0 0 0 1.5", "outside"),
+        ("0 0 99 1", "period 99"),
+        ("99999 0 0 1", "block 99999"),
+        ("0 9 0 1", "destination 9"),
+        ("0 0 0", "4 numbers"),
+    ],
+)
 def test_bad_solutions_are_refused(tmp_path, line, words):
     (tmp_path / "bad.sol").write_text(line + "\n")
     with pytest.raises(DataError, match=words):
@@ -182,7 +214,7 @@ def test_bad_solutions_are_refused(tmp_path, line, words):
 
 
 def test_nothing_half_written_remains(tmp_path, monkeypatch):
-    import mine_rl_npv.data.minelib_write as writer
+    import mine_rl_npv.data.whole_files as writer
 
     def fails(*_):
         raise OSError("disk full")

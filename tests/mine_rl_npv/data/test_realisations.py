@@ -15,9 +15,10 @@ def test_realisations_honour_the_drillholes_and_the_histogram_and_differ_elsewhe
         assert_array_equal(made.columns["cu"][holes], model.columns["cu"][holes])
         quantiles = np.linspace(0.05, 0.95, 10)
         assert_allclose(
-            np.quantile(made.columns["cu"], quantiles), np.quantile(model.columns["cu"], quantiles),
+            np.quantile(made.columns["cu"], quantiles),
+            np.quantile(model.columns["cu"], quantiles),
             atol=0.12,
-        )  # fmt: skip
+        )
     assert not np.array_equal(one.columns["cu"], other.columns["cu"])
     assert_array_equal(one.columns["ton"], model.columns["ton"])
 

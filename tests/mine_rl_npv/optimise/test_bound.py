@@ -86,9 +86,14 @@ def test_general_rows_are_kept_by_the_direct_lp_and_refused_elsewhere():
     free = direct_relaxation(instance, destinations=True)
     best = int((free.shares[:, 1].sum(axis=1) * instance.value).argmax())
     rows = GeneralRows(
-        np.zeros(4, np.int32), np.full(4, best, np.int32), np.ones(4, np.int32),
-        np.arange(4, dtype=np.int32), np.ones(4), np.array([-np.inf]), np.array([0.25]),
-    )  # fmt: skip
+        np.zeros(4, np.int32),
+        np.full(4, best, np.int32),
+        np.ones(4, np.int32),
+        np.arange(4, dtype=np.int32),
+        np.ones(4),
+        np.array([-np.inf]),
+        np.array([0.25]),
+    )
     limited = replace(instance, general=rows)
     result = direct_relaxation(limited, destinations=True)
     assert result.shares[best, 1].sum() <= 0.25 + 1e-6

@@ -121,8 +121,9 @@ def test_capacity_pits_are_closures_dug_from_small_to_large():
 
 def test_with_one_limit_the_relaxation_digs_the_capacity_pits_in_their_order():
     instance = varied_instance(11)
-    instance = replace(instance, use=instance.use[:, :1], low=instance.low[:1],
-                       high=instance.high[:1] / 3)  # fmt: skip
+    instance = replace(
+        instance, use=instance.use[:, :1], low=instance.low[:1], high=instance.high[:1] / 3
+    )
     expected = relaxation(instance).expected_period()
     share = instance.use[:, 0] / instance.high[0, 0]
     filled = capacity_pits(instance.value, share, instance.graph)

@@ -16,7 +16,7 @@ from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.shift import shift_search
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.task import Decoder
-from mine_rl_npv.solve import Kind, Method, SolveConfig, plan_shares, solve
+from mine_rl_npv.tools.solve import Kind, Method, SolveConfig, plan_shares, solve
 
 INSTANCES = {seed: varied_instance(seed, 5, 7) for seed in (1, 2, 3)}
 
@@ -29,10 +29,11 @@ def slow_list_schedule(problem, priority):
     tried = set()
     while True:
         available = [
-            b for b in range(problem.blocks)
+            b
+            for b in range(problem.blocks)
             if b not in tried
-            and all(period[p] >= 0 for p in graph.index[graph.pointer[b]:graph.pointer[b + 1]])
-        ]  # fmt: skip
+            and all(period[p] >= 0 for p in graph.index[graph.pointer[b] : graph.pointer[b + 1]])
+        ]
         if not available:
             return period
         b = max(available, key=lambda i: (priority[i], -i))

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.part import Phase
-from frugal_rl.memory.plan import draw_up, own_parts, plan_memory
+from frugal_rl.memory.plan import draw_up, own_parts
+from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.session import evaluate_saved, train_planned
 from frugal_rl.run.trainer import no_meter
@@ -87,10 +88,15 @@ def test_the_gradient_improves_a_schedule(mine):
 
 @pytest.mark.parametrize("algo", ["evolution", "schedule_gradient"])
 def test_learners_run_under_the_trainer_and_resume_exactly(algo):
-    run = compose_run([
-        "env=mine_cpit", "agent=priority", f"algo={algo}", "env.data=porphyry_tiny",
-        "algo.threads=1",
-    ])  # fmt: skip
+    run = compose_run(
+        [
+            "env=mine_cpit",
+            "agent=priority",
+            f"algo={algo}",
+            "env.data=porphyry_tiny",
+            "algo.threads=1",
+        ]
+    )
 
     def learner():
         vec_env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
@@ -110,10 +116,18 @@ def test_learners_run_under_the_trainer_and_resume_exactly(algo):
 def schooled(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     words = (
-        "env=mine_cpit", "agent=priority", f"algo={request.param}", "env.data=porphyry_tiny",
-        "algo.threads=1", "tracking=disabled", "algo.total_steps=60000", "evaluation.episodes=2",
-        "evaluation.every_steps=30000", "checkpoint_every_steps=20000", "visualization=true",
-    )  # fmt: skip
+        "env=mine_cpit",
+        "agent=priority",
+        f"algo={request.param}",
+        "env.data=porphyry_tiny",
+        "algo.threads=1",
+        "tracking=disabled",
+        "algo.total_steps=60000",
+        "evaluation.episodes=2",
+        "evaluation.every_steps=30000",
+        "checkpoint_every_steps=20000",
+        "visualization=true",
+    )
     run = replace(compose_run(words), run_dir=str(folder))
     train_planned(run, draw_up(run))
     return folder, words
@@ -160,7 +174,14 @@ def test_a_schedule_learner_trains_evaluates_saves_resumes_and_draws(schooled, t
 
 
 def test_schedule_learners_refuse_other_environments():
-    run = compose_run(["env=mine_daily_small", "agent=priority", "algo=evolution",
-                       "env.deposits=1", "env.eval_deposits=0"])  # fmt: skip
+    run = compose_run(
+        [
+            "env=mine_daily_small",
+            "agent=priority",
+            "algo=evolution",
+            "env.deposits=1",
+            "env.eval_deposits=0",
+        ]
+    )
     with pytest.raises(ConfigError, match="env=mine_cpit"):
         run.algo.build(run, None)

@@ -1,0 +1,191 @@
+"""Profiles from their YAML files; every problem names file, line and remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from fighting.cartridge.buttons import UnknownButtonError, buttons
+from fighting.cartridge.memory import Address, Kind, Status
+from fighting.cartridge.profile import Goal, Image, Profile, System
+from fighting.cartridge.source import Keys, Source, Text, read
+from frugal_rl.errors import ConfigError
+
+FOLDER = Path(__file__).parents[1] / "profiles"
+SCHEMA = 1
+REQUIRED = {"schema", "id", "title", "system", "memory", "actions"}
+OF_GOALS = {"reward", "end", "success", "score", "time_limit"}
+OPTIONAL = OF_GOALS | {
+    "cartridge_title",
+    "roms",
+    "rules",
+    "input",
+    "commands",
+    "start",
+    "features",
+    "fastest_startup",
+    "longest_startup",
+}
+LOWEST, HIGHEST = 0x8000, 0xFFFF
+
+
+def load_profile(name: str) -> Profile:
+    """The bundled profile of that name, or the one in a YAML file."""
+    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        known = sorted(p.stem for p in FOLDER.glob("*.yaml"))
+        raise ConfigError(f"There is no profile {path}; bundled ones are {', '.join(known)}.")
+    return parse_profile(*read(path))
+
+
+def parse_profile(node: Any, source: Source | str) -> Profile:
+    """A profile from the content of its file."""
+    return _Reader(Source(source) if isinstance(source, str) else source).profile(node)
+
+
+class _Reader:
+    """Turns a profile's nested values into a `Profile`, naming the place of what is wrong."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def wrong(self, words: str, *keys: str | int) -> ConfigError:
+        return ConfigError(f"{self.source.at(*keys)}: {words}")
+
+    def profile(self, node: Any) -> Profile:
+        self._check_keys(node)
+        rules = self._mapping(node, "rules")
+        actions = self._mapping(node, "actions")
+        return Profile(
+            id=str(node["id"]),
+            title=str(node["title"]),
+            system=self._member(System, node["system"], "system"),
+            roms=tuple(self._image(i, image) for i, image in enumerate(node.get("roms") or ())),
+            memory={n: self._address(n, v) for n, v in self._mapping(node, "memory").items()},
+            ko_values=tuple(rules.get("ko_values", (0,))),
+            round_seconds=int(rules.get("round_seconds", 99)),
+            combos=tuple(
+                self._buttons(words, ("actions", "combos", i))
+                for i, words in enumerate(actions.get("combos") or ())
+            ),
+            macros={n: self._macro(n, steps) for n, steps in (actions.get("macros") or {}).items()},
+            source=self.source,
+            goal=self._goal(node),
+            features=self._texts(node, "features"),
+            commands=node.get("commands") or {},
+            inputs=node.get("input") or {},
+            start=tuple(node.get("start") or ()),
+            fastest_startup=int(node.get("fastest_startup", 0)),
+            longest_startup=int(node.get("longest_startup", 0)),
+        )
+
+    def _check_keys(self, node: Any) -> None:
+        if not isinstance(node, dict):
+            raise self.wrong("is not a profile: it has no keys. See fighting/profiles/duel.yaml.")
+        if missing := sorted(REQUIRED - set(node)):
+            raise self.wrong(f"{', '.join(missing)} missing. See fighting/profiles/duel.yaml.")
+        if unknown := sorted(set(node) - REQUIRED - OPTIONAL):
+            known = ", ".join(sorted(REQUIRED | OPTIONAL))
+            raise self.wrong(f"unknown key {unknown[0]}; there are {known}.", unknown[0])
+        if node["schema"] != SCHEMA:
+            raise self.wrong(f"schema {node['schema']}; this version reads {SCHEMA}.", "schema")
+
+    def _mapping(self, node: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        value = node.get(key) or {}
+        if not isinstance(value, dict):
+            raise self.wrong("must be names with values, one per line.", key)
+        return value
+
+    def _goal(self, node: Mapping[str, Any]) -> Goal | None:
+        if not OF_GOALS & set(node):
+            return None
+        if not node.get("reward"):
+            raise self.wrong("no reward: add reward: 'rise(score)', or what the game is about.")
+        limit = node.get("time_limit") or 0.0
+        if isinstance(limit, bool) or not isinstance(limit, int | float) or limit < 0:
+            raise self.wrong(f"{limit!r} is no number of seconds above 0.", "time_limit")
+        if not node.get("end") and not limit:
+            raise self.wrong(
+                "no end: an episode would never be over. Add end: 'lives == 0', or time_limit: 60."
+            )
+        parts = node["reward"]
+        reward = (
+            self._texts(node, "reward")
+            if isinstance(parts, dict)
+            else {"reward": self._text(parts, ("reward",))}
+        )
+        single = {
+            name: self._text(node[name], (name,)) if node.get(name) is not None else None
+            for name in ("end", "success", "score")
+        }
+        return Goal(reward, **single, time_limit=float(limit))
+
+    def _texts(self, node: Mapping[str, Any], key: str) -> dict[str, Text]:
+        return {n: self._text(v, (key, n)) for n, v in self._mapping(node, key).items()}
+
+    def _text(self, value: Any, keys: Keys) -> Text:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise self.wrong("must be an expression, such as 'rise(score)'.", *keys)
+        return Text(str(value), keys, self.source)
+
+    def _buttons(self, words: Any, keys: Keys) -> int:
+        if not isinstance(words, list):
+            raise self.wrong("must be a list of buttons, such as [down, a].", *keys)
+        try:
+            return buttons(words)
+        except UnknownButtonError as error:
+            raise self.wrong(f"{error}.", *keys) from error
+
+    def _macro(self, name: str, steps: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+        keys = ("actions", "macros", name)
+        if not isinstance(steps, list) or len(steps) % 2:
+            raise self.wrong("must alternate buttons and frames: [[down], 3, [a], 2].", *keys)
+        pairs = list(zip(steps[::2], steps[1::2], strict=True))
+        if any(not isinstance(n, int) or n < 1 for _, n in pairs):
+            raise self.wrong("frames must be whole numbers of at least 1.", *keys)
+        return tuple(
+            (self._buttons(words, (*keys, 2 * i)), frames)
+            for i, (words, frames) in enumerate(pairs)
+        )
+
+    def _image(self, number: int, node: Mapping[str, Any]) -> Image:
+        digest = str(node.get("sha1", ""))
+        if len(digest) != 40 or set(digest) - set("0123456789abcdef"):
+            raise self.wrong(
+                "roms need a sha1 of 40 lower-case hexadecimal digits (sha1sum my.gb).",
+                "roms",
+                number,
+            )
+        return Image(digest, str(node.get("name", "")), bool(node.get("bundled", False)))
+
+    def _address(self, name: str, node: Any) -> Address:
+        keys = ("memory", name)
+        if not isinstance(node, dict):
+            raise self.wrong("must be like {addr: 0xC0A0, max: 99}.", *keys)
+        allowed = set(Address.__dataclass_fields__)
+        if unknown := sorted(set(node) - allowed):
+            raise self.wrong(f"unknown key {unknown[0]}; there are {sorted(allowed)}.", *keys)
+        addr, size = node.get("addr"), node.get("size", 1)
+        if not isinstance(size, int) or not 1 <= size <= 8:
+            raise self.wrong(f"size is {size!r}; use 1 to 8 bytes.", *keys, "size")
+        if addr is not None and not (
+            isinstance(addr, int) and LOWEST <= addr <= HIGHEST - size + 1
+        ):
+            shown = f"{addr:#06x}" if isinstance(addr, int) else repr(addr)
+            raise self.wrong(
+                f"address {shown} lies outside $8000-$FFFF; write it like 0xC0A0.", *keys, "addr"
+            )
+        values: dict[str, Any] = {**node, "addr": addr}
+        values["status"] = self._member(Status, node.get("status", "unknown"), *keys)
+        values["kind"] = self._member(Kind, node.get("kind", "binary"), *keys)
+        for list_name in ("fight", "over", "match_over"):
+            values[list_name] = tuple(node.get(list_name, ()))
+        return Address(**values)
+
+    def _member(self, kind: type[Enum], word: Any, *keys: str | int) -> Any:
+        if word not in {m.value for m in kind}:
+            known = ", ".join(m.value for m in kind)
+            raise self.wrong(f"{word!r} is none of {known}.", *keys)
+        return kind(word)

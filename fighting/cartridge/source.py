@@ -1,0 +1,108 @@
+"""A profile's file and where each of its values stands, so that every refusal names a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from frugal_rl.errors import ConfigError
+
+Keys = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file's name, its text, and the place (line, column, index, style) of each value."""
+
+    name: str
+    text: str = ""
+    marks: Mapping[Keys, yaml.Node] = field(default_factory=dict)
+    folder: Path = Path()
+
+    def at(self, *keys: str | int) -> str:
+        """`mine.yaml, line 12: memory.timer`; the line of the nearest key that is there."""
+        line = ""
+        for end in range(len(keys), -1, -1):
+            if node := self.marks.get(keys[:end]):
+                line = f", line {node.start_mark.line + 1}"
+                break
+        return f"{self.name}{line}{': ' if keys else ''}{spelled(keys)}"
+
+    def within(self, keys: Keys, offset: int) -> str:
+        """`mine.yaml, line 12, column 9: reward`: a place inside a text."""
+        node = self.marks.get(keys)
+        if not isinstance(node, yaml.ScalarNode):
+            return f"{self.name}, column {offset + 1}: {spelled(keys)}"
+        index = self._index(node, offset)
+        line = self.text.count("\n", 0, index)
+        column = index - (self.text.rfind("\n", 0, index) + 1)
+        return f"{self.name}, line {line + 1}, column {column + 1}: {spelled(keys)}"
+
+    def _index(self, node: yaml.ScalarNode, offset: int) -> int:
+        """Where a text's character stands in the file; YAML folds lines, so letters are counted."""
+        index = node.start_mark.index
+        if node.style in ("|", ">"):
+            index = self.text.index("\n", index)
+        elif node.style in ("'", '"'):
+            index += 1
+        wanted = len("".join(node.value[:offset].split()))
+        while index < len(self.text) and (wanted or self.text[index].isspace()):
+            wanted -= not self.text[index].isspace()
+            index += 1
+        return index
+
+
+@dataclass(frozen=True)
+class Text:
+    """An expression as it stands in a profile."""
+
+    text: str
+    keys: Keys
+    source: Source
+
+    def problem(self, words: str, offset: int = 0) -> ConfigError:
+        """A refusal that names line and column and shows the expression."""
+        shown = " ".join(self.text.split())
+        return ConfigError(f"{self.source.within(self.keys, offset)}: {words}, in `{shown}`.")
+
+
+def spelled(keys: Keys) -> str:
+    """`start[2].until` for a place in nested values."""
+    words = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    return words.lstrip(".")
+
+
+def read(path: Path) -> tuple[Any, Source]:
+    """The content of a YAML file and where it stands.
+
+    Raises:
+        ConfigError: it is no valid YAML.
+    """
+    text = path.read_text(encoding="utf-8")
+    try:
+        node = yaml.compose(text, yaml.SafeLoader)
+        marks: dict[Keys, yaml.Node] = {}
+        _mark(node, (), marks)
+        return yaml.safe_load(text), Source(path.name, text, marks, path.parent)
+    except yaml.MarkedYAMLError as error:
+        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        words = error.problem or "it cannot be read"
+        raise ConfigError(
+            f"{path.name}{line}: not valid YAML: {words}. Quote words that hold ':' or '#'."
+        ) from error
+
+
+def _mark(node: yaml.Node | None, keys: Keys, marks: dict[Keys, yaml.Node]) -> None:
+    if node is None:
+        return
+    marks[keys] = node
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            _mark(value, (*keys, str(key.value)), marks)
+    elif isinstance(node, yaml.SequenceNode):
+        for number, value in enumerate(node.value):
+            _mark(value, (*keys, number), marks)

@@ -1,0 +1,146 @@
+"""What this machine and installation offer a run, and what to do where something is odd."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+from rich.table import Table
+
+from frugal_rl.memory.base import cache_folder
+from frugal_rl.memory.machine import find_limit, has_accelerator, usable_cores
+from frugal_rl.memory.part import human
+from frugal_rl.report.terminal import show
+
+LIBRARIES = ("torch", "stable-baselines3", "gymnasium", "numba", "numpy", "hydra-core", "wandb")
+EXTRAS = {
+    "play": "pygame",
+    "viz": "pyvista",
+    "hpo": "optuna",
+    "slurm": "submitit",
+    "profile": "memray",
+    "docs": "sphinx",
+}
+"""Extras of the package, and a module that each brings."""
+LEAST_SHARED_MEMORY = 256 << 20
+"""`vec=shared_memory` keeps rows there; containers often offer 64 MiB."""
+LEAST_OPEN_FILES = 1024
+PACKAGES = ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line: what was looked at, what was found, and what to do where it is odd."""
+
+    what: str
+    found: str
+    remedy: str = ""
+
+
+def print_doctor() -> None:
+    """Print all findings as a table."""
+    table = Table()
+    for name in ("what", "found", "what to do"):
+        table.add_column(name, overflow="fold")
+    for finding in examine():
+        table.add_row(finding.what, finding.found, finding.remedy)
+    show(table)
+
+
+def examine() -> Iterator[Finding]:
+    """All findings; imports no heavy library."""
+    yield Finding("Python", f"{platform.python_version()} ({sys.executable})")
+    for name in LIBRARIES:
+        yield _library(name)
+    for extra, module in EXTRAS.items():
+        there = find_spec(module) is not None
+        remedy = "" if there else f"pip install -c constraints.txt -e '.[{extra}]'"
+        yield Finding(f"extra {extra}", "installed" if there else "not installed", remedy)
+    yield from _memory()
+    yield from _processor()
+    yield _accelerator()
+    yield _kernels()
+    yield from _folders()
+
+
+def _library(name: str) -> Finding:
+    try:
+        return Finding(name, metadata.version(name))
+    except metadata.PackageNotFoundError:
+        return Finding(name, "missing", "pip install -c constraints.txt -e .")
+
+
+def _memory() -> Iterator[Finding]:
+    limit = find_limit()
+    yield Finding("memory", f"{human(limit.ram_bytes)} ({limit.ram_source})")
+    free = limit.free_ram_bytes
+    busy = "close other programs, or plan with memory.budget_gib=" if free < 2 << 30 else ""
+    yield Finding("free memory", human(free), busy)
+    space, _ = resource.getrlimit(resource.RLIMIT_AS)
+    limited = space != resource.RLIM_INFINITY
+    yield Finding(
+        "address space (ulimit -v)",
+        human(space) if limited else "unlimited",
+        "ulimit -v unlimited: libraries reserve more than they use" if limited else "",
+    )
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = f"ulimit -n {most}" if files < LEAST_OPEN_FILES else ""
+    yield Finding("open files (ulimit -n)", f"{files:,}", few)
+    if Path("/dev/shm").is_dir():
+        total = shutil.disk_usage("/dev/shm").total
+        small = "enlarge it (docker: --shm-size=1g), or use vec=batch or vec=threads"
+        yield Finding("/dev/shm", human(total), small if total < LEAST_SHARED_MEMORY else "")
+
+
+def _processor() -> Iterator[Finding]:
+    usable, every = usable_cores(), psutil.cpu_count() or 1
+    yield Finding("cores", f"{usable} of {every} usable")
+    load = psutil.getloadavg()[0]
+    busy = "other programs run: timings will be off" if load > usable else ""
+    yield Finding("load", f"{load:.1f}", busy)
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    clash = "unset OMP_NUM_THREADS, or use hardware.threads=" if threads not in ("", "1") else ""
+    yield Finding("OMP_NUM_THREADS", threads or "not set", clash)
+
+
+def _accelerator() -> Finding:
+    if not has_accelerator("auto"):
+        return Finding("accelerator", "none; runs on the processor")
+    query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        done = subprocess.run(query, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("accelerator", f"the driver does not answer: {error}", "run nvidia-smi")
+    return Finding("accelerator", done.stdout.strip().replace("\n", "; "))
+
+
+def _kernels() -> Finding:
+    """Compiled kernels lie beside the code that they come from."""
+    specs = [find_spec(name) for name in PACKAGES]
+    folders = [Path(p) for s in specs if s for p in s.submodule_search_locations or ()]
+    files = sum(1 for folder in folders for _ in folder.rglob("*.nbc"))
+    cold = "the first run of each environment compiles for a minute or two" if not files else ""
+    return Finding("compiled kernels", f"{files:,}", cold)
+
+
+def _folders() -> Iterator[Finding]:
+    free = shutil.disk_usage(".").free
+    yield Finding("disk here", f"{human(free)} free", "free some space" if free < 2 << 30 else "")
+    held = sum(f.stat().st_size for f in cache_folder().rglob("*") if f.is_file())
+    yield Finding("measurements kept", f"{human(held)} in {cache_folder()}")
+    mode = os.environ.get("WANDB_MODE", "")
+    forced = "unset WANDB_MODE: tracking.wandb= says the same per run" if mode else ""
+    yield Finding("WANDB_MODE", mode or "not set", forced)
+    display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or ""
+    filmed = "" if display else "play.py needs a window; film instead with video=out.mp4"
+    yield Finding("display", display or "none", filmed)

@@ -1,0 +1,23 @@
+"""The command `study`: its options, and what it prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from frugal_rl.report.terminal import say
+from frugal_rl.store.found.study import Study
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How long to play, and where the finding goes."""
+
+    steps: int = 2000
+    write: str | None = None
+    """A YAML file for `env.spec_file`."""
+
+
+def show_study(found: Study) -> None:
+    """One line per field."""
+    for line in str(found).splitlines():
+        say(line)

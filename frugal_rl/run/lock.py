@@ -1,0 +1,115 @@
+"""One run, one folder: a lock that names its process and host, and outlives neither."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from frugal_rl.errors import DataError, FolderInUseError
+from frugal_rl.run.disk import told, write_all
+from frugal_rl.run.untrusted import parse_json, printable, shown
+
+LOCK = "run.lock"
+STALE_SECONDS = 3600.0
+"""A lock of another host that nobody has touched for so long is taken over."""
+BEAT_SECONDS = 60.0
+HELD: set[Path] = set()
+"""Folders of this process: the system's locks do not keep a process from itself."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """The run that writes into a folder."""
+
+    pid: int
+    host: str
+    since: str
+
+    @classmethod
+    def own(cls) -> Holder:
+        """This process."""
+        return cls(os.getpid(), socket.gethostname(), time.strftime("%Y-%m-%d %H:%M:%S"))
+
+    @classmethod
+    def read(cls, number: int) -> Holder | None:
+        """Who wrote the lock; None for an empty or damaged one."""
+        try:
+            values = parse_json(os.pread(number, 4096, 0))
+            return cls(int(values["pid"]), str(values["host"]), str(values["since"]))
+        except (DataError, TypeError, KeyError, ValueError):
+            return None
+
+    def words(self) -> str:
+        """Process, host and time, as an error names them."""
+        return f"process {self.pid} on {printable(self.host, 80)} (since {printable(self.since)})"
+
+
+class FolderLock:
+    """A held lock; `beat` keeps other hosts from thinking that its run is gone."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        self.path, self.number, self.beaten = path, number, time.monotonic()
+
+    def beat(self) -> None:
+        """Say that the run goes on, at most once a minute."""
+        if time.monotonic() - self.beaten > BEAT_SECONDS:
+            self.beaten = time.monotonic()
+            os.utime(self.number)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[FolderLock]:
+    """Hold a run's folder.
+
+    A lock of a process that died is taken over: the system drops what it held. One of another host
+    is taken over when nobody has touched it for an hour.
+
+    Raises:
+        FolderInUseError: another run holds it.
+        DiskError: the folder cannot be written to.
+    """
+    with told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = (folder / LOCK).resolve()
+        if path in HELD:
+            raise _in_use(folder, Holder.own())
+        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        with told(folder):
+            _take(folder, number)
+        HELD.add(path)
+        try:
+            yield FolderLock(path, number)
+        finally:
+            HELD.discard(path)
+            os.ftruncate(number, 0)
+    finally:
+        os.close(number)
+
+
+def _take(folder: Path, number: int) -> None:
+    holder = Holder.read(number)
+    try:
+        fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise _in_use(folder, holder) from error
+    silent = time.time() - os.fstat(number).st_mtime
+    if holder is not None and holder.host != socket.gethostname() and silent < STALE_SECONDS:
+        raise _in_use(folder, holder)
+    os.ftruncate(number, 0)
+    write_all(number, json.dumps(asdict(Holder.own())).encode())
+
+
+def _in_use(folder: Path, holder: Holder | None) -> FolderInUseError:
+    who = "another run" if holder is None else holder.words()
+    return FolderInUseError(
+        f"{shown(folder)} is written by {who}. Let it end, or choose another folder with "
+        f"hydra.run.dir=...; if that process is gone for sure, delete {shown(folder / LOCK)}."
+    )

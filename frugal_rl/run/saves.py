@@ -1,0 +1,86 @@
+"""The checkpoints of a run that goes on: when one fails, what is safe and how to continue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from frugal_rl.errors import DiskError
+from frugal_rl.learn.learner import Learner
+from frugal_rl.learn.ranks import Ranks
+from frugal_rl.learn.update import ALONE
+from frugal_rl.run.checkpoints import BEST, LAST, save_checkpoint
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.keeping import save_newest
+from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot
+
+CHECKPOINTS = "checkpoints"
+
+
+@dataclass
+class Saves:
+    """Saves a learner, and knows which checkpoint a run would continue from."""
+
+    run: RunConfig
+    learner: Learner
+    ranks: Ranks = ALONE
+    best: float = -float("inf")
+    """Worth of the best evaluation so far."""
+    newest: Path | None = None
+    """The newest sound checkpoint; None before there is one."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the run's checkpoints lie."""
+        return Path(self.run.run_dir) / CHECKPOINTS
+
+    def resume(self, path: str) -> Resumed:
+        """Continue exactly where the checkpoint of an earlier run ended."""
+        resumed = resume(self.run, self.learner, path, self.ranks)
+        self.best, self.newest = resumed.best, resumed.file
+        return resumed
+
+    def save(self) -> Path:
+        """Write `last.pt` with everything that an exact resume needs.
+
+        Raises:
+            DiskError: it cannot be written; the one before is as it was.
+        """
+        content = snapshot(self.run, self.learner, self.best)
+        others = self.ranks.at_first({"rng": content["rng"], "learner": own_part(content)})[1:]
+        if not self.ranks.first:
+            return self.folder / LAST
+        content |= {"ranks": others} if others else {}
+        try:
+            self.newest = save_newest(self.folder, content, self.run.keep_checkpoints)
+        except OSError as error:
+            raise self._unwritten(error) from error
+        return self.newest
+
+    def save_if_best(self, worth: float) -> None:
+        """Write `best.pt` if no evaluation was worth more.
+
+        Raises:
+            DiskError: it cannot be written; the one before is as it was.
+        """
+        if worth <= self.best:
+            return
+        self.best = worth
+        content = snapshot(self.run, self.learner, self.best)
+        try:
+            saved = save_checkpoint(self.folder / BEST, content)
+        except OSError as error:
+            raise self._unwritten(error) from error
+        self.newest = self.newest or saved
+
+    def _unwritten(self, error: OSError) -> DiskError:
+        return DiskError(
+            f"The checkpoint at {self.learner.num_steps:,} steps cannot be written to "
+            f"{self.folder} ({error.strerror or error}). {self.hint()}"
+        )
+
+    def hint(self) -> str:
+        """How to continue, as the last words of an error."""
+        if self.newest is None:
+            return "No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
+        return f"The last sound checkpoint is safe: continue with resume={self.newest}."

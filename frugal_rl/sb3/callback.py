@@ -1,0 +1,47 @@
+"""Predicted beside measured, in the log of a stock Stable-Baselines3 run."""
+
+from __future__ import annotations
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from frugal_rl.memory import usage
+from frugal_rl.memory.meter import MemoryMeter
+from frugal_rl.sb3.rollout import CompactRolloutBuffer
+from frugal_rl.sb3.stock_plan import StockPlan
+
+
+class MemoryCallback(BaseCallback):
+    """Logs the process's peak at each rollout's end, the plan beside it, and whether it leaks."""
+
+    def __init__(self, plan: StockPlan | None = None, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        self.plan = plan
+        self.meter = MemoryMeter()
+
+    def _on_training_start(self) -> None:
+        """Peaks count from here on."""
+        usage.reset_peak()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_end(self) -> None:
+        """Numbers of this rollout and of the update before it."""
+        self.meter.after_rollouts.append(usage.anonymous_bytes())
+        self.logger.record("memory/held_bytes", usage.resident_bytes())
+        self.logger.record("memory/peak_bytes", usage.peak_resident_bytes())
+        if self.plan is not None:
+            self.logger.record("memory/predicted_bytes", self.plan.compact)
+        rollout = getattr(self.model, "rollout_buffer", None)
+        if isinstance(rollout, CompactRolloutBuffer):
+            self.logger.record("memory/rollout_bytes", rollout.nbytes)
+
+    def _on_training_end(self) -> None:
+        """The verdict."""
+        if self.verbose:
+            print(f"memory: {self.verdict}")
+
+    @property
+    def verdict(self) -> str:
+        """Whether memory grew from rollout to rollout, in words."""
+        return self.meter.growth.verdict

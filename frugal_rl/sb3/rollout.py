@@ -1,0 +1,127 @@
+"""Rollouts of stock Stable-Baselines3 in the smallest exact form, found on what arrives."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
+from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.usage import resident_bytes
+from frugal_rl.store.columns import Column
+from frugal_rl.store.found.column import FIRST_LOOK, FoundColumn
+from frugal_rl.store.layout import ColumnSpec
+from frugal_rl.store.rollout import RolloutBuffer
+
+UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6}
+UNITS |= {"GB": 10**9, "TiB": 1 << 40}
+
+
+def compact(
+    env: Any, budget: str | int | None = None, compare_with_dense: bool = False
+) -> dict[str, Any]:
+    """Keywords of a stock SB3 model: `PPO("CnnPolicy", env, **compact(env, budget="8GiB"))`.
+
+    Args:
+        env: the environment that the model is given; its space must be one that can be stored.
+        budget: the most that the process may hold. The run is refused as soon as the first rows
+            tell that the rollout will not fit, with a size that does.
+        compare_with_dense: keep every observation a second time as it is and compare each draw
+            with it: for doubters and for bug reports.
+    """
+    space = env.observation_space
+    for name, inner in space.spaces.items() if isinstance(space, spaces.Dict) else ():
+        if isinstance(inner, spaces.Dict | spaces.Tuple):
+            raise ConfigError(
+                f"Observation '{name}' is a {type(inner).__name__} inside a Dict, which "
+                "Stable-Baselines3 does not take. Flatten it with gymnasium.wrappers."
+            )
+    keywords = {"budget_bytes": as_bytes(budget), "compare_with_dense": compare_with_dense}
+    return {"rollout_buffer_class": CompactRolloutBuffer, "rollout_buffer_kwargs": keywords}
+
+
+def as_bytes(size: str | int | None) -> int | None:
+    """Bytes of a size such as "8GiB"."""
+    if size is None or isinstance(size, int):
+        return size
+    parts = re.fullmatch(r"\s*([0-9.]+)\s*([A-Za-z]+)\s*", size)
+    if parts is None or parts[2] not in UNITS:
+        raise ConfigError(f"budget={size!r} is no size; write it as '8GiB' or in bytes.")
+    return int(float(parts[1]) * UNITS[parts[2]])
+
+
+class CompactRolloutBuffer(RolloutBuffer):
+    """`rollout_buffer_class` of PPO and A2C for any environment; SB3's minibatches, bit for bit.
+
+    Nothing is declared: each entry of the observation is looked at as it comes, and whatever
+    repeats is kept once. Flat and Dict spaces alike.
+    """
+
+    def __init__(
+        self,
+        *arguments: Any,
+        budget_bytes: int | None = None,
+        compare_with_dense: bool = False,
+        **keywords: Any,
+    ) -> None:
+        super().__init__(*arguments, **keywords)
+        self.budget_bytes = budget_bytes
+        self._besides = resident_bytes()
+        self._twin = self._dense_columns() if compare_with_dense else {}
+        self._check_budget(self.nbytes)
+
+    def _column(self, spec: ColumnSpec, location: RolloutLocation, folder: str) -> Column:
+        """Whatever the space declares, the rows tell."""
+        if not spec.row_bytes:
+            return super()._column(spec, location, folder)
+        return FoundColumn(spec, self.buffer_size, self.n_envs)
+
+    def _dense_columns(self) -> dict[str, Column]:
+        found = self.columns.items()
+        return {
+            n: super(CompactRolloutBuffer, self)._column(c.spec, RolloutLocation.ram, "")
+            for n, c in found
+        }
+
+    def add(self, obs: Any, *arguments: Any, **keywords: Any) -> None:
+        """Copy one step of N environments; looks at the budget now and then."""
+        for name, column in self._twin.items():
+            rows = obs if self._single else obs[name]
+            column.write(self.pos, np.reshape(rows, (self.n_envs, *column.spec.shape)), None)
+        super().add(obs, *arguments, **keywords)
+        if self.budget_bytes is not None and self.pos % FIRST_LOOK == 0:
+            self._check_budget(self.predicted_bytes())
+
+    def predicted_bytes(self) -> int:
+        """Bytes of a full rollout whose further rows are like those of now."""
+        columns = [c for c in self.columns.values() if isinstance(c, FoundColumn)]
+        held = sum(c.nbytes for c in columns)
+        return self.nbytes - held + sum(math.ceil(c.predicted_bytes(self.pos)) for c in columns)
+
+    def _check_budget(self, predicted: int) -> None:
+        if self.budget_bytes is None or self._besides + predicted <= self.budget_bytes:
+            return
+        room = max(0, self.budget_bytes - self._besides)
+        fits = int(self.buffer_size * room / predicted)
+        advice = f"Lower n_steps to {fits}" if fits else "Raise the budget"
+        raise MemoryBudgetError(
+            f"The rollout of {self.buffer_size} steps x {self.n_envs} environments would take "
+            f"{predicted / 2**20:,.1f} MiB beside {self._besides / 2**20:,.1f} MiB, above the "
+            f"budget of {self.budget_bytes / 2**20:,.1f} MiB. {advice}, or take fewer environments."
+        )
+
+    def observations_at(self, t: np.ndarray, n: np.ndarray, capacity: int = 0) -> dict[str, Any]:
+        """Observations of samples (t[b], n[b]), compared with the dense twin where there is one."""
+        drawn = super().observations_at(t, n, capacity)
+        for name, column in self._twin.items():
+            expected = column.gather(t, n, None, None)
+            if drawn[name].cpu().numpy().tobytes() != expected.tobytes():
+                raise EncodingError(
+                    f"Observation '{name}' was not given back as it came. This is a bug of "
+                    "Frugal RL; train without compact() and report the environment's id."
+                )
+        return drawn

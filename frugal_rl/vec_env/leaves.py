@@ -1,0 +1,127 @@
+"""Any Gymnasium observation as named arrays: the leaves of its space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.errors import ConfigError, EncodingError
+
+LARGEST_ONE_HOT = 4096
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array of an observation: where it is found, and what the policy is shown of it.
+
+    `counts` are the numbers of choices of discrete values, shown as one-hot flags behind each
+    other; empty for values shown as they are.
+    """
+
+    name: str
+    path: tuple[Any, ...]
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    low: float = 0.0
+    high: float = 1.0
+    counts: tuple[int, ...] = ()
+    starts: tuple[int, ...] = ()
+
+    def read(self, observation: Any) -> np.ndarray:
+        """The leaf of one observation, [*shape]; refused where it does not fit its space."""
+        for key in self.path:
+            observation = observation[key]
+        value = np.asarray(observation)
+        if self.counts:
+            return self._one_hot(value)
+        if value.shape != self.shape and value.size == math.prod(self.shape) == 1:
+            value = value.reshape(self.shape)
+        if value.shape != self.shape or not np.can_cast(value.dtype, self.dtype, "same_kind"):
+            raise EncodingError(
+                f"Observation '{self.name}' is declared as {self.shape} {self.dtype}, but the "
+                f"environment gave {value.shape} {value.dtype}. Correct its observation_space, or "
+                "put a wrapper into env.wrappers that brings it into this form."
+            )
+        return value.astype(self.dtype, copy=False)
+
+    def _one_hot(self, value: np.ndarray) -> np.ndarray:
+        chosen = value.reshape(-1).astype(np.int64) - np.array(self.starts)
+        counts = np.array(self.counts)
+        if chosen.shape != counts.shape or (chosen < 0).any() or (chosen >= counts).any():
+            raise EncodingError(
+                f"Observation '{self.name}' has {counts.tolist()} choices, but the environment "
+                f"gave {value.tolist()}. Correct its observation_space."
+            )
+        flags = np.zeros(self.shape, np.bool_)
+        flags[np.cumsum(counts) - counts + chosen] = True
+        return flags
+
+
+def leaves_of(space: spaces.Space[Any]) -> list[Leaf]:
+    """The leaves of a space, named by the keys on the way; `observation` where there are none."""
+    found = list(_leaves(space, ()))
+    if not found:
+        raise ConfigError("The observation space is empty; there is nothing to store.")
+    return found
+
+
+def _leaves(space: spaces.Space[Any], path: tuple[Any, ...]) -> Iterator[Leaf]:
+    if isinstance(space, spaces.Dict):
+        for key, inner in space.spaces.items():
+            yield from _leaves(inner, (*path, key))
+    elif isinstance(space, spaces.Tuple):
+        for place, inner in enumerate(space.spaces):
+            yield from _leaves(inner, (*path, place))
+    else:
+        yield _leaf(space, path)
+
+
+def _leaf(space: spaces.Space[Any], path: tuple[Any, ...]) -> Leaf:
+    name = "_".join(str(key) for key in path) or "observation"
+    if isinstance(space, spaces.Box):
+        low, high = float(space.low.min(initial=0)), float(space.high.max(initial=0))
+        return Leaf(name, path, space.shape or (1,), np.dtype(space.dtype), low, high)
+    if isinstance(space, spaces.MultiBinary):
+        return Leaf(name, path, tuple(np.atleast_1d(space.shape)), np.dtype(np.int8))
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        counts = np.atleast_1d(np.asarray(getattr(space, "nvec", getattr(space, "n", 0)))).ravel()
+        starts = np.broadcast_to(np.atleast_1d(space.start).ravel(), counts.shape)
+        if counts.sum() <= LARGEST_ONE_HOT:
+            shape = (int(counts.sum()),)
+            ways = tuple(map(int, counts)), tuple(map(int, starts))
+            return Leaf(name, path, shape, np.dtype(np.bool_), 0, 1, *ways)
+        return Leaf(name, path, space.shape or (1,), np.dtype(np.int64), 0, float(counts.max()))
+    raise ConfigError(
+        f"Observation '{name}' is a {type(space).__name__} space, which has no fixed size in "
+        "bytes. Stored are Box, Discrete, MultiDiscrete, MultiBinary, and Dict and Tuple of them: "
+        "put a wrapper into env.wrappers that turns it into one of these."
+    )
+
+
+class LeavesEnv(gym.Wrapper[dict[str, np.ndarray], Any, Any, Any]):
+    """An environment that hands out the leaves of its observations, by name, as arrays."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.leaves = leaves_of(env.observation_space)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """Start an episode."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        return self._read(observation), info
+
+    def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
+        """Take one action."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._read(observation), float(reward), bool(terminated), bool(truncated), info
+
+    def _read(self, observation: Any) -> dict[str, np.ndarray]:
+        return {leaf.name: leaf.read(observation) for leaf in self.leaves}

@@ -1,0 +1,157 @@
+"""`env=gymnasium`: any registered Gymnasium environment, its observation read from its space."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.part import Part
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.codecs.pooled import FoundCodec
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
+from frugal_rl.observation.spec import ObservationSpec, Stored
+from frugal_rl.vec_env.interface import VectorEnv
+from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, leaves_of
+from frugal_rl.vec_env.serial import Serial
+
+PROVIDERS = {
+    "ALE": ("ale_py", "ale-py"),
+    "MiniGrid": ("minigrid", "minigrid"),
+    "BabyAI": ("minigrid", "minigrid"),
+    "highway": ("highway_env", "highway-env"),
+    "NetHack": ("nle", "nle"),
+    "MiniHack": ("minihack", "minihack"),
+    "MiniWorld": ("miniworld", "miniworld"),
+    "Vizdoom": ("vizdoom.gymnasium_wrapper", "vizdoom"),
+}
+"""What an id's beginning needs imported, and the package that has it."""
+EPISODE_STEPS = 1 << 20
+"""The most steps of an episode whose environment states no limit."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """An environment by its id. `wrappers` are put around it in order, the first one innermost."""
+
+    name: str = "gymnasium"
+    id: str = ""
+    kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What `gymnasium.make` is given beside the id."""
+    wrappers: tuple[Mapping[str, Any], ...] = field(default=(), hash=False)
+    """`{wrapper: package.module.Class, kwargs: {...}}` each."""
+    modules: tuple[str, ...] = ()
+    """Modules whose import registers the id."""
+    spec_file: str | None = None
+    """A YAML file that `scripts/study.py` wrote: what was found, with the bytes that it takes."""
+    fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    episode_steps: int = 0
+    """The most steps of an episode; 0 takes what the id is registered with."""
+
+    def __post_init__(self) -> None:
+        if not self.id:
+            raise ConfigError("env.id is empty; name a registered environment: env.id=CartPole-v1.")
+        if not self.episode_steps:
+            self._import()
+            known = gym.registry.get(self.id)
+            limit = known.max_episode_steps if known else None
+            object.__setattr__(self, "episode_steps", int(limit or EPISODE_STEPS))
+
+    def _import(self) -> None:
+        """Import what registers the id."""
+        for module in self.modules:
+            importlib.import_module(module)
+        provider = PROVIDERS.get(self.id.split("/")[0].split("-")[0])
+        if provider is None or self.id in gym.registry:
+            return
+        module, package = provider
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"env.id={self.id} needs {package}: pip install {package}, or all of them with "
+                "pip install 'frugal-rl[environments]'."
+            ) from error
+
+    def plain(self) -> gym.Env[Any, Any]:
+        """The environment with its wrappers, its observation as it is."""
+        self._import()
+        try:
+            env = gym.make(self.id, **self.kwargs)
+        except gym.error.Error as error:
+            raise ConfigError(
+                f"env.id={self.id} cannot be made: {error} If a package registers it on import, "
+                "name it: env.modules=[package]."
+            ) from error
+        for node in self.wrappers:
+            env = _wrapped(env, node)
+        return env
+
+    def spec(self) -> ObservationSpec:
+        """One stored field per leaf of the observation space."""
+        leaves, _ = _spaces(self)
+        known = read_found_spec(Path(self.spec_file)) if self.spec_file else FoundSpec({})
+        known.check({leaf.name for leaf in leaves}, str(self.spec_file))
+        return ObservationSpec(tuple(_field(leaf, known) for leaf in leaves))
+
+    def action_space(self) -> spaces.Space[Any]:
+        """What the environment says."""
+        return _spaces(self)[1]
+
+    def make(self, seed: int | None = None) -> gym.Env[Any, Any]:
+        """One environment that hands out its leaves by name."""
+        env = LeavesEnv(self.plain())
+        if seed is not None:
+            env.reset(seed=seed)
+        return env
+
+    def make_vec(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
+    ) -> VectorEnv:
+        """Single environments in whatever `vec` builds; `vec=batch` takes them one by one."""
+        backend = Serial() if vec is None or vec.native else vec
+        built: VectorEnv = backend.build(self, num_envs, encoding, memory)
+        return built
+
+    def parts(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
+    ) -> list[Part]:
+        """Only what the observations take: a stranger's simulator says nothing of its own size."""
+        row = sum(f.nbytes for f in encoding.spec.fields)
+        return [Part("simulators", f"{num_envs} observations x {row} B", num_envs * row)]
+
+
+@lru_cache(maxsize=8)
+def _spaces(config: Registered) -> tuple[list[Leaf], spaces.Space[Any]]:
+    env = config.plain()
+    try:
+        return leaves_of(env.observation_space), env.action_space
+    finally:
+        env.close()
+
+
+def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, Any]:
+    module, _, name = str(node.get("wrapper", "")).rpartition(".")
+    try:
+        wrapper = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(
+            f"env.wrappers names '{node.get('wrapper')}', which cannot be imported: {error}. "
+            "Write {wrapper: gymnasium.wrappers.FrameStackObservation, kwargs: {stack_size: 4}}."
+        ) from error
+    wrapped: gym.Env[Any, Any] = wrapper(env, **dict(node.get("kwargs", {})))
+    return wrapped
+
+
+def _field(leaf: Leaf, known: FoundSpec) -> Stored:
+    codecs = (FoundCodec(expected_share=known.share(leaf.name)),)
+    doc = "one-hot" if leaf.counts else ""
+    return Stored(leaf.name, leaf.shape, leaf.dtype, leaf.low, leaf.high, doc, codecs=codecs)

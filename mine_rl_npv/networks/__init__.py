@@ -1,0 +1,1 @@
+"""Networks over columns and voxels, and acting by crops."""

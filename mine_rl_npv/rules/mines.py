@@ -1,0 +1,150 @@
+"""Which mines an environment plays: files, bundled deposits, or synthetic ones by seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+import numpy as np
+
+from frugal_rl.errors import ConfigError
+from mine_rl_npv.data.block_model import BlockModel, read_csv
+from mine_rl_npv.data.bundled import BUNDLED, open_instance
+from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
+from mine_rl_npv.data.instance import Instance
+from mine_rl_npv.data.kilograms import kilograms_up
+from mine_rl_npv.data.realisations import realised_models
+from mine_rl_npv.data.synthetic import Deposit, block_model
+from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.rules.choices import Kind
+from mine_rl_npv.rules.layout import MineArrays, MineLayout, build_arena, lay_out
+from mine_rl_npv.spec import FULL_CHANNELS, MINELIB_CHANNELS, Shapes
+
+SYNTHETIC = "synthetic"
+EVAL_SEEDS = 1_000_000
+"""Seeds of held-out synthetic deposits begin here."""
+
+
+@dataclass(frozen=True)
+class MineSource:
+    """Everything that decides the mines' content; hashable, so that it is opened once."""
+
+    data: str = "porphyry_full"
+    """A bundled deposit, a .csv block model, a MineLib path prefix, or `synthetic`."""
+    deposit: Deposit = field(default_factory=Deposit)
+    """Size and style of `data=synthetic`; its seed is the first of `deposits`."""
+    deposits: int = 1
+    """How many synthetic deposits to train on."""
+    eval_deposits: int = 0
+    """Held-out synthetic deposits; 0 evaluates on the training ones."""
+    realisations: int = 0
+    """Equally likely grade models of a block model, one per episode; 0 plays the model itself."""
+    economics: Economics = field(default_factory=Economics)
+    plan: MinePlan = field(default_factory=MinePlan)
+    kind: Kind = Kind.cpit
+    per_block: bool = False
+    channels: tuple[str, ...] = ()
+    """Static channels; empty means those of the guide, or of MineLib, whichever fits the data."""
+
+
+@dataclass(frozen=True)
+class MineSet:
+    """The mines of one source, laid out on one grid: the first `training` ones are for training."""
+
+    layouts: tuple[MineLayout, ...]
+    training: int
+    shapes: Shapes
+    references: tuple[float, ...]
+    """Undiscounted value of each ultimate pit: one unit of reward."""
+
+    def chosen(self, split: str) -> np.ndarray:
+        """Mine numbers of the split "train" or "eval"."""
+        held_out = len(self.layouts) > self.training
+        if split == "train":
+            return np.arange(self.training)
+        return np.arange(self.training if held_out else 0, len(self.layouts))
+
+    def arena(self) -> MineArrays:
+        """The kernels' view."""
+        return build_arena(self.layouts, self.references)
+
+    @property
+    def most_blocks(self) -> int:
+        """Blocks of the largest pit."""
+        return max(len(layout.block) for layout in self.layouts)
+
+
+@lru_cache(maxsize=4)
+def open_mines(source: MineSource) -> MineSet:
+    """Opens, cuts to pits and lays out; the same source is opened once per process."""
+    training, held_out = _instances(source)
+    instances = [*training, *held_out]
+    destinations = source.kind is Kind.pcpsp
+    cells = np.max([instance.position.max(axis=0) for instance in instances], axis=0) + 1
+    grid = tuple(int(n) for n in cells)
+    units = 0
+    if source.per_block:
+        units = max(int(_pit(i, destinations).sum()) for i in instances)
+    layouts = tuple(lay_out(i, grid, destinations, units=units) for i in instances)
+    references = tuple(
+        float(layout.value.max(axis=1).sum()) for layout in layouts
+    )  # of the pit's blocks
+    width = instances[0].destinations if destinations else 1
+    return MineSet(
+        layouts,
+        len(training),
+        Shapes(grid, _channels(source, instances[0]), width, units=units),
+        references,
+    )
+
+
+def _pit(instance: Instance, destinations: bool) -> np.ndarray:
+    value = instance.destination_value.max(axis=1) if destinations else instance.value
+    return max_closure(value, instance.graph)
+
+
+def _channels(source: MineSource, instance: Instance) -> tuple[str, ...]:
+    known = {*instance.fields, "upl", "destination", "value", "tonnes", "value_per_tonne"}
+    if source.channels:
+        unknown = [name for name in source.channels if name not in known]
+        if unknown:
+            raise ConfigError(f"env.channels names {unknown}; this data has {sorted(known)}.")
+        return source.channels
+    return FULL_CHANNELS if set(FULL_CHANNELS) <= known else MINELIB_CHANNELS
+
+
+def _instances(source: MineSource) -> tuple[list[Instance], list[Instance]]:
+    if source.data == SYNTHETIC:
+        seeds = [source.deposit.seed + i for i in range(source.deposits)]
+        held = [EVAL_SEEDS + source.deposit.seed + i for i in range(source.eval_deposits)]
+        return [_grown(source, s) for s in seeds], [_grown(source, s) for s in held]
+    if source.realisations:
+        models = realised_models(_model(source), source.realisations, source.deposit.seed)
+        return [_from_model(source, m, f"realisation_{i}") for i, m in enumerate(models)], []
+    return [open_instance(source.data, source.economics, source.plan)], []
+
+
+def _grown(source: MineSource, seed: int) -> Instance:
+    model = block_model(replace(source.deposit, seed=seed))
+    return _from_model(source, model, f"deposit_{seed}")
+
+
+def _from_model(source: MineSource, model: BlockModel, name: str) -> Instance:
+    return model_instance(model, source.economics, source.plan, name)
+
+
+def _model(source: MineSource) -> BlockModel:
+    if source.data in BUNDLED:
+        return block_model(BUNDLED[source.data])
+    if source.data.endswith(".csv"):
+        return read_csv(source.data)
+    raise ConfigError(
+        f"env.realisations needs grades: a .csv file or a bundled deposit, not {source.data}."
+    )
+
+
+def daily_kilograms(layout: MineLayout, tonnes_per_day: float) -> int:
+    """The daily rate in kilograms; 0 tonnes means the largest block, one block a day at most."""
+    if tonnes_per_day > 0:
+        return int(tonnes_per_day * 1000)
+    return int(kilograms_up(layout.use).max())

@@ -1,0 +1,23 @@
+"""What repeats in an environment: `python scripts/study.py env=gymnasium env.id=CartPole-v1`."""
+
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from frugal_rl.report.study import StudyOptions, show_study
+from frugal_rl.run.compose import build_run, main, options
+from frugal_rl.store.found.study import study
+
+
+@main("study")
+def find(cfg: DictConfig) -> None:
+    """Play at random, print what repeats field by field, write it to a file for env.spec_file."""
+    chosen = options(cfg, StudyOptions)
+    found = study(build_run(cfg).env.make(), chosen.steps)
+    show_study(found)
+    if chosen.write:
+        found.write(Path(chosen.write))
+
+
+if __name__ == "__main__":
+    find()

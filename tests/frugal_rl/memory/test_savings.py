@@ -1,0 +1,97 @@
+"""The table of savings: its labels are what training shows, and its page is made from it."""
+
+from contextlib import nullcontext
+from functools import cache
+
+import pytest
+import torch
+
+from frugal_rl.memory import advice
+from frugal_rl.memory.advice import can_serve
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.memory.savings import (
+    BY_NAME,
+    SAVINGS,
+    Needs,
+    Reader,
+    as_markdown,
+    filled,
+    readers_of,
+)
+from frugal_rl.observation.choices import Label
+from frugal_rl.run.compose import compose_run, folder
+
+TOY = (
+    "env=toy", "tracking=disabled", "hardware.device=cpu", "hardware.threads=1", "algo.num_envs=6",
+    "algo.n_steps=16", "algo.batch_size=48", "agent.actor=[16]", "agent.critic=[16]",
+)  # fmt: skip
+BEFORE = {
+    "keep one process": ("memory=baseline", "vec=serial"),
+    "merge trajectories in place": ("vec=episodes", "memory=baseline"),
+}
+"""What a saving is compared with, where that is not `memory=baseline` alone."""
+SAME_PROBLEM = [s for s in SAVINGS if s.label is not Label.capacity]
+
+
+@cache
+def trained(words: tuple[str, ...]) -> bytes:
+    """All parameters after two iterations."""
+    torch.manual_seed(0)
+    run = compose_run([*TOY, *words])
+    env = run.env.make_vec(6, run.encoding(), run.memory, run.vec, "train")
+    learner = run.algo.build(run, env)
+    for _ in range(2):
+        learner.iterate(lambda phase: nullcontext())
+    env.close()
+    values = learner.policy.state_dict().values()
+    return b"".join(v.numpy(force=True).tobytes() for v in values)
+
+
+@pytest.mark.parametrize("saving", SAME_PROBLEM, ids=lambda s: s.name)
+def test_a_saving_is_lossless_exactly_where_training_stays_the_same_to_the_bit(saving):
+    before = BEFORE.get(saving.name, ("memory=baseline",))
+    keys = {word.partition("=")[0] for word in saving.words}
+    kept = tuple(word for word in before if word.partition("=")[0] not in keys)
+
+    same = trained(before) == trained((*kept, *filled(saving, 48, 4)))
+
+    assert same == (saving.label is Label.lossless)
+
+
+def test_the_page_holds_the_table_as_it_is():
+    page = (folder("conf").parent / "docs" / "out_of_memory.md").read_text()
+
+    assert f"savings -->\n{as_markdown()}<!--" in page
+
+
+def test_savings_come_in_the_order_in_which_to_try_them():
+    labels = [list(Label).index(s.label) for s in SAVINGS]
+
+    assert labels == sorted(labels)
+    assert len(BY_NAME) == len(SAVINGS)
+
+
+@pytest.mark.parametrize("saving", SAVINGS, ids=lambda s: s.name)
+def test_a_saving_switches_on_what_the_profile_has_and_says_who_reads_it(saving):
+    names = set(vars(MemoryProfile()))
+
+    assert set(saving.switches) <= names
+    assert all(readers_of(name) == saving.readers for name in saving.switches)
+    assert bool(saving.readers) == bool(saving.switches)
+    assert Reader.process not in saving.readers or len(saving.readers) == 1
+
+
+@pytest.mark.parametrize(("units", "served"), [(True, True), (False, False)])
+def test_bf16_is_no_way_out_where_nothing_has_units_for_it(units, served, monkeypatch):
+    monkeypatch.setattr(advice, "has_bf16", lambda device: units)
+    bf16 = BY_NAME["bfloat16 arithmetic"]
+
+    assert bf16.needs is Needs.bf16_units
+    assert can_serve(bf16, compose_run(list(TOY))) == served
+
+
+def test_a_device_is_no_way_out_where_there_is_none():
+    on_device = BY_NAME["rollout on the device"]
+
+    assert not can_serve(on_device, compose_run(list(TOY)))
+    assert can_serve(on_device, compose_run([*TOY[:2], "hardware.device=cuda"]))

@@ -1,0 +1,43 @@
+"""The doctor looks at everything and imports nothing heavy."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from frugal_rl.report import doctor
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_every_finding_has_words():
+    findings = list(doctor.examine())
+
+    assert len(findings) > 20
+    assert all(f.what and f.found for f in findings)
+    assert {"memory", "cores", "torch", "compiled kernels"} <= {f.what for f in findings}
+
+
+def test_what_is_missing_is_named_with_its_command(monkeypatch):
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
+
+    missing = {f.what: f.remedy for f in doctor.examine() if f.what.startswith("extra")}
+
+    assert missing["extra viz"] == "pip install -c constraints.txt -e '.[viz]'"
+
+
+def test_little_shared_memory_is_answered_with_a_remedy(monkeypatch):
+    monkeypatch.setattr(doctor, "LEAST_SHARED_MEMORY", 1 << 60)
+
+    (shared,) = [f for f in doctor.examine() if f.what == "/dev/shm"]
+
+    assert "vec=batch" in shared.remedy
+
+
+def test_the_command_imports_no_torch():
+    code = "import sys; sys.argv = ['frugal-rl', 'doctor']; from frugal_rl import cli; cli.main()"
+    code += "; print('torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+
+    assert done.stdout.splitlines()[-1] == "False"

@@ -1,0 +1,112 @@
+"""Any registered environment: its leaves by name, exact or refused in words."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from frugal_rl.errors import ConfigError, DataError, EncodingError
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.found_spec import FoundField, FoundSpec
+from frugal_rl.store.found.column import FoundColumn
+from frugal_rl.store.rollout import RolloutBuffer
+from frugal_rl.vec_env.leaves import leaves_of
+from frugal_rl.vec_env.registered import Registered
+
+SPACE = spaces.Dict(
+    {
+        "screen": spaces.Box(0, 255, (6, 5), np.uint8),
+        "hand": spaces.Tuple((spaces.Discrete(3, start=1), spaces.MultiDiscrete([2, 4]))),
+        "flags": spaces.MultiBinary(4),
+    }
+)
+
+
+class Nested(gym.Env):
+    """Hands out whatever lies in `shown`."""
+
+    observation_space = SPACE
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, wrong=False):
+        self.wrong = wrong
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.see(), {}
+
+    def see(self):
+        shown = SPACE.sample()
+        shown["screen"] = np.zeros((7, 5) if self.wrong else (6, 5), np.uint8)
+        return shown
+
+    def step(self, action):
+        return self.see(), 1.0, bool(self.np_random.random() < 0.2), False, {}
+
+
+gym.register("Nested-v0", Nested)
+
+
+def test_nested_spaces_become_named_leaves_and_choices_become_flags():
+    leaves = leaves_of(SPACE)
+    shown = {"screen": np.ones((6, 5), np.uint8), "hand": (np.int64(2), np.array([1, 3]))}
+
+    assert [leaf.name for leaf in leaves] == ["flags", "hand_0", "hand_1", "screen"]
+    assert leaves[1].read(shown).tolist() == [False, True, False]
+    assert leaves[2].read(shown).tolist() == [False, True, False, False, False, True]
+
+
+@pytest.mark.parametrize("space", [spaces.Text(5), spaces.Sequence(spaces.Discrete(2))])
+def test_spaces_without_a_fixed_size_are_refused_by_name(space):
+    with pytest.raises(ConfigError, match=r"'words' is a .* space.*env.wrappers"):
+        leaves_of(spaces.Dict({"words": space}))
+
+
+def test_an_observation_outside_its_space_is_refused_by_name():
+    env = Registered(id="Nested-v0", kwargs={"wrong": True, "disable_env_checker": True}).make()
+    with pytest.raises(EncodingError, match=r"'screen' is declared as \(6, 5\).*\(7, 5\)"):
+        env.reset(seed=0)
+    with pytest.raises(EncodingError, match=r"'hand_0' has \[3\] choices"):
+        leaves_of(SPACE)[1].read({"hand": (4, None)})
+
+
+def test_a_vector_of_them_steps_and_its_rollout_looks_for_savings():
+    config = Registered(id="Nested-v0")
+    encoding = Encoding.choose(config.spec())
+    vec_env = config.make_vec(3, encoding, MemoryProfile(), None, "train")
+    rows = vec_env.reset(0)
+    buffer = RolloutBuffer(
+        4, encoding.policy_space(), vec_env.action_space, "cpu", n_envs=3, encoding=encoding
+    )
+    zeros = np.zeros(3)
+    for _ in range(4):
+        buffer.add(rows, zeros[:, None], zeros, zeros, zeros, zeros)
+        rows = vec_env.step(np.zeros(3, np.int64)).rows
+
+    assert isinstance(buffer.columns["screen"], FoundColumn)
+    assert encoding.choice["hand_0"] == "bits"
+    assert config.episode_steps > 0
+
+
+def test_an_unknown_id_and_a_missing_package_are_told_apart():
+    with pytest.raises(ConfigError, match=r"env\.id is empty"):
+        Registered()
+    with pytest.raises(ConfigError, match=r"env\.id=Nothing-v7 cannot be made.*env\.modules"):
+        Registered(id="Nothing-v7").spec()
+    with pytest.raises(ConfigError, match=r"env\.wrappers names 'no\.Wrapper'"):
+        Registered(id="Nested-v0", wrappers=({"wrapper": "no.Wrapper"},)).spec()
+
+
+def test_a_study_tells_the_plan_what_rows_take(tmp_path):
+    file = tmp_path / "nested.yaml"
+    file.write_text(FoundSpec({"screen": FoundField("differences", 30, 3)}).text())
+    spec = Registered(id="Nested-v0", spec_file=str(file)).spec()
+    assert spec.by_name["screen"].codecs[0].expected_share == pytest.approx(0.1)
+
+    file.write_text(FoundSpec({"picture": FoundField("differences", 30, 3)}).text())
+    with pytest.raises(DataError, match=r"'picture'.*does not observe"):
+        Registered(id="Nested-v0", spec_file=str(file)).spec()
+    file.write_text("words")
+    with pytest.raises(DataError, match="is no study"):
+        Registered(id="Nested-v0", spec_file=str(file)).spec()

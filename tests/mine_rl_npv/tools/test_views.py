@@ -1,0 +1,80 @@
+"""Pictures show the numbers of the schedule."""
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from frugal_rl.errors import ConfigError
+from mine_rl_npv import views
+from mine_rl_npv.data.solutions import period_of
+from mine_rl_npv.data.synthetic import varied_instance
+from mine_rl_npv.optimise.pits import penalised_pits
+from mine_rl_npv.tools.solid import save_solid
+from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+
+INSTANCE = varied_instance(4, 6, 8)
+SOLUTION = solve(INSTANCE, SolveConfig(method=Method.toposort))
+PERIOD = period_of(SOLUTION.shares)
+
+
+def test_figures_per_period_add_up_to_the_checked_value():
+    table = views.by_period(INSTANCE, SOLUTION.shares)
+    assert_allclose(table["npv"][-1], SOLUTION.verdict.value, rtol=1e-9)
+    assert (table["share_1"] <= 1 + 1e-9).all()
+    assert_allclose(table["tonnes"].sum(), (PERIOD >= 0) @ views.block_tonnes(INSTANCE))
+
+
+def test_every_figure_is_written_as_a_picture(tmp_path):
+    rows = {"toposort": {"value": SOLUTION.verdict.value, "seconds": 0.1, "mib": 100.0}}
+    figures = {
+        "grades": views.grade_tonnage(INSTANCE),
+        "pits": views.pit_by_pit(penalised_pits(INSTANCE, 8)),
+        "periods": views.period_figure(INSTANCE, SOLUTION.shares),
+        "sections": views.sections(INSTANCE, PERIOD),
+        "voxels": views.voxels(INSTANCE, PERIOD),
+        "methods": views.method_table(rows, SOLUTION.upper),
+        "risk": views.risk(np.random.default_rng(0).normal(size=(2, 9)), ["a", "b"]),
+    }
+    for name, figure in figures.items():
+        path = views.save(figure, tmp_path / f"{name}.png")
+        assert path.read_bytes()[:4] == b"\x89PNG", name
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_the_life_of_the_mine_has_one_frame_per_period(tmp_path):
+    pictures = views.frames(INSTANCE, PERIOD)[:3]
+    path = views.save_gif(pictures, tmp_path / "life.gif")
+    assert path.read_bytes()[:3] == b"GIF"
+    assert not np.array_equal(pictures[0], pictures[2])
+
+
+def test_pieces_are_counted_per_period():
+    pieces = views.coherence(INSTANCE, PERIOD)
+    mined = np.bincount(PERIOD[PERIOD >= 0], minlength=INSTANCE.periods)
+    assert ((pieces > 0) == (mined > 0)).all()
+    assert (pieces <= mined).all()
+
+
+def test_without_pyvista_the_solid_view_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyvista", None)
+    with pytest.raises(ConfigError, match=r"pip install 'frugal-rl\[viz\]'"):
+        save_solid(INSTANCE, PERIOD, tmp_path / "mine.png")
+
+
+def test_pyvista_writes_the_mined_blocks(tmp_path):
+    pyvista = pytest.importorskip("pyvista")
+    path = save_solid(INSTANCE, PERIOD, tmp_path / "mine.vtu")
+    assert pyvista.read(path).n_cells == int((PERIOD >= 0).sum())
+
+
+def test_methods_are_compared_in_one_table(tmp_path):
+    config = SolveConfig(method=Method.compare, pictures=str(tmp_path))
+    found = solve(INSTANCE, config)
+    assert found.verdict.feasible
+    assert len(found.notes) == 1 + 10 * 3
+    assert (tmp_path / "methods.png").is_file()
+    gaps = [float(line.split()[-2]) for line in found.notes[1:]]
+    assert gaps == sorted(gaps)
+    assert found.gap_percent == pytest.approx(gaps[0], abs=1e-3)
