@@ -50,3 +50,7 @@ class DiskError(FrugalError, OSError):
 
 class FolderInUseError(FrugalError, RuntimeError):
     """Another run writes into the folder."""
+
+
+class RankError(FrugalError, RuntimeError):
+    """A process of a data-parallel run is gone, or the others waited for it too long."""

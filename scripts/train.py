@@ -1,5 +1,7 @@
 """Train one agent: `python scripts/train.py env=nclone memory=parallel`."""
 
+import sys
+
 from omegaconf import DictConfig
 
 from frugal_rl.memory.auto import prepare
@@ -11,11 +13,24 @@ from frugal_rl.run.probe import probe_update
 def train(cfg: DictConfig) -> None:
     """Plan, then train; every option lives in conf/, `--help` lists them."""
     run = build_run(cfg)  # frozen dataclasses from here on
+    if run.launch.processes > 1:
+        train_together(run)
+        return
     run, plan = prepare(run, probe_update)  # refuses what cannot fit before torch is imported
 
     from frugal_rl.run.session import train_planned
 
     train_planned(run, plan)
+
+
+def train_together(run) -> None:
+    """Start the processes of a data-parallel run, or be one of them."""
+    from frugal_rl.run.launch import launches, share_of, start_ranks
+    from frugal_rl.run.session import train_planned
+
+    if launches(run):
+        sys.exit(start_ranks(run))
+    train_planned(run, prepare(share_of(run), probe_update)[1])
 
 
 if __name__ == "__main__":

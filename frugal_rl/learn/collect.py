@@ -146,6 +146,7 @@ class StepCollector:
         if state["vec_env"] is not None:
             self.vec_env.load(state["vec_env"])
             self.history.load(state["history"])
+            self.vec_env.tables.check_ids(state["obs"])
             self.obs = dict(state["obs"])
             self.starts = np.array(state["starts"], np.bool_)
         if self.scale and state["scale"]:

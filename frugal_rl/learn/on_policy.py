@@ -12,8 +12,9 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import Collector
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
-from frugal_rl.learn.update import Rollout, Terms, Update, update_threads
+from frugal_rl.learn.update import ALONE, Rollout, Terms, Update, update_threads
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Precision
 from frugal_rl.ranges import above, at_least, between, check_ranges
@@ -99,6 +100,7 @@ class OnPolicyLearner(ABC):
 
     def __init__(self, config: OnPolicyConfig, run: RunConfig, vec_env: VectorEnv) -> None:
         self.config, self.vec_env, self.num_steps = config, vec_env, 0
+        self.ranks = ALONE
         self.policy = config.build_policy(run, vec_env)
         at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
         self.threads = update_threads(run.hardware.threads, self.policy, at_once)
@@ -118,11 +120,16 @@ class OnPolicyLearner(ABC):
         with phase(Phase.rollout):
             torch.set_num_threads(1)  # more threads beside busy simulators slow inference down
             rollout = self.collector.collect(self.policy)
-        self.num_steps += self.collector.collected
+        self.num_steps += self.collector.collected * self.ranks.size
         with phase(Phase.update):
             torch.set_num_threads(self.threads)
             metrics = self.learn(rollout)
-        return {**metrics, **self.collector.metrics()}
+        return self.ranks.mean_of({**metrics, **self.collector.metrics()})
+
+    def join(self, ranks: Ranks) -> None:
+        """Learn together with other processes, from the first one's parameters."""
+        self.ranks = self.update.ranks = ranks
+        ranks.copy_from_first(self.optimizer.flat.data)
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """All epochs over what was collected last."""
@@ -157,4 +164,6 @@ class OnPolicyLearner(ABC):
         self.policy.load_state_dict(state["policy"])
         self.optimizer.load(state["optimizer"])
         # Older checkpoints of whole trajectories keep the collector's one number beside the rest.
-        self.collector.load(state.get("collector", state))
+        collector = state.get("collector", state)
+        if collector is not None:  # a run on another number of processes begins new episodes
+            self.collector.load(collector)

@@ -19,7 +19,9 @@ from torch.nn import functional as F
 
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.ranks import Ranks
 
+ALONE = Ranks()
 WORTH_THREADS = 16_000_000
 """Weights times samples below which a second thread costs more than it brings."""
 
@@ -59,11 +61,12 @@ class Losses:
     metrics: dict[str, Tensor]
 
 
-def normalised(advantages: Tensor, terms: Terms) -> Tensor:
-    """Zero mean and unit deviation over the minibatch; one sample stays as it is."""
-    if not terms.normalize_advantage or len(advantages) < 2:
+def normalised(advantages: Tensor, terms: Terms, ranks: Ranks = ALONE) -> Tensor:
+    """Zero mean and unit deviation over the minibatch of all ranks; one sample stays as it is."""
+    if not terms.normalize_advantage or len(advantages) * ranks.size < 2:
         return advantages
-    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+    mean, deviation = ranks.moments(advantages)
+    return (advantages - mean) / (deviation + 1e-8)
 
 
 def ppo_loss(policy: FrugalPolicy, batch: Minibatch, advantages: Tensor, terms: Terms) -> Losses:
@@ -112,6 +115,7 @@ class Update:
         self.policy = policy
         self.optimizer = optimizer
         self.micro_batch = micro_batch
+        self.ranks = ALONE
 
     def run(
         self, rollout: Rollout, batch_size: int, n_epochs: int, terms: Terms
@@ -130,7 +134,7 @@ class Update:
 
     def learn(self, batch: Minibatch, terms: Terms, record: Record) -> bool:
         """One minibatch; False where `target_kl` stops the update before its step."""
-        advantages = normalised(batch.advantages, terms)
+        advantages = normalised(batch.advantages, terms, self.ranks)
         self.optimizer.zero_grad()
         pieces = list(split(batch, advantages, self.micro_batch))
         for piece, piece_advantages in pieces:
@@ -138,14 +142,17 @@ class Update:
             share = len(piece_advantages) / len(advantages)
             (losses.total if len(pieces) == 1 else losses.total * share).backward()  # type: ignore[no-untyped-call]
             record.add(losses, share)
-        if terms.target_kl is not None and record.last_kl() > 1.5 * terms.target_kl:
+        if terms.target_kl is not None and self.mean_kl(record) > 1.5 * terms.target_kl:
             return False
-        self.reduce_gradient()
+        self.ranks.average(self.optimizer.gradient)
         self.optimizer.step(terms.max_grad_norm)
         return True
 
-    def reduce_gradient(self) -> None:
-        """Where a data-parallel run averages the gradient over its ranks; alone, nothing to do."""
+    def mean_kl(self, record: Record) -> float:
+        """Divergence of the last minibatch, over all ranks: they stop together."""
+        kl = torch.tensor(record.last_kl(), dtype=torch.float64)
+        self.ranks.average(kl)
+        return float(kl)
 
 
 class Record:

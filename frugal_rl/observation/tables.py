@@ -142,6 +142,20 @@ class Tables(dict[str, StaticTable]):
         """Tables of the same fields without rows."""
         return Tables({name: table.empty() for name, table in self.items()})
 
+    def check_ids(self, rows: Mapping[str, np.ndarray]) -> None:
+        """Refuse ids of rows that no table has: kernels look them up unchecked.
+
+        Raises:
+            EncodingError: naming the table.
+        """
+        for name, table in self.items():
+            ids = rows.get(f"{name}_id")
+            if ids is not None and ids.size and not 0 <= ids.min() <= ids.max() < len(table):
+                raise EncodingError(
+                    f"An id of table '{name}' lies outside its {len(table)} rows: "
+                    f"{ids.min()} to {ids.max()}."
+                )
+
     @property
     def nbytes(self) -> int:
         """Bytes allocated by all tables."""

@@ -25,6 +25,8 @@ from frugal_rl.report.files import (
     write_json,
     write_text,
 )
+from frugal_rl.report.tensorboard_sink import TensorBoard
+from frugal_rl.report.wandb_sink import open_wandb
 from frugal_rl.run.compose import as_yaml
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import AppendedLines, told
@@ -84,7 +86,7 @@ class Log:
     def __init__(
         self,
         sinks: list[Sink],
-        plan: Plan,
+        plan: Plan | None = None,
         meter: MemoryMeter | None = None,
         lock: FolderLock | None = None,
     ) -> None:
@@ -106,7 +108,8 @@ class Log:
     def summary(self, values: Mapping[str, Any]) -> None:
         """Numbers of the whole run, beside predicted and measured memory."""
         self._last |= dict(values)
-        self._last |= self.meter.summary(self.plan) if self.meter else {}
+        if self.meter and self.plan:
+            self._last |= self.meter.summary(self.plan)
         self._each(lambda sink: sink.summary(self._last))
 
     def file(self, path: Path) -> None:
@@ -160,11 +163,7 @@ def _sinks(run: RunConfig, plan: Plan, folder: Path) -> list[Sink]:
     write_text(folder / RESOLVED, as_yaml(plain(run.resolved)))
     write_json(folder / PLAN, plan.as_dict())
     if run.tracking.wandb != "disabled":
-        from frugal_rl.report.wandb_sink import open_wandb
-
         sinks += open_wandb(run, plan)
     if run.tracking.tensorboard:
-        from frugal_rl.report.tensorboard_sink import TensorBoard
-
         sinks.append(TensorBoard(folder))
     return sinks

@@ -132,6 +132,18 @@ class Hardware:
 
 
 @dataclass(frozen=True)
+class Launch:
+    """How many processes train one run together, and what happens when one is lost."""
+
+    processes: Annotated[int, at_least(1)] = 1
+    """Processes of this machine; each has its share of environments, rollout and minibatch."""
+    restarts: Annotated[int, at_least(0)] = 0
+    """How often torchrun starts all of them again after one was lost."""
+    timeout_s: Annotated[float, above(0)] = 1800.0
+    """Seconds that a process waits for the others."""
+
+
+@dataclass(frozen=True)
 class Tracking:
     """Where the numbers go, beside `metrics.jsonl` in the run folder."""
 
@@ -155,6 +167,7 @@ class RunConfig:
     evaluation: Evaluation = field(default_factory=Evaluation)
     hardware: Hardware = field(default_factory=Hardware)
     tracking: Tracking = field(default_factory=Tracking)
+    launch: Launch = field(default_factory=Launch)
     seed: Annotated[int, SEED] = 0
     run_dir: str = "runs/latest"
     checkpoint_every_steps: Annotated[int, at_least(0)] = 0

@@ -12,12 +12,17 @@ from torch import Tensor
 
 from frugal_rl.errors import CheckpointError, FrugalError
 from frugal_rl.learn.learner import Learner
+from frugal_rl.learn.ranks import Ranks
+from frugal_rl.learn.update import ALONE
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.finite import ENVIRONMENTS, not_finite
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.identity import check_same_run, identity
 from frugal_rl.run.keeping import newest_sound
 from frugal_rl.run.untrusted import printable, shown
+
+COLLECTOR = "collector"
+NO_STATE = {ENVIRONMENTS: None}
 
 
 @dataclass(frozen=True)
@@ -52,21 +57,42 @@ def snapshot(run: RunConfig, learner: Learner, best: float) -> dict[str, Any]:
     }
 
 
-def resume(run: RunConfig, learner: Learner, path: str) -> Resumed:
+def own_part(content: Mapping[str, Any]) -> dict[str, Any]:
+    """What differs between the ranks of a data-parallel run: where the experience comes from."""
+    return {k: v for k, v in content["learner"].items() if k == COLLECTOR}
+
+
+def of_rank(content: Mapping[str, Any], ranks: Ranks) -> dict[str, Any]:
+    """The checkpoint as one rank continues from it; of another number, without environments."""
+    others = content.get("ranks", [])
+    if len(others) + 1 != ranks.size:
+        learner = {**content["learner"], COLLECTOR: None}
+        return {**content, "learner": learner}
+    if ranks.first:
+        return dict(content)
+    own = others[ranks.rank - 1]
+    return {**content, "rng": own["rng"], "learner": {**content["learner"], **own["learner"]}}
+
+
+def resume(run: RunConfig, learner: Learner, path: str, ranks: Ranks = ALONE) -> Resumed:
     """Continue exactly where the newest sound checkpoint of an earlier run ended.
+
+    A data-parallel run does so where the number of processes stays; else weights and optimiser go
+    on, and all environments begin new episodes.
 
     Raises:
         CheckpointError: none is sound, or it belongs to another run.
     """
     found = newest_sound(path)
-    content, name = found.content, shown(found.file)
+    name = shown(found.file)
     try:
+        content = of_rank(found.content, ranks)
         check_same_run(run, content["identity"], path)
         check_form(learner.state(), content["learner"], name)
         learner.load(content["learner"])
         best = float(content["best"])
         set_rng_state(content["rng"])
-        exact = content["learner"].get("collector", {}).get(ENVIRONMENTS, True) is not None
+        exact = (content["learner"].get(COLLECTOR, {}) or NO_STATE).get(ENVIRONMENTS, 0) is not None
     except FrugalError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -77,7 +103,7 @@ def resume(run: RunConfig, learner: Learner, path: str) -> Resumed:
     words = [f"Passed over: {why}" for why in found.unsound]
     words.append(f"Resumed {name} at {learner.num_steps:,} steps.")
     if not exact:
-        words.append("These environments give no state: they begin new episodes.")
+        words.append("Without their state the environments begin new episodes.")
     return Resumed(best, found.file, " ".join(words))
 
 
@@ -98,18 +124,25 @@ def check_form(built: Any, saved: Any, name: str) -> None:
 def _pairs(built: Any, saved: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
     """Arrays and tensors of `built` beside what the file has in their place."""
     if isinstance(built, Mapping):
+        if saved is None and where.endswith(COLLECTOR):
+            return  # of another number of processes
         if not isinstance(saved, Mapping):
-            yield where, built, saved
+            if saved is not None:  # environments that could not give their state
+                yield where, built, saved
             return
+        if f".{ENVIRONMENTS}" in where and saved.keys() != built.keys():
+            yield where, sorted(map(str, built)), sorted(map(str, saved))
         for key, value in built.items():
-            if key != ENVIRONMENTS and key in saved:
+            if key in saved:
                 yield from _pairs(value, saved[key], f"{where}.{key}")
-    elif isinstance(built, np.ndarray | Tensor):
+    elif isinstance(built, np.ndarray | Tensor) and saved is not None:
         yield where, built, saved
 
 
 def _form(value: Any) -> str:
     """Kind, type and shape, as an error names them."""
+    if isinstance(value, list):
+        return f"the names {value}"[:400]
     if not isinstance(value, np.ndarray | Tensor):
         return "a mapping" if isinstance(value, Mapping) else f"a {type(value).__name__}"
     kind = "tensor" if isinstance(value, Tensor) else "array"

@@ -8,12 +8,16 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from frugal_rl.errors import CheckpointError, ConfigError
+from frugal_rl.errors import CheckpointError, ConfigError, MemoryBudgetError
 from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.memory.part import human
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.run.allocation import SCRATCH_BYTES, AtMost, policy_bytes
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import run_from
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import evaluation_env
+from frugal_rl.run.untrusted import printable, shown
 from frugal_rl.vec_env.interface import VectorEnv
 
 
@@ -40,11 +44,32 @@ def open_saved(path: str, asked: RunConfig, num_envs: int | None = None) -> Iter
     run = saved_run(content, asked)
     if num_envs is not None:
         run = replace(run, evaluation=replace(run.evaluation, num_envs=num_envs))
+    check_budget(run, asked)
     vec_env = evaluation_env(run)
     try:
-        yield Saved(run, load_policy(content, run, vec_env, path), vec_env, content["num_steps"])
+        steps = int(content.get("num_steps", 0))
+        yield Saved(run, load_policy(content, run, vec_env, path), vec_env, steps)
     finally:
         vec_env.close()
+
+
+def check_budget(run: RunConfig, asked: RunConfig) -> None:
+    """Plan what opening a saved run takes, on the machine of the one who opens it.
+
+    Raises:
+        MemoryBudgetError: its environments and windows need more than there is.
+    """
+    players = max(1, min(run.evaluation.num_envs, run.evaluation.episodes))
+    algo: Any = run.algo
+    playing = replace(algo, num_envs=players, n_steps=2, batch_size=2)
+    memory = replace(run.memory, budget_gib=asked.memory.budget_gib)
+    plan = draw_up(replace(run, algo=playing, memory=memory, hardware=asked.hardware))
+    if not plan.fits:
+        raise MemoryBudgetError(
+            f"Opening this run needs {human(plan.ram_bytes)}, above the "
+            f"{human(plan.limit.ram_bytes)} of {plan.limit.ram_source}. Most of it is "
+            f"'{plan.largest.name}' ({plan.largest.formula}). Lower evaluation.num_envs={players}."
+        )
 
 
 def saved_run(content: Mapping[str, Any], asked: RunConfig) -> RunConfig:
@@ -53,6 +78,8 @@ def saved_run(content: Mapping[str, Any], asked: RunConfig) -> RunConfig:
     Raises:
         ConfigError: a typed word would exchange a whole group, as `env=...` does.
     """
+    if not isinstance(content.get("config"), Mapping):
+        raise CheckpointError("The checkpoint holds no configuration; give one of a whole run.")
     values = deepcopy(dict(content["config"]))
     for word in asked.overrides:
         key, _, value = word.lstrip("+").partition("=")
@@ -90,14 +117,18 @@ def load_policy(
     Raises:
         CheckpointError: the weights do not fit the network of this run.
     """
-    maker = getattr(run.algo, "build_policy", None)
-    policy: FrugalPolicy = maker(run, vec_env) if maker else run.algo.build(run, vec_env).policy
+    misfit = f"The weights in {shown(path)} do not fit agent={run.agent.name} on env={run.env.name}"
     try:
-        policy.load_state_dict(content["learner"]["policy"])
-    except (KeyError, RuntimeError) as error:
-        raise CheckpointError(
-            f"The weights in {path} do not fit agent={run.agent.name} on env={run.env.name}: "
-            f"{str(error).splitlines()[-1].strip()}"
-        ) from error
+        weights = dict(content["learner"]["policy"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{shown(path)} holds no weights of a policy.") from error
+    maker = getattr(run.algo, "build_policy", None)
+    with AtMost(policy_bytes(weights) + SCRATCH_BYTES, f"{misfit}: it is far larger than they."):
+        policy: FrugalPolicy = maker(run, vec_env) if maker else run.algo.build(run, vec_env).policy
+    try:
+        policy.load_state_dict(weights)
+    except (KeyError, RuntimeError, TypeError, AttributeError) as error:
+        last = printable(str(error).splitlines()[-1].strip())
+        raise CheckpointError(f"{misfit}: {last}") from error
     policy.set_training_mode(False)
     return policy

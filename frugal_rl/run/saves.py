@@ -7,10 +7,12 @@ from pathlib import Path
 
 from frugal_rl.errors import DiskError
 from frugal_rl.learn.learner import Learner
-from frugal_rl.run.checkpoints import BEST, save_checkpoint
+from frugal_rl.learn.ranks import Ranks
+from frugal_rl.learn.update import ALONE
+from frugal_rl.run.checkpoints import BEST, LAST, save_checkpoint
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.keeping import save_newest
-from frugal_rl.run.resuming import Resumed, resume, snapshot
+from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot
 
 CHECKPOINTS = "checkpoints"
 
@@ -21,6 +23,7 @@ class Saves:
 
     run: RunConfig
     learner: Learner
+    ranks: Ranks = ALONE
     best: float = -float("inf")
     """Worth of the best evaluation so far."""
     newest: Path | None = None
@@ -33,7 +36,7 @@ class Saves:
 
     def resume(self, path: str) -> Resumed:
         """Continue exactly where the checkpoint of an earlier run ended."""
-        resumed = resume(self.run, self.learner, path)
+        resumed = resume(self.run, self.learner, path, self.ranks)
         self.best, self.newest = resumed.best, resumed.file
         return resumed
 
@@ -44,6 +47,10 @@ class Saves:
             DiskError: it cannot be written; the one before is as it was.
         """
         content = snapshot(self.run, self.learner, self.best)
+        others = self.ranks.at_first({"rng": content["rng"], "learner": own_part(content)})[1:]
+        if not self.ranks.first:
+            return self.folder / LAST
+        content |= {"ranks": others} if others else {}
         try:
             self.newest = save_newest(self.folder, content, self.run.keep_checkpoints)
         except OSError as error:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
+from frugal_rl.learn.ranks import Ranks, joined
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
@@ -16,7 +19,7 @@ from frugal_rl.memory.refusal import stop_on_errors
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.closing import show_closing
 from frugal_rl.report.files import PICTURES, write_json
-from frugal_rl.report.log import open_log
+from frugal_rl.report.log import Log, open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.config import RunConfig
@@ -28,7 +31,23 @@ from frugal_rl.run.trainer import train
 
 
 def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
-    """Print the plan and what the checks found, train under meter and watchdog; the summary."""
+    """Print the plan and what the checks found, train under meter and watchdog; the summary.
+
+    Started by torchrun, the first process does all that is said and written; the others train with
+    it and return an empty summary.
+    """
+    with joined(run.launch.timeout_s) as ranks:
+        run = replace(run, run_dir=ranks.from_first(run.run_dir))
+        return _lead(run, plan, ranks) if ranks.first else _follow(run, ranks)
+
+
+def _follow(run: RunConfig, ranks: Ranks) -> dict[str, Any]:
+    """Train with the first process, silently."""
+    silent = Console(quiet=True)
+    return train(run, Log([]), console=silent, ranks=ranks)
+
+
+def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     show(parts_table(plan))
     show(verdict_line(plan))
     findings = check_run(run, plan, own_findings(run))
@@ -38,7 +57,7 @@ def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(run, meter, plan)
-        summary = train(run, log, phase=meter.phase, watch=watch)
+        summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
         summary |= meter.summary(plan)
     show_closing(run, plan, summary)
     return summary

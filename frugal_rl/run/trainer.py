@@ -15,6 +15,9 @@ from rich.console import Console
 from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.errors import DiskError, MemoryBudgetError, NumbersError
+from frugal_rl.learn.on_policy import OnPolicyLearner
+from frugal_rl.learn.ranks import Ranks
+from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Allocator
@@ -33,6 +36,7 @@ from frugal_rl.run.evaluate import (
     evaluation_env,
 )
 from frugal_rl.run.guard import NumberGuard
+from frugal_rl.run.launch import shard
 from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.saves import Saves
 from frugal_rl.run.signals import asked_to_stop
@@ -74,6 +78,8 @@ class Trainer:
     phase: PhaseContext = no_meter
     watch: Callable[[], str] = str
     console: Console = field(default_factory=open_console)
+    ranks: Ranks = ALONE
+    """The processes that train this run together; the first one evaluates, logs and saves."""
 
     def train(self) -> dict[str, Any]:
         """Learn `algo.total_steps` environment steps; returns the run's summary."""
@@ -86,10 +92,12 @@ class Trainer:
         self.result: Result | None = None
         self.tell: Tell | None = None
         self.guard, self.divergence = NumberGuard(self.folder, run.debug), Divergence()
-        vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+        own = shard(run, self.ranks)
+        vec_env = own.env.make_vec(own.algo.num_envs, own.encoding(), own.memory, own.vec, "train")
         try:
-            self.learner = run.algo.build(run, self.guard.watch(vec_env))
-            self.saves = Saves(run, self.learner)
+            self.learner = own.algo.build(own, self.guard.watch(vec_env))
+            self.join()
+            self.saves = Saves(run, self.learner, self.ranks)
             if run.resume:
                 say(self.saves.resume(run.resume).words, self.console)
             with asked_to_stop() as stop:
@@ -98,6 +106,13 @@ class Trainer:
             vec_env.close()
             if self.eval_env is not None:
                 self.eval_env.close()
+
+    def join(self) -> None:
+        """Learn together with the other processes, each with random numbers of its own."""
+        if isinstance(self.learner, OnPolicyLearner) and self.ranks.size > 1:
+            self.learner.join(self.ranks)
+            seed = shard(self.run, self.ranks).seed
+            set_random_seed(seed, using_cuda=torch.cuda.is_available())
 
     def guarded(self, stop: threading.Event) -> dict[str, Any]:
         """The loop; what goes wrong in it is told with the way to continue."""
@@ -116,7 +131,8 @@ class Trainer:
         total, first = self.run.algo.total_steps, self.learner.num_steps
         with ProgressBar(total, first, self.console) as bar:
             self.tell = bar.evaluating
-            while self.learner.num_steps < total and not stop.is_set():
+            asked = self.stopped(stop)
+            while self.learner.num_steps < total and not asked:
                 before = self.learner.num_steps
                 metrics = self.iterate()
                 now = self.learner.num_steps
@@ -128,21 +144,32 @@ class Trainer:
                 if crosses(before, now, self.run.checkpoint_every_steps):
                     self.on_the_way(self.save)
                 self.heed(self.watch())
-            if not stop.is_set() and self.run.evaluation.episodes:
+                asked = self.stopped(stop)
+            if not asked and self.run.evaluation.episodes:
                 self.try_out()
-            return self.finish(bar.rate(self.learner.num_steps), stop.is_set())
+            return self.finish(bar.rate(self.learner.num_steps), asked)
+
+    def stopped(self, stop: threading.Event) -> bool:
+        """Whether somebody asked any of the processes to stop: all of them do."""
+        return self.ranks.any(stop.is_set())
 
     def iterate(self) -> dict[str, float]:
         """Collect and learn once, under the guard."""
         metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
         if self.run.memory.allocator is Allocator.pinned:
             give_back()  # else what the update freed would lie under the next phases
+        vec_env = self.learner.vec_env
+        restarts = getattr(getattr(vec_env, "inner", vec_env), "restarts", 0)
+        if restarts:
+            metrics["vec/restarts"] = float(restarts)
         for words in self.divergence.note(metrics):
             say(f"Warning: {words}", self.console)
         return metrics
 
     def try_out(self) -> None:
         """Evaluate on the fixed seeds; keep the best policy so far."""
+        if not self.ranks.first:
+            return
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
@@ -197,13 +224,16 @@ class Trainer:
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""
-        if advice:
+        if self.ranks.any(bool(advice)):
+            advice = advice or "Another process of this run is nearly out of memory."
             saved = self.save()
             raise MemoryBudgetError(f"{advice} The run was saved: continue with resume={saved}.")
 
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:
         """Save, sum up, and say where the results are."""
         saved = self.save()
+        if not self.ranks.first:
+            return {}
         if self.run.visualization:
             self.draw()
         summary: dict[str, Any] = {

@@ -6,12 +6,11 @@ file's own size, before memory is taken for it.
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,11 @@ from frugal_rl.errors import DataError
 MIB = 1 << 20
 PLAIN_DTYPE = re.compile(r"[<>|=]?[?biufcSUVMm]\d{0,9}(\[\d{0,9}[a-zA-Z]{1,2}\])?")
 """Types of fixed size that hold no references, as NumPy writes them."""
+HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+MOST_DIGITS = 1000
 LONGEST_WORDS = 300
 """Characters of a stranger's text that an error repeats."""
 
@@ -37,7 +41,7 @@ class Limits:
     entries: int = 200_000
     depth: int = 100
     """Lists and mappings inside each other."""
-    array_bytes: int = 4096 * MIB
+    array_bytes: int = 16384 * MIB
     """All arrays of an archive together, unpacked."""
     ratio: float = 400.0
     """Unpacked bytes per byte on disk."""
@@ -74,7 +78,7 @@ def parse_json(text: str | bytes, limits: Limits = LIMITS) -> Any:
     if len(text) > limits.text_bytes:
         raise DataError(f"{len(text) / MIB:.1f} MiB of JSON, above {limits.text_bytes / MIB:g}.")
     try:
-        values = json.loads(text)
+        values = json.loads(text, parse_int=_whole)
     except RecursionError as error:
         raise DataError(f"JSON is nested deeper than {limits.depth} levels.") from error
     except ValueError as error:
@@ -82,6 +86,13 @@ def parse_json(text: str | bytes, limits: Limits = LIMITS) -> Any:
     if deeper_than(values, limits.depth):
         raise DataError(f"JSON is nested deeper than {limits.depth} levels.")
     return values
+
+
+def _whole(digits: str) -> int:
+    """A whole number; reading very long ones takes a time that grows with their square."""
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
 
 
 def deeper_than(values: Any, depth: int) -> bool:
@@ -141,6 +152,7 @@ def read_npz(path: Path, limits: Limits = LIMITS) -> dict[str, np.ndarray]:
 
     Raises:
         DataError: the file is damaged, or asks for more than the limits.
+        FileNotFoundError: there is none.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -151,6 +163,8 @@ def read_npz(path: Path, limits: Limits = LIMITS) -> dict[str, np.ndarray]:
             }
     except DataError as error:
         raise DataError(f"{shown(path)}: {error}") from error
+    except FileNotFoundError:
+        raise
     except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:
         raise DataError(f"{shown(path)} cannot be read: {printable(str(error))}") from error
     except (zipfile.BadZipFile, zipfile.LargeZipFile, zipfile.zlib.error) as error:  # type: ignore[attr-defined]
@@ -171,23 +185,22 @@ def _check_archive(archive: zipfile.ZipFile, limits: Limits) -> None:
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     """One array; reading to its end compares the archive's checksum."""
-    raw = archive.read(info)
-    head = io.BytesIO(raw)
-    version = np.lib.format.read_magic(head)
-    reader = {
-        (1, 0): np.lib.format.read_array_header_1_0,
-        (2, 0): np.lib.format.read_array_header_2_0,
-    }.get(version)
-    if reader is None:
-        raise DataError(f"'{printable(info.filename)}' has an unknown form {version}.")
-    shape, fortran, dtype = reader(head)
-    if dtype.hasobject:
-        raise DataError(f"'{printable(info.filename)}' holds objects.")
-    at = head.tell()
-    if math.prod(checked_shape(shape)) * dtype.itemsize != len(raw) - at:
-        raise DataError(f"'{printable(info.filename)}' has not the bytes that its shape says.")
-    values = np.frombuffer(raw, dtype, offset=at) if len(raw) > at else np.zeros(0, dtype)
-    return values.reshape(shape, order="F" if fortran else "C").copy()
+    name = printable(info.filename)
+    with archive.open(info) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in HEADERS:
+            raise DataError(f"'{name}' has an unknown form {version}.")
+        shape, fortran, dtype = HEADERS[version](file)
+        if dtype.hasobject:
+            raise DataError(f"'{name}' holds objects.")
+        num_bytes = math.prod(checked_shape(shape)) * dtype.itemsize
+        if num_bytes > info.file_size:
+            raise DataError(f"'{name}' has not the bytes that its shape says.")
+        raw = file.read()
+    if len(raw) != num_bytes:
+        raise DataError(f"'{name}' has not the bytes that its shape says.")
+    values = np.frombuffer(bytearray(raw), dtype) if raw else np.zeros(math.prod(shape), dtype)
+    return values.reshape(shape, order="F" if fortran else "C")
 
 
 def printable(text: str, longest: int = LONGEST_WORDS) -> str:

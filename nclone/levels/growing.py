@@ -25,6 +25,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from frugal_rl.run.untrusted import read_npz
 from nclone.errors import LevelError
 from nclone.files import write_whole
 from nclone.levels.generators import (
@@ -147,21 +148,19 @@ class PoolMaker:
             LevelError: the file is no pool, was made from another seed, or by other generators.
         """
         self.members = load_pool(path).members
-        with np.load(path, allow_pickle=False) as file:
-            if "tally" not in file.files or int(file["first_seed"]) != self.first_seed:
-                raise LevelError(
-                    f"{path} was made with another seed, or not by generate.py; choose another "
-                    "folder=..., or the seed that it was made with."
-                )
-            begin = 0
-            for name, row, end in zip(
-                file["tally_of"], file["tally"], file["tally_ends"], strict=True
-            ):
-                category, split = str(name).split(" ")
-                spent = [float(s) for s in file["tally_seconds"][begin:end]]
-                tally = Tally(category, Split(split), *map(int, row), spent)
-                self.tallies[category, tally.split] = tally
-                begin = int(end)
+        file = read_npz(path)
+        if "tally" not in file or int(file["first_seed"]) != self.first_seed:
+            raise LevelError(
+                f"{path} was made with another seed, or not by generate.py; choose another "
+                "folder=..., or the seed that it was made with."
+            )
+        begin = 0
+        for name, row, end in zip(file["tally_of"], file["tally"], file["tally_ends"], strict=True):
+            category, split = str(name).split(" ")
+            spent = [float(s) for s in file["tally_seconds"][begin:end]]
+            tally = Tally(category, Split(split), *map(int, row), spent)
+            self.tallies[category, tally.split] = tally
+            begin = int(end)
         self._seen |= {level_content(level) for level in LevelPool(self.members).make_levels()}
 
 

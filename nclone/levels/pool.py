@@ -6,15 +6,14 @@ and their keys must be those that were proved. At a reset nothing is generated o
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from zipfile import BadZipFile
 
 import numpy as np
 
+from frugal_rl.run.untrusted import read_npz
 from nclone.errors import LevelError
 from nclone.files import finished_or_absent
 from nclone.levels.generators import CATEGORIES, Recipe, generate
@@ -121,15 +120,13 @@ def load_pool(path: Path = BUNDLED) -> LevelPool:
         LevelError: there is no such file, or it is not a pool.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        return LevelPool(_members(arrays))
+        return LevelPool(_members(read_npz(path)))
     except FileNotFoundError as error:
         raise LevelError(
             f"There is no level pool at {path}; make one with "
             "`python scripts/generate.py env=nclone`."
         ) from error
-    except (OSError, ValueError, KeyError, IndexError, EOFError, BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise LevelError(
             f"{path} is not a level pool ({error}); make it again with "
             "`python scripts/generate.py env=nclone`."

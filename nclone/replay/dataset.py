@@ -21,6 +21,7 @@ from frugal_rl.observation.encoder import value_of
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables
+from frugal_rl.run.untrusted import read_npz
 from nclone.config import NppConfig
 from nclone.files import finished_or_absent
 from nclone.game import Game
@@ -116,8 +117,7 @@ def load_dataset(path: Path) -> Dataset:
         DataError: there is no such file, or it is no dataset.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
+        arrays = read_npz(path)
         if "actions" not in arrays:
             raise ValueError("it has no actions")
     except Exception as error:

@@ -10,7 +10,7 @@ import torch
 from numpy.testing import assert_array_equal
 from rich.console import Console
 
-from frugal_rl.errors import CheckpointError
+from frugal_rl.errors import CheckpointError, FrugalError
 from frugal_rl.learn.networks import MlpAgent
 from frugal_rl.learn.ppo import PpoConfig
 from frugal_rl.memory import MemoryProfile
@@ -166,7 +166,7 @@ def test_a_damaged_newest_checkpoint_is_passed_over_in_words_and_the_run_ends_th
         (lambda c: c["learner"]["optimizer"].update(flat=torch.ones(3)), "optimizer.flat"),
         (lambda c: c["learner"]["collector"].update(starts=np.ones(4)), "collector.starts"),
         (lambda c: c["learner"].update(policy=3), "builds a mapping"),
-        (lambda c: c["learner"]["collector"]["vec_env"].update(maps=None), "does not hold"),
+        (lambda c: c["learner"]["collector"]["vec_env"]["game"].update(maps=None), "does not hold"),
         (lambda c: c.update(best="x"), "does not hold"),
     ],
 )
@@ -198,3 +198,31 @@ def test_a_checkpoint_never_holds_a_value_that_is_not_finite(where, tmp_path):
         learner.collector.scale.returns[1] = float("nan")
     with pytest.raises(CheckpointError, match="not finite"):
         snapshot(run, learner, 0.0)
+
+
+@pytest.mark.parametrize("value", [-1, 4, 2**31 - 1])
+def test_ids_of_rows_that_no_table_has_never_reach_a_kernel(value, tmp_path):
+    run = toy_run(tmp_path)
+    content = snapshot(run, learner_of(run), 0.0)
+    content["learner"]["collector"]["obs"]["map_id"][2] = value
+    save_checkpoint(tmp_path / "last.pt", content)
+    with pytest.raises(FrugalError, match="id of table 'map' lies outside its"):
+        resume(run, learner_of(run), str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda worlds: worlds.update(position=np.zeros((3, 2), np.uint8)),
+        lambda worlds: worlds.update(position=np.zeros((4, 2))),
+        lambda worlds: worlds.update(advance=np.zeros(1)),
+        lambda worlds: worlds.pop("steps"),
+    ],
+)
+def test_environments_take_only_the_arrays_that_they_give(spoil, tmp_path):
+    run = toy_run(tmp_path)
+    content = snapshot(run, learner_of(run), 0.0)
+    spoil(content["learner"]["collector"]["vec_env"]["game"]["worlds"])
+    save_checkpoint(tmp_path / "last.pt", content)
+    with pytest.raises(CheckpointError, match=r"vec_env\.game\.worlds"):
+        resume(run, learner_of(run), str(tmp_path))
