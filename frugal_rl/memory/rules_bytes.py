@@ -83,7 +83,7 @@ def accumulation(f: Facts) -> Finding | None:
     if not f.vram_bytes or minibatch_need(f) <= 0.6 * f.vram_bytes or f.batch_size < 2:
         return None
     budget = max(1.0, 0.6 * f.vram_bytes - f.weight_bytes)
-    pieces = -(-int(minibatch_need(f) - f.weight_bytes) // int(budget))
+    pieces = min(f.batch_size, -(-int(minibatch_need(f) - f.weight_bytes) // int(budget)))
     while pieces < f.batch_size and f.batch_size % pieces:
         pieces += 1
     saved = (minibatch_need(f) - f.weight_bytes) * (1 - 1 / pieces)

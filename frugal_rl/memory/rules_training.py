@@ -176,12 +176,12 @@ def horizon(f: Facts) -> Finding | None:
 
 
 def bf16_units(f: Facts) -> Finding | None:
-    """F36: bf16 on a processor or device without units for it."""
+    """F37: bf16 on a processor or device without units for it."""
     if not f.bf16:
         return None
     slow = not f.has_bf16
     return Finding(
-        "F36", "bf16 units", Severity.warning if slow else Severity.ok, "none" if slow else "yes",
+        "F37", "bf16 units", Severity.warning if slow else Severity.ok, "none" if slow else "yes",
         "without units for bf16 an update takes about 12 times as long as in float32"
         if slow else "",
         "memory.precision=float32",

@@ -7,15 +7,18 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
-from pathlib import Path
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
@@ -25,11 +28,19 @@ from frugal_rl.memory.honour import settle
 from frugal_rl.run.building import build, build_as, nearest
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
+from frugal_rl.run.search_path import (
+    choices,
+    conf_folders,
+    folder,
+    further,
+    groups,
+    is_group,
+    searching,
+)
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
 
 T = TypeVar("T")
-PACKAGE = Path(__file__).resolve().parents[1]
 RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
     "resolved",
     "overrides",
@@ -38,14 +49,16 @@ RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
 }
 
 
-def folder(name: str) -> Path:
-    """The folder `conf` or `scripts`: beside the package in a checkout, inside it in the wheel."""
-    for candidate in (PACKAGE.parent / name, PACKAGE / name):
-        if (candidate / ("train.yaml" if name == "conf" else "train.py")).is_file():
-            return candidate
-    raise ConfigError(
-        f"The folder '{name}' is neither beside nor inside {PACKAGE.name}; reinstall it."
-    )
+class FurtherFolders(SearchPathPlugin):
+    """Tells Hydra of the folders beside our own."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Append them, after what Hydra has itself."""
+        for conf in further():
+            search_path.append(provider="frugal_rl", path=f"file://{conf}")
+
+
+Plugins.instance().register(FurtherFolders)
 
 
 def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
@@ -67,18 +80,21 @@ def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[
                 notes = getattr(error, "__notes__", [])
                 sys.exit(" ".join([f"{type(error).__name__}: {error}", *notes]))
 
+        def checked() -> None:
+            typed = _typed_words(sys.argv[1:])
+            check_words(config_name, typed)
+            if not {"-m", "--multirun"} & set(sys.argv):  # a sweep composes each job again
+                sys.argv += _fitting_agent_of(config_name, typed)
+
         @functools.wraps(task)
         def script() -> None:
+            conf, beside = str(folder("conf")), typed_folders(sys.argv[1:])
             try:
-                typed = _typed_words(sys.argv[1:])
-                check_words(config_name, typed)
-                if not {"-m", "--multirun"} & set(sys.argv):  # a sweep composes each job again
-                    sys.argv += _fitting_agent_of(config_name, typed)
+                with searching(_named_plugins(_overrides(sys.argv[1:])), beside):
+                    checked()
+                    hydra.main(config_path=conf, config_name=config_name, **_version())(job)()
             except ConfigError as error:
                 sys.exit(f"ConfigError: {error}")
-            hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(
-                job
-            )()
 
         return script
 
@@ -96,13 +112,13 @@ def build_run(cfg: DictConfig) -> RunConfig:
     if HydraConfig.initialized():
         hydra_config = HydraConfig.get()
         typed = tuple(hydra_config.overrides.task)
-        choices = _own_choices(hydra_config.runtime.choices)
+        chosen = _own_choices(hydra_config.runtime.choices)
         config_name = str(hydra_config.job.config_name)
         if fitting_agent(cfg, typed):
-            cfg, choices = compose_plain(config_name, typed)
+            cfg, chosen = compose_plain(config_name, typed)
             values = plain(cfg)
         values["run_dir"] = str(hydra_config.runtime.output_dir)
-        values["config_name"], values["choices"] = config_name, choices
+        values["config_name"], values["choices"] = config_name, chosen
         values["config_dir"] = _typed_folder(hydra_config.runtime.config_sources)
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
@@ -117,8 +133,9 @@ def run_from(
     _refuse_without_overlay(values)
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
     run = build_as(RunConfig, run_values, plugins=plugins)
-    composer = functools.partial(_recompose, dict(values), tuple(overrides), tuple(plugins))
-    run = replace(run, resolved=dict(values), overrides=tuple(overrides), composer=composer)
+    resolved = {**values, "plugins": list(plugins)} if "plugins" in values else dict(values)
+    composer = functools.partial(_recompose, resolved, tuple(overrides), tuple(plugins))
+    run = replace(run, resolved=resolved, overrides=tuple(overrides), composer=composer)
     memory, note = settle(run, overrides, functools.partial(honouring, folder("conf")))
     return replace(run, memory=memory, notes=(note,) if note else ())
 
@@ -149,11 +166,12 @@ def compose_run(
 
     `check=False` trusts the words, as those that were checked before.
     """
-    if check:
-        check_words(config_name, overrides)
-    cfg, choices = compose_plain(config_name, overrides)
-    values = plain(cfg) | {"choices": choices, "config_name": config_name}
-    return run_from(values, overrides, tuple(values.get("plugins") or ()))
+    with searching(_named_plugins(overrides)):
+        if check:
+            check_words(config_name, overrides)
+        cfg, chosen = compose_plain(config_name, overrides)
+        values = plain(cfg) | {"choices": chosen, "config_name": config_name}
+        return run_from(values, overrides, tuple(values.get("plugins") or ()))
 
 
 def _refuse_without_overlay(values: Mapping[str, Any]) -> None:
@@ -162,16 +180,14 @@ def _refuse_without_overlay(values: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: naming the profiles that fit.
     """
-    memory, choices = values.get("memory") or {}, values.get("choices") or {}
-    if memory.get("label") != "capacity" or not choices:
+    memory, chosen = values.get("memory") or {}, values.get("choices") or {}
+    if memory.get("label") != "capacity" or not chosen:
         return
-    conf, env = folder("conf"), choices.get("env")
-    overlays = {p.stem for p in (conf / "memory" / "fit").glob("*.yaml")}
-    profile = choices.get("memory")
+    env, profile, overlays = chosen.get("env"), chosen.get("memory"), choices("memory/fit")
     if f"{env}_{profile}" in overlays:
         return
     fitting = []
-    for path in sorted((conf / "memory").glob("*.yaml")):
+    for path in sorted(p for conf in conf_folders() for p in (conf / "memory").glob("*.yaml")):
         label = OmegaConf.select(OmegaConf.load(path), "memory.label")
         if label != "capacity" or f"{env}_{path.stem}" in overlays:
             fitting.append(path.stem)
@@ -210,17 +226,16 @@ def check_words(config_name: str, overrides: Sequence[str]) -> None:
     Raises:
         ConfigError: for the first word that names nothing.
     """
-    conf = folder("conf")
     parsed = OverridesParser.create().parse_overrides(list(overrides))
     ours = [o for o in parsed if not str(o.key_or_group).startswith("hydra")]
-    groups = [o for o in ours if (conf / o.key_or_group).is_dir() and not o.is_delete()]
-    for override in groups:
-        _check_choice(conf, override)
-    keys = [o for o in ours if o not in groups and not (o.is_add() or o.is_delete())]
+    chosen = [o for o in ours if is_group(o.key_or_group) and not o.is_delete()]
+    for override in chosen:
+        _check_choice(override)
+    keys = [o for o in ours if o not in chosen and not (o.is_add() or o.is_delete())]
     if not keys:
         return
-    cfg, _ = compose_plain(config_name, [_first_choice(o) for o in groups])
-    known = set(_dotted(cfg)) | {g.name for g in conf.iterdir() if g.is_dir()}
+    cfg, _ = compose_plain(config_name, [_first_choice(o) for o in chosen])
+    known = set(_dotted(cfg)) | groups()
     for override in keys:
         name = str(override.key_or_group)
         if name not in known and not _inside_free_mapping(cfg, name):
@@ -236,13 +251,13 @@ def nearest_key(name: str, known: set[str]) -> str:
     return nearest(name, known)
 
 
-def _check_choice(conf: Path, override: Override) -> None:
+def _check_choice(override: Override) -> None:
     group = str(override.key_or_group)
-    choices = {p.stem for p in (conf / group).glob("*.yaml")}
+    offered = choices(group)
     for value in _values(override):
         names = value if isinstance(value, list) else [value]
-        for name in (n for n in names if n is not None and str(n) not in choices):
-            raise ConfigError(f"{group}={name} is no choice; {nearest(str(name), choices)}")
+        for name in (n for n in names if n is not None and str(n) not in offered):
+            raise ConfigError(f"{group}={name} is no choice; {nearest(str(name), offered)}")
 
 
 def _values(override: Override) -> list[Any]:
@@ -277,10 +292,10 @@ def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfi
     with nullcontext() if running else initialize_config_dir(str(folder("conf")), **_version()):
         words = [*overrides, *_fitting_words(config_name, overrides)]
         cfg = compose(config_name, words, return_hydra_config=True)
-    choices = _own_choices(cfg.hydra.runtime.choices)
+    chosen = _own_choices(cfg.hydra.runtime.choices)
     OmegaConf.set_struct(cfg, False)
     del cfg["hydra"]
-    return cfg, choices
+    return cfg, chosen
 
 
 def fitting_agent(cfg: DictConfig, overrides: Sequence[str]) -> str:
@@ -296,10 +311,10 @@ def fitting_agent(cfg: DictConfig, overrides: Sequence[str]) -> str:
 
 def _fitting_words(config_name: str, overrides: Sequence[str]) -> list[str]:
     """`fitting_agent` of words that choose a memory profile, looked up by their groups alone."""
-    groups = [w for w in overrides if (folder("conf") / w.split("=")[0]).is_dir()]
-    if not any(w.startswith("memory=") for w in groups):
+    chosen = [w for w in overrides if is_group(w.split("=")[0])]
+    if not any(w.startswith("memory=") for w in chosen):
         return []
-    word = fitting_agent(compose(config_name, groups), overrides)
+    word = fitting_agent(compose(config_name, chosen), overrides)
     return [word] if word else []
 
 
@@ -320,11 +335,33 @@ def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
     return {str(k): v for k, v in choices.items() if not str(k).startswith("hydra")}
 
 
+def _named_plugins(words: Sequence[str]) -> list[str]:
+    """Packages that `plugins=[...]` names among the words of a command line."""
+    named: list[str] = []
+    for word in words:
+        if word.lstrip("+").startswith("plugins="):
+            value = OverridesParser.create().parse_override(word).value()
+            named += [str(v) for v in (value if isinstance(value, list) else [value])]
+    return named
+
+
 def _typed_words(arguments: Sequence[str]) -> list[str]:
-    """The overrides among the command line's words; none where another config folder is given."""
-    if {"--config-dir", "-cd", "--config-path", "-cp", "--config-name", "-cn"} & set(arguments):
+    """The overrides among the command line's words; none where another configuration is named."""
+    if {"--config-path", "-cp", "--config-name", "-cn"} & set(arguments):
         return []
+    return _overrides(arguments)
+
+
+def _overrides(arguments: Sequence[str]) -> list[str]:
     return [a for a in arguments if (not a.startswith("-") and "=" in a) or a.startswith("~")]
+
+
+def typed_folders(arguments: Sequence[str]) -> list[str]:
+    """The folders that `--config-dir` names: behind a blank or an equals sign."""
+    flags = ("--config-dir", "-cd")
+    behind = [b for a, b in pairwise(arguments) if a in flags]
+    joined = [a.partition("=")[2] for a in arguments if a.startswith("--config-dir=")]
+    return [*behind, *joined]
 
 
 def _version() -> dict[str, str]:

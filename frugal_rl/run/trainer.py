@@ -158,6 +158,10 @@ class Trainer:
         metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
         if self.run.memory.allocator is Allocator.pinned:
             give_back()  # else what the update freed would lie under the next phases
+        vec_env = self.learner.vec_env
+        restarts = getattr(getattr(vec_env, "inner", vec_env), "restarts", 0)
+        if restarts:
+            metrics["vec/restarts"] = float(restarts)
         for words in self.divergence.note(metrics):
             say(f"Warning: {words}", self.console)
         return metrics

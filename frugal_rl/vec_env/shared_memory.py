@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import pickle
 import sys
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory as Block
 from types import ModuleType
@@ -25,6 +28,7 @@ from frugal_rl.vec_env import worker
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv
 from frugal_rl.vec_env.interface import VectorEnv
+from frugal_rl.vec_env.plain import env_seeds
 from frugal_rl.vec_env.single import Report
 from frugal_rl.vec_env.threads import shares
 
@@ -44,13 +48,17 @@ class SharedMemory(Backend):
     """Worker processes; 0 takes one per core."""
     start: Start = Start.preload
     """How a worker begins."""
+    restarts: Annotated[int, at_least(0)] = 3
+    """Workers that may die or fall silent in a run; each is replaced, its episodes begin anew."""
+    timeout: Annotated[float, at_least(0)] = 600.0
+    """Seconds after which a silent worker shows its stack and is replaced; 0 waits for ever."""
 
     def build(
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
     ) -> VectorEnv:
         """Environments in worker processes."""
         workers = min(num_envs, self.workers or os.cpu_count() or 1)
-        return SharedMemoryEnv(env, num_envs, encoding, memory, workers, self.start)
+        return SharedMemoryEnv(env, num_envs, encoding, memory, workers, self)
 
 
 class SharedMemoryEnv(GroupEnv):
@@ -63,24 +71,32 @@ class SharedMemoryEnv(GroupEnv):
         encoding: Encoding,
         memory: MemoryProfile,
         workers: int,
-        start: Start,
+        choice: SharedMemory,
     ) -> None:
         self._processes: list[Any] = []
         self._connections: list[Connection] = []
         self._block: Block | None = None
+        self.choice, self.restarts, self._seed = choice, 0, 0
         super().__init__(env, num_envs, encoding, memory)
         self._shares = shares(num_envs, workers)
+        self._env, self._context = env, _context(env, choice.start)
+        self._at_exit = partial(kill, self._processes)
+        atexit.register(self._at_exit)
+        for share in self._shares:
+            connection, process = self._started(share)
+            self._connections.append(connection)
+            self._processes.append(process)
+
+    def _started(self, share: tuple[int, int]) -> tuple[Connection, Any]:
+        """A worker of some environments, and our end of the line to it."""
         assert self._block is not None
-        context = _context(env, start)
-        with _without_main(env):
-            for first, end in self._shares:
-                ours, theirs = context.Pipe()
-                args = (theirs, env, self._block.name, self.layout, first, end)
-                process = context.Process(target=worker.work, args=args, daemon=True)
-                process.start()
-                theirs.close()
-                self._processes.append(process)
-                self._connections.append(ours)
+        ours, theirs = self._context.Pipe()
+        args = (theirs, self._env, self._block.name, self.layout, *share)
+        with _without_main(self._env):
+            process = self._context.Process(target=worker.work, args=args, daemon=True)
+            process.start()
+        theirs.close()
+        return ours, process
 
     def _allocate(self) -> dict[str, np.ndarray]:
         size = worker.block_bytes(self.layout)
@@ -96,6 +112,7 @@ class SharedMemoryEnv(GroupEnv):
         return worker.arrays_in(self._block, self.layout)
 
     def _reset(self, seeds: list[int]) -> list[tuple[int, Report]]:
+        self._seed = seeds[0]
         for connection, (first, end) in zip(self._connections, self._shares, strict=True):
             self._send(connection, pickle.dumps(seeds[first:end]))
         return self._reports()
@@ -106,27 +123,19 @@ class SharedMemoryEnv(GroupEnv):
         return self._reports()
 
     def _send(self, connection: Connection, command: bytes) -> None:
-        try:
+        with suppress(OSError):  # a dead worker is found out when it should answer
             connection.send_bytes(command)
-        except OSError:
-            self._receive(self._connections.index(connection))
 
     def _reports(self) -> list[tuple[int, Report]]:
         return [(first, self._receive(i)) for i, (first, _) in enumerate(self._shares)]
 
     def _receive(self, index: int) -> Report:
-        """A worker's report; its traceback, or the way it died, as an error."""
+        """A worker's report, or that of the one in its place; a traceback as an error."""
         first, end = self._shares[index]
         try:
-            message = self._connections[index].recv_bytes()
+            message = self._answer(index)
         except (EOFError, OSError) as gone:
-            process = self._processes[index]
-            process.join(1)
-            raise WorkerError(
-                f"The worker of environments {first} to {end - 1} died without a word (exit code "
-                f"{process.exitcode}; -9 usually means out of memory). Lower algo.num_envs or "
-                "vec.workers, or choose vec=serial to see the error in this process."
-            ) from gone
+            return self._replaced(index, gone)
         report = pickle.loads(message) if message else Report()
         if isinstance(report, Report):
             return report
@@ -134,6 +143,62 @@ class SharedMemoryEnv(GroupEnv):
             f"The worker of environments {first} to {end - 1} failed:\n{report}"
             "Choose vec=serial to see it in this process."
         )
+
+    def _answer(self, index: int) -> bytes:
+        """What a worker says.
+
+        Raises:
+            EOFError, OSError: it is gone; a TimeoutError, an OSError too: it says nothing.
+        """
+        connection = self._connections[index]
+        if self.choice.timeout and not connection.poll(self.choice.timeout):
+            raise TimeoutError(f"silent for {self.choice.timeout:g} s")
+        return connection.recv_bytes()
+
+    def _replaced(self, index: int, gone: Exception) -> Report:
+        """The first report of a new worker; what the old one's environments did is cut off.
+
+        Their episodes count as cut by a limit, valued as the new ones' beginning.
+        """
+        first, end = self._shares[index]
+        why = self._end(index, gone)
+        self.restarts += 1
+        if self.restarts > self.choice.restarts:
+            raise WorkerError(
+                f"The worker of environments {first} to {end - 1} {why}, after vec.restarts="
+                f"{self.choice.restarts} others. Lower algo.num_envs or vec.workers, or choose "
+                "vec=serial to see the error in this process."
+            ) from gone
+        warnings.warn(
+            f"The worker of environments {first} to {end - 1} {why}. It is replaced, their "
+            f"episodes begin anew (vec.restarts {self.restarts} of {self.choice.restarts}).",
+            stacklevel=2,
+        )
+        self._connections[index], self._processes[index] = self._started((first, end))
+        seeds = env_seeds(self.num_envs, self._seed + self.restarts)[first:end]
+        self._send(self._connections[index], pickle.dumps(seeds))
+        report = self._receive(index)
+        part = self.places.part(first, end)
+        part.reward[:], part.terminated[:], part.truncated[:] = 0, False, True
+        for name, values in part.final.items():
+            values[...] = part.raw[name]
+        return report
+
+    def _end(self, index: int, gone: Exception) -> str:
+        """Make an end of a worker; why, in words."""
+        process, silent = self._processes[index], isinstance(gone, TimeoutError)
+        self._connections[index].close()
+        if silent:
+            with suppress(OSError):
+                os.kill(process.pid, worker.SHOW_STACK)  # to standard error, by faulthandler
+            process.join(0.5)
+            process.kill()
+        process.join(1)
+        if silent:
+            return (
+                f"gave no answer for {self.choice.timeout:g} s (its stack is above, if it had one)"
+            )
+        return f"died without a word (exit code {process.exitcode}; -9 usually means out of memory)"
 
     def close(self) -> None:
         """Stop the workers and free the shared block."""
@@ -146,11 +211,19 @@ class SharedMemoryEnv(GroupEnv):
                 connection.close()
         for process in self._processes:
             process.join(5)
-            process.kill()
-        self._connections, self._processes = [], []
+        kill(self._processes)
+        atexit.unregister(self._at_exit)
+        self._connections.clear()
+        self._processes.clear()
         if self._block is not None:
             self._block.unlink()
             self._block = None
+
+
+def kill(processes: list[Any]) -> None:
+    """End workers that nobody closed; they do not listen to anything softer."""
+    for process in processes:
+        process.kill()
 
 
 def _context(env: EnvMaker, start: Start) -> Any:

@@ -61,8 +61,11 @@ class Singles:
     `restart` and `advance` (as `SpecEnv` does) is spared computing full observations.
     """
 
-    def __init__(self, envs: list[Any], spec: ObservationSpec, places: Places) -> None:
-        self.envs = envs
+    def __init__(
+        self, envs: list[Any], spec: ObservationSpec, places: Places, first: int = 0
+    ) -> None:
+        self.envs, self.first = envs, first
+        self.seeds: list[int] = []
         self.cores = [as_raw(env, spec) for env in envs]
         self.places = places
         self.returns = np.zeros(len(envs))
@@ -71,6 +74,7 @@ class Singles:
 
     def reset(self, seeds: list[int]) -> Report:
         """Start all episodes."""
+        self.seeds = list(seeds)
         for i, (core, seed) in enumerate(zip(self.cores, seeds, strict=True)):
             core.restart(seed)
             self._begun(i)
@@ -87,9 +91,16 @@ class Singles:
     def _step(self, i: int, report: Report) -> None:
         core, places = self.cores[i], self.places
         action = places.actions[i]
-        reward, terminated, truncated, info = core.advance(
-            action.item() if action.ndim == 0 else action
-        )
+        try:
+            reward, terminated, truncated, info = core.advance(
+                action.item() if action.ndim == 0 else action
+            )
+        except Exception as error:
+            error.add_note(
+                f"Environment {self.first + i}, begun with seed {self.seeds[i]}, step "
+                f"{self.lengths[i]} of its episode, action {action.tolist()}."
+            )
+            raise
         places.reward[i] = reward
         places.terminated[i] = terminated
         places.truncated[i] = truncated and not terminated

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import faulthandler
 import pickle
+import signal
 import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
@@ -16,6 +18,8 @@ from frugal_rl.vec_env.single import Report, Singles
 
 STEP, CLOSE = b"s", b"c"
 """Commands; anything else is a pickled list of seeds, and means: start all episodes."""
+SHOW_STACK = signal.SIGUSR1
+"""The signal upon which a worker writes its stack to standard error."""
 ALIGN_BYTES = 64
 
 
@@ -42,6 +46,10 @@ def work(
     connection: Connection, env: EnvMaker, block_name: str, layout: Layout, first: int, end: int
 ) -> None:
     """Serve environments [first, end) until told to close or the other side is gone."""
+    # Ctrl-C and Slurm's SIGTERM reach the whole group: the main process decides when we end.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    faulthandler.register(SHOW_STACK, all_threads=True)
     block = SharedMemory(block_name)
     try:
         _serve(connection, env, arrays_in(block, layout), first, end)
@@ -55,7 +63,8 @@ def _serve(
     connection: Connection, env: EnvMaker, arrays: dict[str, np.ndarray], first: int, end: int
 ) -> None:
     places = places_of(arrays).part(first, end)
-    singles = Singles([env.make() for _ in range(first, end)], env.spec(), places)
+    envs = [env.make() for _ in range(first, end)]
+    singles = Singles(envs, env.spec(), places, first)
     while (command := connection.recv_bytes()) != CLOSE:
         report = singles.step() if command == STEP else singles.reset(pickle.loads(command))
         connection.send_bytes(_packed(report))

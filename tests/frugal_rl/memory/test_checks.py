@@ -146,7 +146,7 @@ def test_a_sound_configuration_has_no_warning():
         ("F25", "warning", {"eval_steps": 10_000}),
         ("F30", "warning", {"gamma": 0.9}),
         ("F30", "info", {"gamma": 0.999}),
-        ("F36", "warning", {"bf16": True, "has_bf16": False}),
+        ("F37", "warning", {"bf16": True, "has_bf16": False}),
         ("F35", "info", {"total_steps": 2048 * 100 + 1}),
     ],
 )
@@ -192,7 +192,7 @@ def test_every_rule_has_a_run_that_it_looks_at():
 def test_only_what_was_looked_at_is_counted():
     blind = {f.id for f in check(replace(PASSING, gamma=None, episode_steps=None, bf16=False))}
 
-    assert {"F13", "F30", "F36"}.isdisjoint(blind)
+    assert {"F13", "F30", "F37"}.isdisjoint(blind)
 
 
 def test_a_minibatch_above_the_rollout_stops_a_run_before_it_is_probed():

@@ -105,7 +105,7 @@ def test_a_failing_worker_hands_over_its_traceback():
 
 
 def test_a_killed_worker_is_reported_not_waited_for():
-    env = make(SharedMemory(2))()
+    env = make(SharedMemory(2, restarts=0))()
     env.reset(0)
     os.kill(env._processes[1].pid, signal.SIGKILL)
     with pytest.raises(WorkerError, match=r"environments 2 to 4 died .*exit code -9"):

@@ -1,0 +1,85 @@
+"""Where configurations are looked for: our `conf/`, a typed `--config-dir`, and plug-ins' own.
+
+A plug-in's folder `conf/` lies inside its package. It comes last, so that it adds choices and
+cannot replace ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.util import find_spec
+from pathlib import Path
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.plugins import declared
+
+PACKAGE = Path(__file__).resolve().parents[1]
+_FURTHER: ContextVar[tuple[Path, ...]] = ContextVar("further", default=())
+"""Folders of the present command line."""
+
+
+def folder(name: str) -> Path:
+    """The folder `conf` or `scripts`: beside the package in a checkout, inside it in the wheel."""
+    for candidate in (PACKAGE.parent / name, PACKAGE / name):
+        if (candidate / ("train.yaml" if name == "conf" else "train.py")).is_file():
+            return candidate
+    raise ConfigError(
+        f"The folder '{name}' is neither beside nor inside {PACKAGE.name}; reinstall it."
+    )
+
+
+def conf_folders() -> list[Path]:
+    """All folders with configurations, the first found in wins."""
+    return [folder("conf"), *further()]
+
+
+def further() -> list[Path]:
+    """The folders beside our own."""
+    of_installed = [conf for name in declared() if (conf := plugin_conf(name)) is not None]
+    return list(dict.fromkeys([*_FURTHER.get(), *of_installed]))
+
+
+def is_group(name: str) -> bool:
+    """Whether a word's key is a group of configurations."""
+    return any((conf / name).is_dir() for conf in conf_folders())
+
+
+def choices(group: str) -> set[str]:
+    """What may stand behind `group=`."""
+    return {path.stem for conf in conf_folders() for path in (conf / group).glob("*.yaml")}
+
+
+def groups() -> set[str]:
+    """The names of all groups."""
+    return {path.name for conf in conf_folders() for path in conf.iterdir() if path.is_dir()}
+
+
+def plugin_conf(package: str) -> Path | None:
+    """The folder `conf` of a package, which is not imported for it; None without one.
+
+    Raises:
+        ConfigError: where Python does not find the package.
+    """
+    spec = find_spec(package)
+    if spec is None:
+        raise ConfigError(
+            f"plugins names '{package}', which Python does not find. Install it into this "
+            "environment, or set PYTHONPATH to the folder that it lies in."
+        )
+    places = (Path(place) / "conf" for place in spec.submodule_search_locations or ())
+    return next((conf for conf in places if conf.is_dir()), None)
+
+
+@contextmanager
+def searching(plugins: Sequence[str], config_dirs: Sequence[str] = ()) -> Iterator[None]:
+    """Look also into `config_dirs` and into the folders of the packages `plugins`."""
+    of_plugins = [conf for name in plugins if (conf := plugin_conf(name)) is not None]
+    before = _FURTHER.get()
+    kept = dict.fromkeys([*before, *(Path(d).resolve() for d in config_dirs), *of_plugins])
+    token = _FURTHER.set(tuple(kept))
+    try:
+        yield
+    finally:
+        _FURTHER.reset(token)
