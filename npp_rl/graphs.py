@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from frugal_rl.observation.mirror import TableMirror, distinct
+from frugal_rl.observation.distinct import distinct
+from frugal_rl.observation.mirror import TableMirror
 
 NODE_FEATS, EDGE_INDEX, EDGE_FEATS = "graph_node_feats", "graph_edge_index", "graph_edge_feats"
 NODE_MASK, EDGE_MASK = "graph_node_mask", "graph_edge_mask"
