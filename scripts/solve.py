@@ -1,16 +1,18 @@
-"""Schedule a mine by any method: `python scripts/solve.py instance=DIR/NAME method=toposort`."""
+"""Schedule a mine by any method: `python scripts/solve.py model=my.csv method=toposort`."""
 
 from omegaconf import DictConfig
 
-from frugal_rl.run.compose import main, options
+from frugal_rl.run.building import build_as
+from frugal_rl.run.compose import main, plain
 
 
 @main("solve")
 def solve(cfg: DictConfig) -> None:
-    """Print value, certified gap, time and memory; write a MineLib solution where asked."""
-    from mine_rl_npv.tools.solve import SolveConfig, run
+    """Print value, certified gap, slopes, time and memory; write the files that were asked for."""
+    from mine_rl_npv.tools.planner import run
+    from mine_rl_npv.tools.solve import SolveConfig
 
-    print(run(options(cfg, SolveConfig)).report())
+    print(run(build_as(SolveConfig, plain(cfg))).report())
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ whatever arrives.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -156,6 +157,26 @@ class ReplayColumn:
             frames = np.ascontiguousarray(frames)
         values: np.ndarray = frames.view(self.dtype).reshape(len(frames), *self.shape)
         return values
+
+    def state(self) -> dict[str, Any]:
+        """All rows and how they follow, for an exact resume."""
+        return {
+            "rows": self.rows.state(),
+            "codes": self.codes.copy(),
+            "newest_codes": self._codes.copy(),
+            "before": self.before.copy(),
+            "whole_now": self.whole_now.state(),
+            "whole_next": self.whole_next.state(),
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state()`."""
+        self.rows.load(state["rows"])
+        self.codes[...] = state["codes"]
+        self._codes[...] = state["newest_codes"]
+        self.before[...] = state["before"]
+        self.whole_now.load(state["whole_now"])
+        self.whole_next.load(state["whole_next"])
 
     def parts(self) -> dict[str, int]:
         """Bytes by name."""

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from frugal_rl.errors import DataError
-from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice
+from mine_rl_npv.data.csv_table import CsvTable, read_table
+from mine_rl_npv.data.placement import Placement, place_blocks
+from mine_rl_npv.data.roles import ASSAYS, COORDINATES, EDGES, VALUE, roles_of, shown
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.slopes.cone import Slopes, cell_slopes
 
-COORDINATES = ("x", "y", "z")
 REQUIRED = (*COORDINATES, "ton")
-ASSAYS = (
-    "clays",
-    "chalcocite",
-    "bornite",
-    "chalcopyrite",
-    "tennantite",
-    "molibdenite",
-    "pyrite",
-    "cu",
-    "mo",
-    "as",
-    "rec",
-    "bwi",
-)
-EDGES = (("dx", "dy", "dz"), ("xinc", "yinc", "zinc"), ("xlength", "ylength", "zlength"))
-"""Names under which block models state edge lengths."""
-NEVER_NEGATIVE = ("ton", *ASSAYS, "upl")
+NEVER_NEGATIVE = ("ton", "density", *ASSAYS, "upl")
+PER_CENT = ("cu", "mo", "as", "rec", "clays")
+"""Shares that cannot exceed 100."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +32,7 @@ class BlockModel:
     cell: np.ndarray
     """(N, 3) int32 cell x, y, z; z = 0 is the bottom bench."""
     columns: dict[str, np.ndarray]
-    """(N,) float64 by name, without the coordinates."""
+    """(N,) float64 by role or name, without the coordinates."""
     block_size: tuple[float, float, float]
     """Encoder lengths in metres."""
     origin: tuple[float, float, float]
@@ -58,6 +45,12 @@ class BlockModel:
     """(N, 3) float64 edge lengths of a model without a lattice (sub-blocks); None: block_size."""
     bearing: float = 0.0
     """Azimuth of the model's own +y axis in degrees."""
+    table: CsvTable | None = None
+    """The file that it was read from."""
+    reading: str = ""
+    """How the file's columns were understood, in one line."""
+    text: dict[str, np.ndarray] = field(default_factory=dict)
+    """(N,) words of the columns that hold no numbers."""
 
     @property
     def centre(self) -> np.ndarray:
@@ -94,190 +87,90 @@ class BlockModel:
 
 
 def read_csv(
-    path: str | Path, block_size: Sequence[float] | None = None, required: Sequence[str] = REQUIRED
+    path: str | Path,
+    block_size: Sequence[float] | None = None,
+    required: Sequence[str] = REQUIRED,
+    columns: Mapping[str, str] | None = None,
 ) -> BlockModel:
-    """Reads a block model; unknown columns are kept, optional ones may be absent.
+    """Reads a block model; other columns are kept, also those of words.
 
     Args:
-        path: the file; CRLF, comment lines with `%` or `#` and blank lines are fine.
+        path: the file; any usual delimiter, encoding and decimal sign.
         block_size: metres along x, y, z; None finds the spacing on which the centroids agree.
-        required: columns that must be there.
+        required: roles that must be there.
+        columns: role -> the file's name for it; the others are guessed.
 
     Raises:
         DataError: a column is missing, a value is no number, a tonnage is negative, a centroid is
             far off the lattice, or two rows claim the same cell; the message names file and line.
     """
-    path = Path(path)
-    names, place, values = _parse(path, required)
-    for name in NEVER_NEGATIVE:
-        if name in names:
-            bad = ~(values[:, names.index(name)] >= 0)
-            if bad.any():
-                at = int(np.argmax(bad))
-                found = values[at, names.index(name)]
-                raise DataError(
-                    f"{path}, line {place[at]}: column '{name}' is {found:g}; it must be 0 or more."
-                )
-    coordinates = values[:, [names.index(axis) for axis in COORDINATES]]
-    model = _placed(path, coordinates, place, _edges(names, values), block_size)
-    if model.gaps:
+    table = read_table(Path(path))
+    roles = roles_of(table.path, table.names, columns or {}, required)
+    values, text = _columns(table, roles)
+    _refuse_impossible(table, values)
+    coordinates = np.column_stack([values[axis] for axis in COORDINATES])
+    edge = None
+    if all(name in values for name in EDGES):
+        edge = np.column_stack([values[name] for name in EDGES])
+    where = place_blocks(table.path, coordinates, table.place, edge, block_size)
+    if where.gaps:
         warnings.warn(
-            f"{path}: {model.gaps} cells are missing between blocks of their column; they are read "
+            f"{path}: {where.gaps} cells are missing between blocks of their column; they are read "
             "as air, and slopes are kept across them.",
             stacklevel=2,
         )
-    columns = {
-        name: np.ascontiguousarray(values[:, i])
-        for i, name in enumerate(names)
-        if name not in COORDINATES
-    }
-    return replace(model, columns=columns)
-
-
-def _edges(names: list[str], values: np.ndarray) -> np.ndarray | None:
-    """Edge lengths (N, 3) where the file states them."""
-    for words in EDGES:
-        if all(word in names for word in words):
-            return values[:, [names.index(word) for word in words]]
-    return None
-
-
-def _placed(
-    path: Path,
-    coordinates: np.ndarray,
-    place: list[int],
-    edge: np.ndarray | None,
-    block_size: Sequence[float] | None,
-) -> BlockModel:
-    """The blocks on their lattice, or as they lie where edges differ; without columns."""
-    if edge is not None:
-        if (edge <= 0).any():
-            at = int(np.argmax((edge <= 0).any(axis=1)))
-            raise DataError(f"{path}, line {place[at]}: an edge length is not above 0.")
-        if np.ptp(edge, axis=0).max() > 1e-6:
-            return _irregular(path, coordinates, place, edge)
-        block_size = edge[0].tolist()
-    lattice = fit_lattice(coordinates, block_size)
-    if lattice is None:
-        raise DataError(
-            f"{path}: the centroids agree on no block size, straight or rotated. State "
-            "block_size=[x,y,z], or give sub-blocks their edge lengths in columns dx, dy, dz."
-        )
-    off = lattice.off()
-    _repaired(path, place, lattice, off)
-    _refuse_duplicates(path, lattice.cell, place)
-    stated = np.where((off > ON)[:, None], lattice.stated, lattice.centre)
-    moved = stated if (off > ON).any() else None
-    gaps = _count_gaps(lattice.cell)
-    return BlockModel(
-        lattice.cell, {}, lattice.size, lattice.origin, gaps, moved, None, lattice.bearing
+    if "ton" not in values and "density" in values:
+        values["ton"] = values["density"] * _volumes(where)
+    kept = {name: v for name, v in values.items() if name not in COORDINATES}
+    model = BlockModel(
+        where.cell, kept, where.size, where.origin, where.gaps, where.stated, where.edge
     )
+    reading = shown(table.names, roles, list(text))
+    return replace(model, bearing=where.bearing, table=table, reading=reading, text=text)
 
 
-def _repaired(path: Path, place: list[int], lattice: Lattice, off: np.ndarray) -> None:
-    """Names the centroids that are put back on the lattice, refuses those too far from it."""
-    size = " x ".join(f"{length:g}" for length in lattice.size)
-    if (off > NEAR).any():
-        at = int(np.argmax(off))
-        away = np.abs(lattice.stated[at] - lattice.centre[at]).max()
-        raise DataError(
-            f"{path}, line {place[at]}: the centroid is {away:g} m off the lattice of {size} m "
-            f"blocks ({int((off > NEAR).sum())} such rows); correct it or state block_size=[x,y,z]."
-        )
-    near = np.flatnonzero(off > ON)
-    if len(near):
-        away = np.abs(lattice.stated[near] - lattice.centre[near]).max(axis=1)
-        named = ", ".join(
-            f"line {place[b]} by {d:g} m" for b, d in zip(near[:3], away[:3], strict=True)
-        )
-        warnings.warn(
-            f"{path}: {len(near)} centroids lie off the lattice of {size} m blocks and are put "
-            f"back ({named}{', ...' if len(near) > 3 else ''}); slopes are kept at both places.",
-            stacklevel=2,
-        )
+def _columns(
+    table: CsvTable, roles: Mapping[str, int]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Columns of numbers by role or lower-case name, and columns of words."""
+    values: dict[str, np.ndarray] = {}
+    text: dict[str, np.ndarray] = {}
+    named = {column: role for role, column in roles.items()}
+    for column, name in enumerate(table.names):
+        found = table.numbers(column)
+        role = named.get(column)
+        if found is None and role is not None:
+            raise table.refused(column)
+        if found is None:
+            text[name.lower()] = table.text(column)
+        else:
+            free = name.lower() if name.lower() != VALUE else f"file_{VALUE}"
+            values[role if role is not None else free] = np.ascontiguousarray(found)
+    return values, text
 
 
-def _irregular(
-    path: Path, coordinates: np.ndarray, place: list[int], edge: np.ndarray
-) -> BlockModel:
-    """A model of unequal blocks: cells of its smallest edges, one block in each at most."""
-    size = edge.min(axis=0)
-    low = (coordinates - edge / 2).min(axis=0)
-    cell = np.floor((coordinates - low) / size + 1e-6).astype(np.int32)
-    _refuse_duplicates(path, cell, place)
-    origin = tuple((low + size / 2).tolist())
-    return BlockModel(cell, {}, tuple(size.tolist()), origin, 0, coordinates, edge)
-
-
-def _parse(path: Path, required: Sequence[str]) -> tuple[list[str], list[int], np.ndarray]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist; env.data expects a CSV block model.") from None
-    except UnicodeDecodeError:
-        raise DataError(f"{path} is not a text file; env.data expects a CSV block model.") from None
-    rows = [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and line.lstrip()[0] not in "%#"
-    ]
-    if len(rows) < 2:
-        raise DataError(f"{path} needs a header line and at least one block.")
-    names = [word.strip().strip('"').lower() for word in rows[0][1].split(",")]
-    missing = [name for name in required if name not in names]
-    if missing:
-        raise DataError(
-            f"{path}, line {rows[0][0]}: missing column {', '.join(missing)}; found {names}."
-        )
-    if len(set(names)) < len(names):
-        raise DataError(f"{path}, line {rows[0][0]}: a column name appears twice.")
-    place = [number for number, _ in rows[1:]]
-    return names, place, _numbers(path, [line for _, line in rows[1:]], place, len(names))
-
-
-def _numbers(path: Path, lines: list[str], place: list[int], width: int) -> np.ndarray:
-    for at, line in enumerate(lines):
-        if line.count(",") != width - 1:
+def _refuse_impossible(table: CsvTable, values: Mapping[str, np.ndarray]) -> None:
+    for name in NEVER_NEGATIVE:
+        if name in values and (values[name] < 0).any():
+            at = int(np.argmax(values[name] < 0))
             raise DataError(
-                f"{path}, line {place[at]}: {line.count(',') + 1} values for {width} columns."
+                f"{table.path}, line {table.place[at]}: column '{name}' is {values[name][at]:g}; "
+                "it must be 0 or more."
             )
-    try:
-        values = np.array(",".join(lines).split(","), dtype=np.float64).reshape(-1, width)
-    except ValueError:
-        values = np.empty((0, width))
-    if len(values) and np.isfinite(values).all():
-        return values
-    for at, line in enumerate(lines):
-        for word in line.split(","):
-            try:
-                finite = np.isfinite(float(word))
-            except ValueError:
-                finite = False
-            if not finite:
-                raise DataError(f"{path}, line {place[at]}: '{word.strip()}' is not a number.")
-    raise DataError(f"{path} cannot be read as numbers.")
+    for name in PER_CENT:
+        if name in values and (values[name] > 100).any():
+            at = int(np.argmax(values[name] > 100))
+            raise DataError(
+                f"{table.path}, line {table.place[at]}: column '{name}' is {values[name][at]:g}; "
+                "it is read as per cent. Divide parts per million by 10,000."
+            )
+    if "ton" in values and not values["ton"].any():
+        raise DataError(f"{table.path}: no block has any tonnage.")
 
 
-def _refuse_duplicates(path: Path, cell: np.ndarray, place: list[int]) -> None:
-    _, first, inverse = np.unique(cell, axis=0, return_index=True, return_inverse=True)
-    if len(first) < len(cell):
-        again = first[inverse.ravel()] != np.arange(len(cell))
-        at = int(np.argmax(again))
-        raise DataError(
-            f"{path}, line {place[at]}: cell {tuple(cell[at].tolist())} already has the block of "
-            f"line {place[int(first[inverse.ravel()[at]])]} ({int(again.sum())} such rows); check "
-            "the coordinates or the block size."
-        )
-
-
-def _count_gaps(cell: np.ndarray) -> int:
-    column = cell[:, 0].astype(np.int64) * (int(cell[:, 1].max()) + 1) + cell[:, 1]
-    _, inverse, count = np.unique(column, return_inverse=True, return_counts=True)
-    low = np.full(len(count), np.iinfo(np.int32).max)
-    high = np.full(len(count), -1)
-    np.minimum.at(low, inverse, cell[:, 2])
-    np.maximum.at(high, inverse, cell[:, 2])
-    return int((high - low + 1 - count).sum())
+def _volumes(where: Placement) -> np.ndarray | float:
+    """Cubic metres (N,) of the blocks."""
+    return float(np.prod(where.size)) if where.edge is None else where.edge.prod(axis=1)
 
 
 def write_csv(model: BlockModel, path: str | Path) -> None:

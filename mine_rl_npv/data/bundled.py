@@ -22,7 +22,10 @@ BUNDLED: dict[str, Deposit] = {
 
 
 def open_instance(
-    name: str, economics: Economics | None = None, plan: MinePlan | None = None
+    name: str,
+    economics: Economics | None = None,
+    plan: MinePlan | None = None,
+    pit_only: bool = False,
 ) -> Instance:
     """The instance that a user named.
 
@@ -30,6 +33,7 @@ def open_instance(
         name: a bundled name, a CSV file, or the path prefix of MineLib files.
         economics: prices for block models; MineLib files bring their own money.
         plan: periods and slopes for block models.
+        pit_only: whether MineLib files without periods are of use.
 
     Raises:
         DataError: nothing of that name exists, or its files cannot be read.
@@ -44,4 +48,4 @@ def open_instance(
             f"Bundled are {', '.join(BUNDLED)}; a MineLib instance is named by its path without "
             "the ending, a block model by its .csv file."
         )
-    return read_instance(name)
+    return read_instance(name, pit_only)

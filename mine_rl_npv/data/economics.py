@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.block_model import BlockModel
 from mine_rl_npv.data.instance import Graph, Instance
+from mine_rl_npv.data.roles import VALUE
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.slopes.cone import PATTERNS, Slopes, runs_by_azimuth
 from mine_rl_npv.slopes.graph import slope_graph
 
 POUNDS_PER_TONNE = 2204.62
 WASTE, MILL, STOCKPILE = 0, 1, 2
+MANY_BLOCKS, FEWER_LEVELS = 30_000, 8
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,13 @@ class Economics:
     """Periods that ore waits on the stockpile, where it needs no mill capacity."""
 
     def __post_init__(self) -> None:
-        for name in ("copper_price", "mining_cost", "processing_cost", "recovery"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be 0 or more.")
+        for field in fields(self):
+            number = getattr(self, field.name)
+            low = -math.inf if field.name == "stockpile_cost" else 0
+            if not (low <= number < math.inf) or math.isinf(number):
+                raise ConfigError(f"economics.{field.name} is {number}; it must be 0 or more.")
+        if self.recovery > 1:
+            raise ConfigError(f"economics.recovery is {self.recovery}; it is a share, at most 1.")
 
 
 @dataclass(frozen=True)
@@ -59,7 +66,8 @@ class MinePlan:
     """Precedence: `5`, `9`, `1-5-9`, or `slope` for angle and levels."""
     slope_degrees: float = 45.0
     slope_levels: int = 8
-    """Benches above a block over which the slope is kept exactly; 0 means the whole height."""
+    """Benches above a block over which the slope is kept exactly; 0 means the whole height, and 8
+    above 30,000 blocks."""
     slope_sectors: tuple[str, ...] = ()
     """Other slopes by azimuth, `FROM-TO:DEGREES`, as `90-180:38`; 0 is north, clockwise."""
     mining_rate: float = 0.0
@@ -68,7 +76,7 @@ class MinePlan:
     """Tonnes milled per period at most; 0 means 1.05 times the pit's ore over the periods."""
 
     def __post_init__(self) -> None:
-        if self.periods < 1 or not self.rate > -1 or not 0 < self.slope_degrees < 90:
+        if self.periods < 1 or not -1 < self.rate < math.inf or not 0 < self.slope_degrees < 90:
             raise ConfigError(
                 f"periods={self.periods}, rate={self.rate}, slope_degrees={self.slope_degrees}: "
                 "periods must be 1 or more, the rate above -1, the slope between 0 and 90."
@@ -88,7 +96,8 @@ class MinePlan:
         """The slope rule at the places of a block model's blocks."""
         run = runs_by_azimuth(self.slope_degrees, self.slope_sectors, model.bearing)
         if self.pattern == "slope":
-            return model.slopes(run, self.slope_levels)
+            deep = self.slope_levels == 0 and len(model.cell) > MANY_BLOCKS
+            return model.slopes(run, FEWER_LEVELS if deep else self.slope_levels)
         if model.edge is not None:
             raise ConfigError(
                 f"plan.pattern={self.pattern} counts cells, and the blocks differ in size; use "
@@ -120,6 +129,26 @@ def block_values(columns: dict[str, np.ndarray], economics: Economics) -> np.nda
     return np.column_stack((-mining, revenue - mining - milling))
 
 
+def model_money(model: BlockModel, economics: Economics) -> np.ndarray:
+    """(N, 2) float64 USD as waste and as ore: by the formula, or as the file's `value` states.
+
+    Raises:
+        ConfigError: the file states values, and prices or costs were changed as well.
+    """
+    if VALUE not in model.columns:
+        return block_values(model.columns, economics)
+    kept = Economics(mining_cost=economics.mining_cost)
+    if economics != kept:
+        raise ConfigError(
+            "columns.value takes each block's money from the file, so that economics.* (other than "
+            "mining_cost, for waste) would be ignored; leave one of both out."
+        )
+    stated, tonnes = model.columns[VALUE], model.columns["ton"]
+    pays = stated > 0
+    waste = np.where(pays, -tonnes * economics.mining_cost, stated)
+    return np.column_stack((waste, np.where(pays, stated, stated - tonnes)))
+
+
 def stockpile_values(
     money: np.ndarray, tonnes: np.ndarray, economics: Economics, rate: float
 ) -> np.ndarray:
@@ -140,7 +169,7 @@ def model_instance(
     knows dump and mill; the stockpile is a third destination of PCPSP.
     """
     economics, plan = economics or Economics(), plan or MinePlan()
-    money = block_values(model.columns, economics)
+    money = model_money(model, economics)
     slopes = plan.slopes(model)
     graph = Graph(*slope_graph(slopes))
     tonnes = model.columns["ton"]
@@ -154,11 +183,9 @@ def model_instance(
     best = money[:, :2].argmax(axis=1)
     rows = np.arange(len(tonnes))
     pit = max_closure(whole, graph)
-    mining = plan.mining_rate or 1.15 * max(tonnes[pit].sum(), tonnes.max()) / plan.periods
-    milling = (
-        plan.milling_rate
-        or 1.05 * max(tonnes[pit & (best == MILL)].sum(), tonnes.max()) / plan.periods
-    )
+    moved, milled = tonnes[pit].sum(), tonnes[pit & (best == MILL)].sum()
+    mining = plan.mining_rate or max(1.15 * moved / plan.periods, tonnes.max())
+    milling = plan.milling_rate or max(1.05 * milled / plan.periods, tonnes.max())
     high = np.repeat([[np.ceil(mining)], [np.ceil(milling)]], plan.periods, axis=1)
     return Instance(
         name=name,

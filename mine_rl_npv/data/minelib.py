@@ -30,8 +30,12 @@ class _Problem:
     general: GeneralRows | None = None
 
 
-def read_instance(prefix: str | Path) -> Instance:
+def read_instance(prefix: str | Path, pit_only: bool = False) -> Instance:
     """Reads `PREFIX.blocks`, `PREFIX.prec` and what there is of .upit, .cpit and .pcpsp.
+
+    Args:
+        prefix: path without the ending.
+        pit_only: whether an instance without periods is of use.
 
     Raises:
         DataError: a file is missing, contradicts another, or has an unreadable line; the message
@@ -47,6 +51,11 @@ def read_instance(prefix: str | Path) -> Instance:
     }
     if not found:
         raise DataError(f"{prefix}: none of .upit, .cpit and .pcpsp exists; one is needed.")
+    if "cpit" not in found and "pcpsp" not in found and not pit_only:
+        raise DataError(
+            f"{prefix}.cpit does not exist: {prefix.name} has no periods, limits or rate. "
+            "Only method=upit can be answered from its .upit file."
+        )
     return _assemble(prefix, position, fields, graph, found)
 
 

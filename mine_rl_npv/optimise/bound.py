@@ -122,6 +122,8 @@ def relaxation(
         )
     started = time.perf_counter()
     keep, slots = _inside_pit(instance, destinations)
+    if not keep.any():
+        return _nothing(instance, slots)
     cell = _first_cells(slots, config.pits)
     prices = np.zeros_like(slots.high)
     best, best_prices, primal, level = np.inf, prices, -np.inf, np.zeros(0)
@@ -150,13 +152,20 @@ def relaxation(
     return Bound(best, primal, fractions, best_prices, iteration, seconds)
 
 
+def _nothing(instance: Instance, slots: _Slots) -> Bound:
+    """The bound of a mine in which no pit pays: leaving everything in the ground is best."""
+    fractions = np.zeros((instance.blocks, slots.destinations, instance.periods))
+    return Bound(0.0, 0.0, fractions, np.zeros_like(slots.high), 0, 0.0)
+
+
 def _inside_pit(instance: Instance, destinations: bool) -> tuple[np.ndarray, _Slots]:
     value = instance.destination_value if destinations else instance.value[:, None]
     use = instance.destination_use if destinations else instance.use[:, None]
     keep = np.ones(instance.blocks, bool)
     if instance.without_limits_below():
         keep = max_closure(value.max(axis=1), instance.graph)
-    money = np.einsum("nd,t->ntd", value[keep], instance.discount).reshape(int(keep.sum()), -1)
+    slots = instance.periods * value.shape[1]
+    money = np.einsum("nd,t->ntd", value[keep], instance.discount).reshape(-1, slots)
     graph = instance.graph.restricted(keep)
     return keep, _Slots(graph, money, use[keep], instance.low, instance.high, value.shape[1])
 
@@ -176,7 +185,8 @@ def _first_cells(slots: _Slots, pits: int) -> np.ndarray:
     tonnes = slots.use.max(axis=1).sum(axis=1)
     if tonnes.sum() > 0:
         density = np.maximum(value, 0)[tonnes > 0] / tonnes[tonnes > 0]
-        for penalty in np.quantile(density[density > 0], np.linspace(0, 0.98, pits)):
+        rich = density[density > 0]
+        for penalty in np.quantile(rich, np.linspace(0, 0.98, pits)) if len(rich) else ():
             level += max_closure(value - penalty * tonnes, slots.graph)
     return _dense_ids(level[:, None] * slots.count + np.arange(slots.count))
 

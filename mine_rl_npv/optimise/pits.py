@@ -25,6 +25,15 @@ class NestedPits:
     value: np.ndarray
     """(K,) float64 undiscounted value at the true prices."""
 
+    def distinct(self) -> NestedPits:
+        """Without the pits that hold nothing, or nothing more than the one before."""
+        new = np.flatnonzero(np.diff(self.blocks, prepend=0) > 0)
+        number = np.full(len(self.blocks) + 1, len(new), np.int32)
+        number[new] = np.arange(len(new))
+        rows = (self.parameter, self.blocks, self.tonnes, self.value)
+        parameter, blocks, tonnes, value = (row[new] for row in rows)
+        return NestedPits(parameter, number[self.first], blocks, tonnes, value)
+
     def gaps(self, share: float = 0.15) -> list[tuple[int, int]]:
         """Neighbouring pits between which more than `share` of all tonnes lie at once."""
         steps = np.diff(self.tonnes) / max(self.tonnes[-1], 1e-12)

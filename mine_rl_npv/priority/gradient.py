@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from mine_rl_npv.priority.features import feature_names
+from mine_rl_npv.priority.search import Watch, going_on
 from mine_rl_npv.priority.task import Mine, PriorityTask
 
 
@@ -131,19 +132,31 @@ def ascend(
     seconds: float,
     seed: int,
     config: GradientConfig | None = None,
+    decodes: int = 0,
+    watch: Watch | None = None,
 ) -> Ascent:
-    """Climbs for `seconds`, keeping the weights whose noiseless schedules were best."""
+    """Climbs for `seconds` or `decodes`, keeping the weights whose noiseless schedules were best.
+
+    Ctrl-C ends it as the clock does.
+    """
     run = PriorityGradient(mines, task, seed, config or GradientConfig())
     best, kept = -np.inf, None
     started = time.perf_counter()
     updates = 0
-    while time.perf_counter() - started < seconds:
-        run.update()
-        updates += 1
-        if updates % 5 == 0 or kept is None:
-            value = run.noiseless()
-            if value > best:
-                best = value
-                kept = {name: t.clone() for name, t in run.net.state_dict().items()}
-    run.net.load_state_dict(kept)
+    try:
+        while going_on(time.perf_counter() - started, seconds, run.decodes, decodes):
+            run.update()
+            updates += 1
+            if updates % 5 == 0 or kept is None:
+                value = run.noiseless()
+                if value > best:
+                    best = value
+                    kept = {name: t.clone() for name, t in run.net.state_dict().items()}
+            if watch is not None:
+                watch(time.perf_counter() - started, run.decodes, best)
+    except KeyboardInterrupt:
+        if watch is not None:
+            watch(float("nan"), run.decodes, best)
+    if kept is not None:
+        run.net.load_state_dict(kept)
     return Ascent(run.net, best, run.decodes, time.perf_counter() - started)

@@ -92,6 +92,15 @@ class Learned:
     seconds: float
 
 
+Watch = Callable[[float, int, float], None]
+"""Told of seconds (nan after Ctrl-C), decodes so far and the best value relative to the bound."""
+
+
+def going_on(spent: float, seconds: float, decoded: int, decodes: int) -> bool:
+    """Whether a budget is left: of decodes where one is given, else of seconds."""
+    return decoded < decodes if decodes else spent < seconds
+
+
 def evolve(
     mines: list[Mine],
     task: PriorityTask,
@@ -100,10 +109,11 @@ def evolve(
     hidden: int = 6,
     config: EvolutionConfig | None = None,
     minibatch: int = 0,
-    watch: Callable[[float, dict[str, float]], None] | None = None,
+    watch: Watch | None = None,
     clock: Callable[[], float] = time.perf_counter,
+    decodes: int = 0,
 ) -> Learned:
-    """Learns priority weights for `seconds`.
+    """Learns priority weights for `seconds`, or for a number of `decodes`; Ctrl-C keeps the best.
 
     Args:
         mines: the deposits of `task`; with several, the mean relative value counts.
@@ -114,8 +124,9 @@ def evolve(
         config: population and first step.
         minibatch: mines per generation; 0 means all. With minibatches the mean of the final
             distribution is returned, else the best candidate.
-        watch: called after each generation with seconds and statistics.
+        watch: called after each generation with seconds, decodes and the best relative value.
         clock: wall time, or `time.process_time` where the machine is busy with other work.
+        decodes: schedules to decode at least; the same everywhere, whatever the clock says.
     """
     features = mines[0].features.shape[1]
     names = feature_names(relaxation=features == len(feature_names(True)))
@@ -125,12 +136,16 @@ def evolve(
     started = clock()
     if not minibatch:
         run.value_start()
-    while (spent := clock() - started) < seconds:
-        chosen = None
-        if minibatch:
-            chosen = rng.choice(len(mines), minibatch, replace=False).tolist()
-        statistics = run.generation(chosen)
+    try:
+        while going_on(clock() - started, seconds, run.decodes, decodes):
+            chosen = None
+            if minibatch:
+                chosen = rng.choice(len(mines), minibatch, replace=False).tolist()
+            run.generation(chosen)
+            if watch is not None:
+                watch(clock() - started, run.decodes, run.best_value)
+    except KeyboardInterrupt:
         if watch is not None:
-            watch(spent, statistics)
+            watch(float("nan"), run.decodes, run.best_value)
     weights = run.search.mean if minibatch else run.best
     return Learned(net, weights, run.best_value, run.decodes, clock() - started)

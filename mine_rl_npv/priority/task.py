@@ -51,7 +51,7 @@ class Mine:
 
     def worth(self, plan: Schedule) -> float:
         """Discounted value over the certified LP bound; at most 1."""
-        return self.problem.worth(plan.period, plan.destination) / self.bound.upper
+        return self.problem.worth(plan.period, plan.destination) / (self.bound.upper or 1.0)
 
 
 def open_mine(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import resource
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
@@ -11,22 +11,21 @@ from pathlib import Path
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from mine_rl_npv.data.bundled import open_instance
+from mine_rl_npv.data.economics import Economics, MinePlan
 from mine_rl_npv.data.instance import NEVER, Instance
-from mine_rl_npv.data.solutions import period_of, write_pit
-from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise import orders
 from mine_rl_npv.optimise.bound import Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
 from mine_rl_npv.optimise.closure import max_closure
-from mine_rl_npv.optimise.decode import Schedule, list_schedule
+from mine_rl_npv.optimise.decode import Schedule
 from mine_rl_npv.optimise.destinations import best_destinations
 from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule
 from mine_rl_npv.optimise.problem import Problem, prepare
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
-from mine_rl_npv.priority.search import evolve
+from mine_rl_npv.priority.search import Watch, evolve
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
+from mine_rl_npv.tools.solution import Solution, peak_mib
 
 
 class Method(Enum):
@@ -66,6 +65,16 @@ class SolveConfig:
 
     instance: str = "porphyry_small"
     """A bundled deposit, a .csv block model, or the path prefix of MineLib files."""
+    model: str = ""
+    """A block model in any table of words, whatever its ending; goes before `instance`."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The model's name for a role (x, y, z, ton, density, cu, value, ...); the rest is guessed."""
+    block_size: tuple[float, ...] = ()
+    """Metres along x, y, z of the model's blocks; empty finds them."""
+    economics: Economics = field(default_factory=Economics)
+    """Prices and costs of a block model; MineLib files bring their own money."""
+    plan: MinePlan = field(default_factory=lambda: MinePlan(slope_levels=0))
+    """Periods, rate, slopes and capacities of a block model."""
     method: Method = Method.toposort
     problem: Kind = Kind.cpit
     decoder: Decoder = Decoder.two_pass
@@ -74,10 +83,18 @@ class SolveConfig:
     """Close with group moves and an optimal prune."""
     seed: int = 0
     seconds: float = 60.0
-    """Clock of evolution, window and exact."""
+    """Clock of evolution, gradient, window and exact."""
+    decodes: int = 0
+    """Schedules that evolution and gradient decode instead of a clock: the same everywhere."""
     lp_features: bool = True
     """Whether the learned policy sees the LP relaxation."""
     threads: int = 2
+    report: str = ""
+    """One HTML file with figures, pictures and the audit; empty writes none."""
+    schedule: str = ""
+    """The schedule as CSV with the model's own columns; empty writes none."""
+    leaderboard: str = ""
+    """Folder of MineLib instances to solve and rank instead of one instance."""
     output: str = ""
     """Where to write the MineLib solution file; empty writes none."""
     pictures: str = ""
@@ -86,84 +103,34 @@ class SolveConfig:
     """File for the mine in 3D by PyVista: .png, or .vtu for ParaView; empty writes none."""
 
     def __post_init__(self) -> None:
-        if self.seconds <= 0 or self.threads < 1:
+        if not 0 < self.seconds < float("inf") or self.threads < 1 or self.decodes < 0:
             raise ConfigError(
-                f"seconds={self.seconds} and threads={self.threads} must both be positive."
+                f"seconds={self.seconds} and threads={self.threads} must both be positive, "
+                f"decodes={self.decodes} 0 or more."
             )
+        if self.decodes and self.method not in (Method.evolution, Method.gradient):
+            raise ConfigError(
+                f"decodes={self.decodes} counts schedules of method=evolution and method=gradient; "
+                f"method={self.method.value} decodes none of its own."
+            )
+        if self.block_size and (len(self.block_size) != 3 or not min(self.block_size) > 0):
+            raise ConfigError(f"block_size={list(self.block_size)}: three lengths above 0.")
 
 
-@dataclass(frozen=True)
-class Solution:
-    """A schedule with its certificate."""
+def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -> Solution:
+    """Applies one method; every schedule passes the independent checker.
 
-    instance: Instance
-    method: str
-    shares: np.ndarray | None
-    """(n, D, T) float64; None where the method gives a bound or a pit only."""
-    verdict: Verdict
-    upper: float
-    """Certified bound; nan where none was computed."""
-    seconds: float
-    bound_seconds: float
-    pit: np.ndarray | None = None
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def gap_percent(self) -> float:
-        """100 (bound - value) / bound."""
-        return 100.0 * (self.upper - self.verdict.value) / abs(self.upper)
-
-    def report(self) -> str:
-        """The lines that the script prints; values with all their digits."""
-        lines = [
-            f"instance   {self.instance.name} ({self.instance.blocks} blocks, "
-            f"{self.instance.graph.arcs} arcs, {self.instance.periods} periods)",
-            f"method     {self.method}",
-            f"value      {self.verdict.value!r}",
-            f"bound      {self.upper!r}",
-            f"gap        {self.gap_percent:.4f} %",
-            f"time       {self.seconds:.3f} s (bound {self.bound_seconds:.3f} s)",
-            f"memory     {peak_mib():.0f} MiB peak",
-            f"feasible   {'yes' if self.verdict.feasible else '; '.join(self.verdict.faults)}",
-            f"slopes     {self.slopes_line()}",
-        ]
-        return "\n".join([*lines, *self.notes])
-
-    def slopes_line(self) -> str:
-        """The audit in one line, or why there is none."""
-        if self.verdict.slopes is not None:
-            return self.verdict.slopes.line()
-        if self.instance.slopes is None:
-            return "not audited: this instance lists precedences, no angles"
-        return "not audited: a pit or bound alone"
-
-
-def peak_mib() -> float:
-    """Peak resident memory of this process in MiB (Linux counts in KiB)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def run(config: SolveConfig) -> Solution:
-    """Opens the instance, solves it, and writes what was asked for."""
-    solution = solve(open_instance(config.instance), config)
-    if config.pictures and solution.shares is not None:
-        from mine_rl_npv.tools.views import draw_schedule  # imports matplotlib
-
-        draw_schedule(solution.instance, solution.shares, config.pictures)
-    if config.solid and solution.shares is not None:
-        from mine_rl_npv.tools.solid import save_solid  # imports PyVista
-
-        save_solid(solution.instance, period_of(solution.shares), config.solid)
-    if config.output:
-        write_solution(solution, config.output)
-    return solution
-
-
-def solve(instance: Instance, config: SolveConfig) -> Solution:
-    """Applies one method; every schedule passes the independent checker."""
+    Args:
+        instance: the mine.
+        config: method and budget.
+        watch: told how a search goes on.
+    """
     if config.method is Method.upit:
         return _ultimate_pit(instance, config)
     choice = config.problem is Kind.pcpsp
+    direct = config.method in (Method.lp_direct, Method.exact)
+    if direct and instance.without_limits_below() and not _some_pit_pays(instance, choice):
+        return _nothing_pays(instance, config, 0.0)
     if config.method is Method.lp_direct:
         result = direct_relaxation(instance, choice)
         verdict = check_shares(instance, result.shares, slack=1e-6)
@@ -185,6 +152,8 @@ def solve(instance: Instance, config: SolveConfig) -> Solution:
             notes=(note,),
         )
     bound = relaxation(instance, choice)
+    if bound.upper == 0 and instance.without_limits_below():
+        return _nothing_pays(instance, config, bound.seconds)
     if config.method is Method.lp:
         verdict = check_shares(instance, bound.fractions, slack=1e-6)
         return Solution(
@@ -192,7 +161,7 @@ def solve(instance: Instance, config: SolveConfig) -> Solution:
         )
     if config.method is Method.compare:
         return _compared(instance, bound, config)
-    return _scheduled(instance, bound, config)
+    return _scheduled(instance, bound, config, watch)
 
 
 FAST = (
@@ -234,12 +203,14 @@ def _compared(instance: Instance, bound: Bound, config: SolveConfig) -> Solution
     return replace(found[order[0]], notes=tuple(lines))
 
 
-def _scheduled(instance: Instance, bound: Bound, config: SolveConfig) -> Solution:
+def _scheduled(
+    instance: Instance, bound: Bound, config: SolveConfig, watch: Watch | None = None
+) -> Solution:
     """One method's schedule, checked."""
     choice = config.problem is Kind.pcpsp
     started = time.perf_counter()
     problem = prepare(instance, choice, bound.prices)
-    plan = _schedule(problem, bound, config)
+    plan = _schedule(problem, bound, config, watch)
     shares = plan_shares(problem, plan)
     spent = time.perf_counter() - started
     return Solution(
@@ -250,12 +221,39 @@ def _scheduled(instance: Instance, bound: Bound, config: SolveConfig) -> Solutio
         bound.upper,
         spent,
         bound.seconds,
+        notes=() if shares.any() else ("nothing    is mined: no paying pit fits the capacities",),
     )
 
 
 def _name(config: SolveConfig) -> str:
     tail = " + polish" if config.polish else ""
     return f"{config.method.value} ({config.decoder.value}){tail}"
+
+
+def _some_pit_pays(instance: Instance, choice: bool) -> bool:
+    value = instance.destination_value.max(axis=1) if choice else instance.value
+    return bool(max_closure(value, instance.graph).any())
+
+
+def _nothing_pays(instance: Instance, config: SolveConfig, bound_seconds: float) -> Solution:
+    """The plain answer for a mine whose best pit is none."""
+    best = instance.destination_value if config.problem is Kind.pcpsp else instance.value[:, None]
+    shares = np.zeros((instance.blocks, best.shape[1], instance.periods))
+    positive = int((best.max(axis=1) > 0).sum())
+    why = (
+        f"nothing    pays: the best pit is empty. {positive} of {instance.blocks} blocks are worth "
+        f"mining by themselves (the best earns {best.max():,.2f}), none pays for what lies above it"
+    )
+    return Solution(
+        instance,
+        config.method.value,
+        shares,
+        check_shares(instance, shares),
+        0.0,
+        0.0,
+        bound_seconds,
+        notes=(why,),
+    )
 
 
 def _ultimate_pit(instance: Instance, config: SolveConfig) -> Solution:
@@ -276,12 +274,14 @@ def _ultimate_pit(instance: Instance, config: SolveConfig) -> Solution:
     )
 
 
-def _schedule(problem: Problem, bound: Bound, config: SolveConfig) -> Schedule:
+def _schedule(
+    problem: Problem, bound: Bound, config: SolveConfig, watch: Watch | None = None
+) -> Schedule:
     mine = Mine(problem, np.empty((problem.blocks, 0), np.float32), bound)
     if config.method in (Method.evolution, Method.gradient):
         features = block_features(problem, bound if config.lp_features else None)
         mine = Mine(problem, features, bound)
-        plan = mine.decode(_learned_priority(mine, config), config.decoder)
+        plan = mine.decode(_learned_priority(mine, config, watch), config.decoder)
     else:
         keys = _keys(problem, bound, config)
         plans = [mine.decode(key, config.decoder) for key in keys]
@@ -293,16 +293,19 @@ def _schedule(problem: Problem, bound: Bound, config: SolveConfig) -> Schedule:
     return plan
 
 
-def _learned_priority(mine: Mine, config: SolveConfig) -> np.ndarray:
+def _learned_priority(mine: Mine, config: SolveConfig, watch: Watch | None) -> np.ndarray:
     """Priorities (m,) learned on this mine for `config.seconds`."""
     task = PriorityTask([mine], config.decoder, config.threads)
     try:
         if config.method is Method.evolution:
-            learned = evolve([mine], task, config.seconds, config.seed)
+            learned = evolve(
+                [mine], task, config.seconds, config.seed, watch=watch, decodes=config.decodes
+            )
             return learned.net.scores(learned.weights, mine.features)
         from mine_rl_npv.priority.gradient import ascend  # imports torch
 
-        return ascend([mine], task, config.seconds, config.seed).priority(mine.features)
+        budget = {"decodes": config.decodes, "watch": watch}
+        return ascend([mine], task, config.seconds, config.seed, **budget).priority(mine.features)
     finally:
         task.close()
 
@@ -338,18 +341,3 @@ def plan_shares(problem: Problem, plan: Schedule) -> np.ndarray:
     mined = np.flatnonzero(period != NEVER)
     shares[mined, 0, period[mined]] = 1.0
     return shares
-
-
-def write_solution(solution: Solution, path: str | Path) -> None:
-    """Writes the MineLib solution file: `block destination period fraction`, or the pit's ids."""
-    if solution.pit is not None:
-        write_pit(solution.pit, path)
-        return
-    rows = np.argwhere(solution.shares > 5e-7)
-    write_whole(
-        Path(path),
-        (f"{b} {d} {t} {solution.shares[b, d, t]:.6f}" for b, d, t in rows.tolist()),
-    )
-
-
-__all__ = ["Kind", "Method", "Solution", "SolveConfig", "list_schedule", "run", "solve"]

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy.ndimage import label
 
 from mine_rl_npv.data.instance import NEVER, Instance
@@ -114,6 +115,8 @@ def period_figure(instance: Instance, shares: np.ndarray) -> Figure:
     axes[1, 0].plot(periods, table["npv"] / 1e6, color="black", marker=".", label="cumulative NPV")
     axes[1, 0].set(title="Money", ylabel="M", xlabel="period")
     axes[1, 0].legend()
+    for one in axes.flat:
+        one.xaxis.set_major_locator(MaxNLocator(integer=True))
     if "grade" in table:
         axes[1, 1].plot(periods, table["grade"], marker=".", color="chocolate")
         axes[1, 1].set(title="Mean copper of ore", ylabel="%", xlabel="period", ylim=(0, None))
@@ -153,7 +156,7 @@ def sections(instance: Instance, period: np.ndarray) -> Figure:
         outline = np.isfinite(cut).T.astype(float)
         if 0 < outline.mean() < 1:
             one.contour(outline, levels=[0.5], colors="black", linewidths=1)
-    figure.colorbar(picture, ax=axes, label="period")
+    figure.colorbar(picture, ax=axes, label="period", ticks=MaxNLocator(integer=True))
     return figure
 
 
@@ -192,6 +195,10 @@ def voxels(instance: Instance, period: np.ndarray, upto: int | None = None) -> F
         zlim=(0, shown.shape[2]),
     )
     axes.set_box_aspect(shown.shape)
+    cells = FuncFormatter(lambda place, _: f"{round(place * step)}")
+    for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+        axis.set_major_locator(MaxNLocator(4, integer=True))
+        axis.set_major_formatter(cells)
     return figure
 
 
@@ -270,7 +277,7 @@ def draw_schedule(instance: Instance, shares: np.ndarray, folder: str | Path) ->
     mined = shares.sum(axis=1)
     period = np.where(mined.max(axis=1) > 0.5, mined.argmax(axis=1), NEVER)
     figures = {
-        "pit_by_pit": pit_by_pit(penalised_pits(instance, 40)),
+        "pit_by_pit": pit_by_pit(penalised_pits(instance, 40).distinct()),
         "periods": period_figure(instance, shares),
         "sections": sections(instance, period),
         "voxels": voxels(instance, period),

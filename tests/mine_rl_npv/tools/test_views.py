@@ -7,10 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 
 from frugal_rl.errors import ConfigError
-from mine_rl_npv import views
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.synthetic import varied_instance
 from mine_rl_npv.optimise.pits import penalised_pits
+from mine_rl_npv.tools import views
 from mine_rl_npv.tools.solid import save_solid
 from mine_rl_npv.tools.solve import Method, SolveConfig, solve
 

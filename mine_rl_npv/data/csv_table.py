@@ -1,0 +1,133 @@
+"""Tables of words as people export them: any usual delimiter, encoding and decimal sign."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from frugal_rl.errors import DataError
+
+DELIMITERS = (",", ";", "\t", "|")
+_COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """Rows of words under named columns, with their line numbers for messages."""
+
+    path: Path
+    names: tuple[str, ...]
+    """As the file spells them."""
+    place: list[int]
+    """Line number of each row."""
+    lines: list[str]
+    """The rows as they stand in the file."""
+    words: list[list[str]]
+    delimiter: str
+    """One of `DELIMITERS`, or a blank where columns are divided by white space."""
+    decimal_comma: bool
+
+    def numbers(self, column: int) -> np.ndarray | None:
+        """A column as (N,) float64, None where a word is no finite number."""
+        try:
+            values = np.array([self._plain(row[column]) for row in self.words], np.float64)
+        except ValueError:
+            return None
+        return values if np.isfinite(values).all() else None
+
+    def text(self, column: int) -> np.ndarray:
+        """A column as (N,) words."""
+        return np.array([row[column] for row in self.words])
+
+    def refused(self, column: int) -> DataError:
+        """The error that names the first word of a column that is no number."""
+        for place, row in zip(self.place, self.words, strict=True):
+            try:
+                finite = np.isfinite(float(self._plain(row[column])))
+            except ValueError:
+                finite = False
+            if not finite:
+                return DataError(
+                    f"{self.path}, line {place}: '{row[column]}' in column "
+                    f"'{self.names[column]}' is not a number."
+                )
+        return DataError(f"{self.path}: column '{self.names[column]}' cannot be read as numbers.")
+
+    def _plain(self, word: str) -> str:
+        return word.replace(",", ".") if self.decimal_comma else word
+
+
+def read_table(path: Path) -> CsvTable:
+    """A header and rows of equal width; blank lines and lines with `%` or `#` are skipped.
+
+    Raises:
+        DataError: no such file, no rows, a row of another width, or a column named twice.
+    """
+    lines = [
+        (number, line)
+        for number, line in enumerate(_decoded(path).splitlines(), start=1)
+        if line.strip() and line.lstrip()[0] not in "%#"
+    ]
+    if len(lines) < 2:
+        raise DataError(f"{path} needs a header line and at least one block.")
+    place, texts = [number for number, _ in lines], [line for _, line in lines]
+    delimiter = _delimiter(texts)
+    words = _split(texts, delimiter)
+    names = tuple(words[0])
+    for number, row in zip(place, words, strict=True):
+        if len(row) != len(names):
+            raise DataError(f"{path}, line {number}: {len(row)} values for {len(names)} columns.")
+    twice = [name for name, n in Counter(map(str.lower, names)).items() if n > 1]
+    if twice:
+        raise DataError(
+            f"{path}, line {place[0]}: a column name appears twice ({', '.join(twice)})."
+        )
+    comma = delimiter != "," and _has_decimal_commas(words[1:])
+    return CsvTable(path, names, place[1:], texts[1:], words[1:], delimiter, comma)
+
+
+def _decoded(path: Path) -> str:
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path} does not exist; a CSV block model is expected.") from None
+    except (IsADirectoryError, PermissionError) as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return raw.decode("utf-16", errors="replace")
+    if b"\0" in raw[:4096]:
+        raise DataError(f"{path} is not a text file; a CSV block model is expected.")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="replace")
+
+
+def _delimiter(lines: list[str]) -> str:
+    """The delimiter that the header holds most often and the next rows hold as often."""
+    head, rows = lines[0], lines[1:50]
+    best = max(
+        DELIMITERS,
+        key=lambda d: (head.count(d), sum(row.count(d) == head.count(d) for row in rows)),
+    )
+    return best if head.count(best) else " "
+
+
+def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+    if delimiter == " ":
+        return [line.split() for line in lines]
+    rows = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    return [[word.strip() for word in row] for row in rows]
+
+
+def _has_decimal_commas(words: list[list[str]]) -> bool:
+    """Whether numbers are written 1,5: some are, and none is written 1.5."""
+    sample = [word for row in words[:500] for word in row]
+    return any(_COMMA_NUMBER.fullmatch(word) for word in sample) and not any(
+        re.fullmatch(r"[+-]?\d*\.\d+", word) for word in sample
+    )

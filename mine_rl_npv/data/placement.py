@@ -1,0 +1,116 @@
+"""Where the blocks of a file are: on a lattice, put back onto it, or as they lie."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from frugal_rl.errors import DataError
+from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice
+
+
+class Placement(NamedTuple):
+    """Cells and places of N blocks; see `BlockModel`."""
+
+    cell: np.ndarray
+    size: tuple[float, float, float]
+    origin: tuple[float, float, float]
+    gaps: int
+    stated: np.ndarray | None
+    edge: np.ndarray | None
+    bearing: float
+
+
+def place_blocks(
+    path: Path,
+    coordinates: np.ndarray,
+    place: list[int],
+    edge: np.ndarray | None,
+    block_size: Sequence[float] | None,
+) -> Placement:
+    """The blocks on their lattice, or as they lie where edges differ.
+
+    Raises:
+        DataError: no lattice, a centroid far off it, or two rows in one cell; by line.
+    """
+    if edge is not None:
+        if (edge <= 0).any():
+            at = int(np.argmax((edge <= 0).any(axis=1)))
+            raise DataError(f"{path}, line {place[at]}: an edge length is not above 0.")
+        if np.ptp(edge, axis=0).max() > 1e-6:
+            return _irregular(path, coordinates, place, edge)
+        block_size = edge[0].tolist()
+    lattice = fit_lattice(coordinates, block_size)
+    if lattice is None:
+        raise DataError(
+            f"{path}: the centroids agree on no block size, straight or rotated. State "
+            "block_size=[x,y,z], or give sub-blocks their edge lengths in columns dx, dy, dz."
+        )
+    off = lattice.off()
+    _repaired(path, place, lattice, off)
+    _refuse_duplicates(path, lattice.cell, place)
+    stated = np.where((off > ON)[:, None], lattice.stated, lattice.centre)
+    moved = stated if (off > ON).any() else None
+    gaps = _count_gaps(lattice.cell)
+    return Placement(lattice.cell, lattice.size, lattice.origin, gaps, moved, None, lattice.bearing)
+
+
+def _repaired(path: Path, place: list[int], lattice: Lattice, off: np.ndarray) -> None:
+    """Names the centroids that are put back on the lattice, refuses those too far from it."""
+    size = " x ".join(f"{length:g}" for length in lattice.size)
+    if (off > NEAR).any():
+        at = int(np.argmax(off))
+        away = np.abs(lattice.stated[at] - lattice.centre[at]).max()
+        raise DataError(
+            f"{path}, line {place[at]}: the centroid is {away:g} m off the lattice of {size} m "
+            f"blocks ({int((off > NEAR).sum())} such rows); correct it or state block_size=[x,y,z]."
+        )
+    near = np.flatnonzero(off > ON)
+    if len(near):
+        away = np.abs(lattice.stated[near] - lattice.centre[near]).max(axis=1)
+        named = ", ".join(
+            f"line {place[b]} by {d:g} m" for b, d in zip(near[:3], away[:3], strict=True)
+        )
+        warnings.warn(
+            f"{path}: {len(near)} centroids lie off the lattice of {size} m blocks and are put "
+            f"back ({named}{', ...' if len(near) > 3 else ''}); slopes are kept at both places.",
+            stacklevel=2,
+        )
+
+
+def _irregular(
+    path: Path, coordinates: np.ndarray, place: list[int], edge: np.ndarray
+) -> Placement:
+    """A model of unequal blocks: cells of its smallest edges, one block in each at most."""
+    size = edge.min(axis=0)
+    low = (coordinates - edge / 2).min(axis=0)
+    cell = np.floor((coordinates - low) / size + 1e-6).astype(np.int32)
+    _refuse_duplicates(path, cell, place)
+    origin = tuple((low + size / 2).tolist())
+    return Placement(cell, tuple(size.tolist()), origin, 0, coordinates, edge, 0.0)
+
+
+def _refuse_duplicates(path: Path, cell: np.ndarray, place: list[int]) -> None:
+    _, first, inverse = np.unique(cell, axis=0, return_index=True, return_inverse=True)
+    if len(first) < len(cell):
+        again = first[inverse.ravel()] != np.arange(len(cell))
+        at = int(np.argmax(again))
+        raise DataError(
+            f"{path}, line {place[at]}: cell {tuple(cell[at].tolist())} already has the block of "
+            f"line {place[int(first[inverse.ravel()[at]])]} ({int(again.sum())} such rows); check "
+            "the coordinates or the block size."
+        )
+
+
+def _count_gaps(cell: np.ndarray) -> int:
+    column = cell[:, 0].astype(np.int64) * (int(cell[:, 1].max()) + 1) + cell[:, 1]
+    _, inverse, count = np.unique(column, return_inverse=True, return_counts=True)
+    low = np.full(len(count), np.iinfo(np.int32).max)
+    high = np.full(len(count), -1)
+    np.minimum.at(low, inverse, cell[:, 2])
+    np.maximum.at(high, inverse, cell[:, 2])
+    return int((high - low + 1 - count).sum())

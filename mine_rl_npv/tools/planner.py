@@ -1,0 +1,113 @@
+"""What `scripts/solve.py` does: opens a mine, tells how it was read, solves it, writes files."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+import warnings
+from pathlib import Path
+
+from frugal_rl.errors import ConfigError
+from mine_rl_npv.data.block_model import BlockModel, read_csv
+from mine_rl_npv.data.bundled import BUNDLED, open_instance
+from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
+from mine_rl_npv.data.instance import Instance
+from mine_rl_npv.data.solutions import period_of
+from mine_rl_npv.tools.schedule_csv import write_schedule_csv
+from mine_rl_npv.tools.solution import Solution, write_solution
+from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+
+EVERY_SECONDS = 5.0
+
+
+def run(config: SolveConfig) -> Solution:
+    """Opens the instance, solves it, and writes what was asked for."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn
+        instance, model = open_mine(config)
+    if model is not None:
+        _tell(model)
+    solution = solve(instance, config, Progress())
+    _write(solution, model, config)
+    return solution
+
+
+def open_mine(config: SolveConfig) -> tuple[Instance, BlockModel | None]:
+    """The instance, and the block model that it was made of where a file holds one.
+
+    Raises:
+        ConfigError: prices, slopes or columns were given for MineLib files.
+    """
+    path = config.model or (config.instance if config.instance.endswith(".csv") else "")
+    if path:
+        model = read_csv(path, config.block_size or None, columns=config.columns)
+        return model_instance(model, config.economics, config.plan, Path(path).stem), model
+    files = config.instance not in BUNDLED
+    ignored = [f"columns.{role}" for role, name in config.columns.items() if name]
+    ignored += ["block_size"] if config.block_size else []
+    if files:
+        ignored += ["economics"] if config.economics != Economics() else []
+        ignored += ["plan"] if config.plan not in (MinePlan(), MinePlan(slope_levels=0)) else []
+    if ignored:
+        raise ConfigError(
+            f"{', '.join(ignored)} would be ignored: instance={config.instance} brings its own "
+            "money, periods and precedences. They belong to block models (model=FILE.csv)."
+        )
+    pit_only = config.method is Method.upit
+    return open_instance(config.instance, config.economics, config.plan, pit_only), None
+
+
+class Progress:
+    """Prints a line on the error stream every few seconds of a search."""
+
+    def __init__(self) -> None:
+        self.last = time.perf_counter()
+
+    def __call__(self, seconds: float, decodes: int, best: float) -> None:
+        """Seconds of the search (nan: stopped by Ctrl-C), decodes, best value over the bound."""
+        if math.isnan(seconds):
+            print(f"stopped by Ctrl-C after {decodes} decodes; keeping the best", file=sys.stderr)
+        elif time.perf_counter() - self.last > EVERY_SECONDS:
+            self.last = time.perf_counter()
+            gap = 100 * (1 - best)
+            print(f"{seconds:8.1f} s {decodes:8d} decodes  gap {gap:.4f} %", file=sys.stderr)
+
+
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"note: {message}", file=sys.stderr)
+
+
+def _tell(model: BlockModel) -> None:
+    """How the file was understood."""
+    print(f"columns    {model.reading}")
+    if model.edge is not None:
+        small, large = model.edge.min(axis=0), model.edge.max(axis=0)
+        words = " x ".join(f"{a:g} to {b:g}" for a, b in zip(small, large, strict=True))
+        print(f"blocks     {len(model.cell)} of {words} m")
+        return
+    size = " x ".join(f"{edge:g}" for edge in model.block_size)
+    turned = f", axes turned to azimuth {model.bearing:g}" if model.bearing else ""
+    grid = " x ".join(map(str, model.shape))
+    print(f"blocks     {len(model.cell)} of {size} m in {grid} cells{turned}")
+
+
+def _write(solution: Solution, model: BlockModel | None, config: SolveConfig) -> None:
+    if config.output:
+        write_solution(solution, config.output)
+    if config.schedule:
+        write_schedule_csv(solution, model, config.schedule)
+    if solution.shares is None:
+        return
+    if config.pictures:
+        from mine_rl_npv.tools.views import draw_schedule  # imports matplotlib
+
+        draw_schedule(solution.instance, solution.shares, config.pictures)
+    if config.report:
+        from mine_rl_npv.tools.page import write_page  # imports matplotlib
+
+        write_page(solution, model, config, config.report)
+    if config.solid:
+        from mine_rl_npv.tools.solid import save_solid  # imports PyVista
+
+        save_solid(solution.instance, period_of(solution.shares), config.solid)

@@ -1,0 +1,70 @@
+"""A schedule as CSV: the model's own columns, and period, destination and value of each block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from mine_rl_npv.data.block_model import BlockModel
+from mine_rl_npv.data.csv_table import CsvTable
+from mine_rl_npv.data.instance import NEVER, Instance
+from mine_rl_npv.data.whole_files import write_whole
+from mine_rl_npv.tools.solution import Solution
+
+ADDED = ("period", "destination", "discounted_value")
+
+
+def write_schedule_csv(solution: Solution, model: BlockModel | None, path: str | Path) -> None:
+    """One row per block in the model's order; period 1 is the first, empty where it stays.
+
+    A block that several destinations share names the one that takes most.
+    """
+    period, sent, worth = whole_blocks(solution)
+    mined = period != NEVER
+    rows = [
+        (str(t + 1), str(d), f"{w:.2f}") if m else ("", "", "")
+        for m, t, d, w in zip(mined, period, sent, worth, strict=True)
+    ]
+    table = model.table if model is not None else None
+    if table is None:
+        write_whole(Path(path), _plain(solution.instance, rows))
+        return
+    write_whole(Path(path), _beside(table, rows), encoding="utf-8")
+
+
+def whole_blocks(solution: Solution) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Period (n,), destination (n,) and discounted value (n,) of each block."""
+    instance = solution.instance
+    if solution.shares is None:
+        taken = solution.pit if solution.pit is not None else np.zeros(instance.blocks, bool)
+        period = np.where(taken, 0, NEVER)
+        return period, np.zeros(instance.blocks, np.int64), instance.value * taken
+    shares = solution.shares
+    single = shares.shape[1] == 1
+    money = instance.value[:, None] if single else instance.destination_value
+    by_period = shares.sum(axis=1)
+    period = np.where(by_period.max(axis=1) > 0.5, by_period.argmax(axis=1), NEVER)
+    sent = shares.sum(axis=2).argmax(axis=1)
+    if single:  # the block's one value is that of its best destination
+        sent = instance.destination_value.argmax(axis=1)
+    worth = np.einsum("nd,ndt,t->n", money, shares, instance.discount)
+    return period, sent, worth
+
+
+def _beside(table: CsvTable, rows: list[tuple[str, str, str]]) -> Iterable[str]:
+    """The file's own rows, each with what was decided about it."""
+    divide = table.delimiter
+    quoted = ['"' + n.replace('"', '""') + '"' if divide in n else n for n in table.names]
+    yield divide.join((*quoted, *ADDED))
+    comma = table.decimal_comma
+    for line, row in zip(table.lines, rows, strict=True):
+        words = [word.replace(".", ",") if comma else word for word in row]
+        yield divide.join((line.rstrip(), *(w or ("-" if divide == " " else "") for w in words)))
+
+
+def _plain(instance: Instance, rows: list[tuple[str, str, str]]) -> Iterable[str]:
+    yield ",".join(("block", "x", "y", "z", *ADDED))
+    for b, (cell, row) in enumerate(zip(instance.position.tolist(), rows, strict=True)):
+        yield ",".join((str(b), *map(str, cell), *row))

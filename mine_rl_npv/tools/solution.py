@@ -1,0 +1,79 @@
+"""A schedule with its certificate, as text and as files."""
+
+from __future__ import annotations
+
+import resource
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mine_rl_npv.data.instance import Instance
+from mine_rl_npv.data.solutions import write_pit
+from mine_rl_npv.data.whole_files import write_whole
+from mine_rl_npv.optimise.check import Verdict
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A schedule with its certificate."""
+
+    instance: Instance
+    method: str
+    shares: np.ndarray | None
+    """(n, D, T) float64; None where the method gives a bound or a pit only."""
+    verdict: Verdict
+    upper: float
+    """Certified bound; nan where none was computed."""
+    seconds: float
+    bound_seconds: float
+    pit: np.ndarray | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def gap_percent(self) -> float:
+        """100 (bound - value) / bound."""
+        if self.upper == 0:
+            return 0.0 if self.verdict.value == 0 else float("nan")
+        return 100.0 * (self.upper - self.verdict.value) / abs(self.upper)
+
+    def report(self) -> str:
+        """The lines that the script prints; values with all their digits."""
+        lines = [
+            f"instance   {self.instance.name} ({self.instance.blocks} blocks, "
+            f"{self.instance.graph.arcs} arcs, {self.instance.periods} periods)",
+            f"method     {self.method}",
+            f"value      {self.verdict.value!r}",
+            f"bound      {self.upper!r}",
+            f"gap        {self.gap_percent:.4f} %",
+            f"time       {self.seconds:.3f} s (bound {self.bound_seconds:.3f} s)",
+            f"memory     {peak_mib():.0f} MiB peak",
+            f"feasible   {'yes' if self.verdict.feasible else '; '.join(self.verdict.faults)}",
+            f"slopes     {self.slopes_line()}",
+        ]
+        return "\n".join([*lines, *self.notes])
+
+    def slopes_line(self) -> str:
+        """The audit in one line, or why there is none."""
+        if self.verdict.slopes is not None:
+            return self.verdict.slopes.line()
+        if self.instance.slopes is None:
+            return "not audited: this instance lists precedences, no angles"
+        return "not audited: a pit or bound alone"
+
+
+def peak_mib() -> float:
+    """Peak resident memory of this process in MiB (Linux counts in KiB)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def write_solution(solution: Solution, path: str | Path) -> None:
+    """Writes the MineLib solution file: `block destination period fraction`, or the pit's ids."""
+    if solution.pit is not None:
+        write_pit(solution.pit, path)
+        return
+    rows = np.argwhere(solution.shares > 5e-7)
+    write_whole(
+        Path(path),
+        (f"{b} {d} {t} {solution.shares[b, d, t]:.6f}" for b, d, t in rows.tolist()),
+    )

@@ -1,0 +1,110 @@
+"""Tables of words as people export them, and what their columns mean."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from frugal_rl.errors import DataError
+from mine_rl_npv.data.block_model import read_csv
+from mine_rl_npv.data.csv_table import read_table
+
+ROWS = [
+    (x * 20, y * 20, z * 10, 1000.5, 0.25 * (x + 1)) for x in (0, 1) for y in (0, 1) for z in (0, 1)
+]
+
+
+def written(tmp_path, head, rows, divide=",", comma=False, encoding="utf-8"):
+    lines = [divide.join(head)]
+    for row in rows:
+        words = [str(w) for w in row]
+        lines.append(divide.join(w.replace(".", ",") if comma else w for w in words))
+    path = tmp_path / "model.csv"
+    path.write_bytes("\r\n".join(lines).encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize("divide", [",", ";", "\t", "|", " "])
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
+def test_any_delimiter_and_encoding_is_read(tmp_path, divide, encoding):
+    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), ROWS, divide, encoding=encoding)
+    model = read_csv(path)
+    assert_allclose(model.columns["ton"], 1000.5)
+    assert model.block_size == (20.0, 20.0, 10.0)
+
+
+def test_decimal_commas_are_read_where_they_divide_no_columns(tmp_path):
+    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), ROWS, ";", comma=True)
+    assert_allclose(read_csv(path).columns["cu"], [row[4] for row in ROWS])
+
+
+def test_names_are_guessed_shown_and_taken_as_the_user_says(tmp_path):
+    path = written(tmp_path, ("Easting", "NORTHING", "RL", "Tonnes", "grade"), ROWS)
+    model = read_csv(path, columns={"cu": "grade", "x": ""})
+    assert_allclose(model.columns["cu"], [row[4] for row in ROWS])
+    assert model.reading == "x=Easting, y=NORTHING, z=RL, ton=Tonnes, cu=grade"
+    assert "cu" not in read_csv(path).columns
+    assert read_csv(path).reading.endswith("carried through: grade")
+
+
+def test_words_are_carried_through_and_refused_where_numbers_belong(tmp_path):
+    rows = [(*row, "oxide" if i else "12b") for i, row in enumerate(ROWS)]
+    path = written(tmp_path, ("x", "y", "z", "ton", "cu", "rock"), rows)
+    model = read_csv(path)
+    assert_array_equal(model.text["rock"], ["12b"] + ["oxide"] * 7)
+    assert "rock (text)" in model.reading
+    with pytest.raises(DataError, match="line 2: '12b' in column 'rock' is not a number"):
+        read_csv(path, columns={"cu": "rock"})
+
+
+def test_a_density_stands_in_for_tonnes(tmp_path):
+    path = written(tmp_path, ("x", "y", "z", "SG"), [row[:3] + (2.5,) for row in ROWS])
+    assert_allclose(read_csv(path).columns["ton"], 2.5 * 20 * 20 * 10)
+
+
+@pytest.mark.parametrize(
+    ("head", "columns", "words"),
+    [
+        (("x", "y", "z", "tonnes", "tonnage"), {}, "tonnes and tonnage could both be 'ton'"),
+        (("x", "y", "z", "weight", "cu"), {}, r"missing column ton.*columns\.ton="),
+        (("x", "y", "z", "ton", "cu"), {"cu": "gold"}, r"columns\.cu=gold: .* has x, y, z"),
+        (("x", "y", "z", "ton", "cu"), {"gold": "cu"}, r"columns\.gold is no role"),
+        (("x", "y", "z", "ton", "TON"), {}, "appears twice"),
+    ],
+)
+def test_what_cannot_be_told_apart_is_refused_with_the_remedy(tmp_path, head, columns, words):
+    with pytest.raises(DataError, match=words):
+        read_csv(written(tmp_path, head, ROWS), columns=columns)
+
+
+def test_parts_per_million_and_weightless_models_are_refused(tmp_path):
+    rows = [(*row[:4], 2500.0) for row in ROWS]
+    with pytest.raises(DataError, match="line 2: column 'cu' is 2500; it is read as per cent"):
+        read_csv(written(tmp_path, ("x", "y", "z", "ton", "cu"), rows))
+    rows = [(*row[:3], 0, 1) for row in ROWS]
+    with pytest.raises(DataError, match="no block has any tonnage"):
+        read_csv(written(tmp_path, ("x", "y", "z", "ton", "cu"), rows))
+
+
+def test_a_table_keeps_its_lines_and_their_numbers(tmp_path):
+    path = tmp_path / "model.csv"
+    path.write_text('% made by hand\n\nx,"a, b",z\n1,"2, 3",4\n')
+    table = read_table(path)
+    assert table.names == ("x", "a, b", "z")
+    assert table.place == [4]
+    assert table.words == [["1", "2, 3", "4"]]
+
+
+@pytest.mark.parametrize("content", [b"", b"x,y,z,ton\n", b"\x00\x01\x02\x03", b"x\ny\n1,2\n"])
+def test_what_is_no_table_is_refused_in_words(tmp_path, content):
+    path = tmp_path / "model.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=str(path)):
+        read_csv(path)
+    with pytest.raises(DataError, match=r"cannot be read|does not exist"):
+        read_csv(tmp_path)
+
+
+def test_a_model_larger_than_doubles_can_hold_is_refused(tmp_path):
+    rows = [(*row[:3], 1e308, 1.0) for row in ROWS]
+    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), rows)
+    assert np.isfinite(read_csv(path).columns["ton"]).all()

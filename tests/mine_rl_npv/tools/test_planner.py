@@ -1,0 +1,185 @@
+"""A planner's first hour: a file in, a plain answer, a schedule and a page out."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.run.building import build_as
+from mine_rl_npv.data.block_model import read_csv, write_csv
+from mine_rl_npv.data.economics import Economics, MinePlan
+from mine_rl_npv.data.minelib_write import write_instance
+from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
+from mine_rl_npv.tools.planner import open_mine, run
+from mine_rl_npv.tools.solve import Kind, Method, SolveConfig, solve
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_csv(block_model(Deposit(7, 6, 4, seed=5, richness=0.8)), tmp_path / "mine.csv")
+    return tmp_path / "mine.csv"
+
+
+def with_copper(path, copper):
+    """The file with another copper grade in every row, and no molybdenum."""
+    rows = list(csv.DictReader(path.open()))
+    for row in rows:
+        row["cu"], row["mo"] = copper, "0"
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+
+
+@pytest.mark.parametrize("method", list(Method))
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_barren_model_gets_a_plain_answer(path, method, kind):
+    with_copper(path, "0")
+    config = SolveConfig(model=str(path), method=method, problem=kind, seconds=1.0)
+    solution = run(config)
+    assert solution.verdict.value == 0
+    assert solution.verdict.feasible
+    if method is not Method.upit:
+        assert "nothing    pays" in solution.report()
+        assert "gap        0.0000 %" in solution.report()
+
+
+@pytest.mark.parametrize("copper", ["0", "2.0"])
+@pytest.mark.parametrize("method", [Method.toposort, Method.filling, Method.greedy, Method.pits])
+def test_one_block_is_a_mine(tmp_path, copper, method):
+    path = tmp_path / "one.csv"
+    path.write_text(f"x,y,z,ton,cu\n10,10,10,1000,{copper}\n")
+    solution = run(SolveConfig(model=str(path), method=method))
+    assert (solution.verdict.value > 0) == (copper != "0")
+    assert solution.gap_percent == pytest.approx(0.0, abs=1e-6)
+
+
+def test_capacities_below_every_block_are_said_to_be_the_reason(path):
+    config = SolveConfig(model=str(path), plan=MinePlan(mining_rate=1.0))
+    assert "no paying pit fits the capacities" in run(config).report()
+
+
+def test_prices_periods_slopes_and_capacities_are_honoured(path):
+    base = run(SolveConfig(model=str(path)))
+    dear = run(SolveConfig(model=str(path), economics=Economics(copper_price=8.0)))
+    assert dear.upper > base.upper
+    steep = run(SolveConfig(model=str(path), plan=MinePlan(slope_degrees=70.0)))
+    assert steep.instance.graph.arcs != base.instance.graph.arcs
+    assert "70 degrees" in steep.report()
+    tight = run(SolveConfig(model=str(path), plan=MinePlan(periods=3, mining_rate=2e5)))
+    assert tight.instance.periods == 3
+    assert (tight.instance.high[0] == 2e5).all()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"economics": {"copper_price": -1}},
+        {"economics": {"copper_price": float("nan")}},
+        {"economics": {"mining_cost": float("inf")}},
+        {"economics": {"recovery": 85}},
+        {"economics": {"coper_price": 1}},
+        {"plan": {"periods": 0}},
+        {"plan": {"rate": float("nan")}},
+        {"plan": {"slope_degrees": 90}},
+        {"plan": {"pattern": "7"}},
+        {"plan": {"slope_sectors": ["north:40"]}},
+        {"plan": {"milling_rate": -1}},
+        {"block_size": [10, 10]},
+        {"decodes": -1},
+        {"decodes": 10, "method": "greedy"},
+        {"seconds": float("nan")},
+        {"nonsense": 1},
+    ],
+)
+def test_values_that_mean_nothing_are_refused(values):
+    with pytest.raises(ConfigError):
+        build_as(SolveConfig, values)
+
+
+def test_prices_for_files_that_bring_their_own_money_are_refused(tmp_path, path):
+    write_instance(varied_instance(3, 4, 5), tmp_path / "lib")
+    prefix = str(tmp_path / "lib")
+    assert open_mine(SolveConfig(instance=prefix))[0].slopes is None
+    for config in (
+        SolveConfig(instance=prefix, economics=Economics(copper_price=5)),
+        SolveConfig(instance=prefix, plan=MinePlan(periods=3)),
+        SolveConfig(instance=prefix, columns={"cu": "grade"}),
+        SolveConfig(instance="porphyry_tiny", block_size=(1.0, 1.0, 1.0)),
+    ):
+        with pytest.raises(ConfigError, match="would be ignored"):
+            open_mine(config)
+    text = path.read_text().splitlines()
+    money = [f"{line},{7 * i - 500}" for i, line in enumerate(text[1:])]
+    path.write_text("\n".join([text[0] + ",profit", *money]))
+    stated = SolveConfig(model=str(path), columns={"value": "profit"})
+    assert open_mine(stated)[0].value[-1] == 7 * (len(money) - 1) - 500
+    with pytest.raises(ConfigError, match="would be ignored"):
+        open_mine(
+            SolveConfig(
+                model=str(path), columns={"value": "profit"}, economics=Economics(copper_price=5)
+            )
+        )
+
+
+def test_an_instance_without_periods_is_refused_but_for_its_pit(tmp_path):
+    write_instance(varied_instance(3, 4, 5), tmp_path / "lib")
+    for suffix in (".cpit", ".pcpsp"):
+        (tmp_path / f"lib{suffix}").unlink()
+    with pytest.raises(DataError, match=r"lib\.cpit does not exist"):
+        run(SolveConfig(instance=str(tmp_path / "lib")))
+    assert run(SolveConfig(instance=str(tmp_path / "lib"), method=Method.upit)).verdict.value > 0
+
+
+@pytest.mark.parametrize("method", [Method.evolution, Method.gradient])
+def test_a_budget_of_decodes_gives_the_same_schedule_however_many_threads(method):
+    instance = varied_instance(2, 5, 6)
+    found = [
+        solve(instance, SolveConfig(method=method, decodes=60, threads=threads, seconds=1e-3))
+        for threads in (1, 2)
+    ]
+    assert np.array_equal(found[0].shares, found[1].shares)
+
+
+def test_ctrl_c_keeps_the_best(monkeypatch):
+    instance = varied_instance(2, 5, 6)
+    told = []
+
+    def watch(seconds, decodes, best):
+        told.append((seconds, decodes))
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    config = SolveConfig(method=Method.evolution, decodes=10**9)
+    solution = solve(instance, config, watch)
+    assert solution.verdict.feasible
+    assert np.isnan(told[-1][0])
+    assert told[-1][1] == told[-2][1]
+
+
+@pytest.mark.parametrize("divide", [",", ";"])
+def test_the_schedule_comes_back_with_the_models_own_columns(tmp_path, path, divide):
+    text = path.read_text()
+    path.write_text(text.replace(",", ";") if divide == ";" else text)
+    out = tmp_path / "schedule.csv"
+    solution = run(SolveConfig(model=str(path), schedule=str(out)))
+    rows = list(csv.DictReader(out.open(encoding="utf-8"), delimiter=divide))
+    model = read_csv(path)
+    assert len(rows) == len(model.cell)
+    assert [float(row["ton"]) for row in rows] == model.columns["ton"].tolist()
+    periods = np.array([int(row["period"] or 0) for row in rows])
+    assert np.array_equal(periods > 0, solution.shares.any(axis=(1, 2)))
+    worth = sum(float(row["discounted_value"] or 0) for row in rows)
+    assert worth == pytest.approx(solution.verdict.value, abs=0.01 * len(rows))
+
+
+def test_the_page_stands_alone_and_tells_what_the_script_prints(tmp_path, path):
+    page = tmp_path / "page.html"
+    solution = run(SolveConfig(model=str(path), report=str(page)))
+    text = page.read_text(encoding="utf-8")
+    assert "src='http" not in text
+    assert text.count("data:image/png;base64,") == 5
+    for words in ("kept: 45 degrees", f"{solution.upper:,.2f}", "copper price +20 %"):
+        assert words in text, words
+    assert "BROKEN" not in text
