@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from PIL import Image
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
@@ -14,11 +15,13 @@ from fighting.machine.emulator import StateError
 from fighting.rom import ROM_PATH
 from fighting.rules import Weights
 from fighting.spec import View
+from fighting.tools.play import play
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.compose import compose_run
+from frugal_rl.run.play import PlayOptions
 from frugal_rl.run.trainer import train
 from frugal_rl.testing.vec_env import check_vec_env
 from frugal_rl.vec_env.serial import Serial
@@ -211,3 +214,10 @@ def test_a_profile_is_trained_from_its_memory(profile, tmp_path):
     train(replace(run, run_dir=str(tmp_path / "run")), log)
     assert log.numbers["eval/episodes"] == 2
     assert "eval/paid_points" in log.numbers
+    film = tmp_path / "game.gif"
+    asked = compose_run(["env=fighting_game_boy", "tracking=disabled"])
+    options = PlayOptions(checkpoint=str(tmp_path / "run"), video=str(film))
+    (line,) = play(asked, options)
+    assert line.startswith(f"Film: {film}")
+    with Image.open(film) as gif:
+        assert gif.n_frames > 1
