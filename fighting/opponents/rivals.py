@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,6 +14,10 @@ from fighting.opponents.scripts import SCRIPTS, Rngs, Script
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig
+
+
+SAVED_PLAYER = "fighting.opponents.saved_player"
+"""Found by name like a codec's torch half: workers that need no frozen policy load no torch."""
 
 
 class RivalSeat(Protocol):
@@ -119,7 +124,6 @@ def rival_of(config: DuelConfig, count: int) -> RivalSeat:
     if config.opponent is Rival.self_play:
         return PastSelves(config.pool_choice, count)
     if config.opponent is Rival.policy:
-        from fighting.opponents.saved_player import saved_player  # imports torch
-
-        return Scripted(saved_player(config.rival))
+        loader = import_module(SAVED_PLAYER)
+        return Scripted(loader.saved_player(config.rival))
     return Scripted(SCRIPTS[config.opponent])
