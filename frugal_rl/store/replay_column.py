@@ -84,7 +84,8 @@ class ReplayColumn:
                 self.rows.append_beside(int(n), self._told[n])
         if self.frames > 1:
             self.codes[step % self.steps] = self._codes
-            self._keep_whole(step, now, then)
+            if seen & (WHOLE_NOW | WHOLE_NEXT) or len(self.whole_now) or len(self.whole_next):
+                self._keep_whole(step, now, then)
         self.rows.append(now[:, (self.frames - 1) * frame :].view(np.uint8))
 
     def _units(self, values: np.ndarray) -> np.ndarray:

@@ -55,6 +55,8 @@ class SideTable:
 
     def drop_before(self, step: int) -> None:
         """Forget the values of all steps before this one."""
+        if self.begin == self.end or self.keys[self.begin] >= step * self.num_envs:
+            return
         held = self.keys[self.begin : self.end]
         self.begin += int(np.searchsorted(held, step * self.num_envs))
 

@@ -149,3 +149,11 @@ def test_impossible_options_are_refused(wrong):
 
 def test_keys_start_empty():
     assert Keys() == Keys(set(), [], False)
+
+
+def test_the_searcher_is_filmed_winning(tmp_path):
+    run = compose_run(["env=nclone", "env.levels=[walk]"])
+    film = tmp_path / "solver.gif"
+    said = list(play(run, PlayOptions(solver=True, video=str(film), scale=0.25, every=16)))
+    assert said[0].startswith("Film:")
+    assert film.read_bytes()[:4] == b"GIF8"

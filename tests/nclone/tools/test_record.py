@@ -10,11 +10,14 @@ import pytest
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.report.recording import RecordOptions
 from frugal_rl.run.compose import compose_run
+from nclone.errors import LevelError, LevelWarning
 from nclone.files import WriteError, finished_or_absent
 from nclone.levels.bundled import FOLDER, bundled_level, winning_inputs
+from nclone.levels.format import pack_level
 from nclone.replay import Replay, inputs_of_actions
 from nclone.replay.dataset import load_dataset
 from nclone.replay.files import read_replay, write_replays
+from nclone.replay.outcome import verify_all
 from nclone.tools.record import record
 
 
@@ -152,3 +155,54 @@ def test_options_that_cannot_be_are_refused():
     with pytest.raises((ConfigError, ValueError)):
         record(run, RecordOptions(picture="x.png", level="walk", scale=99.0))
     assert np.array(winning_inputs("walk")).size
+
+
+@pytest.fixture
+def levels(tmp_path):
+    """A folder of two levels that can be won, one that cannot, and a file that is no level."""
+    folder = tmp_path / "levels"
+    folder.mkdir()
+    for name in ("walk", "fall"):
+        (folder / f"{name}.map").write_bytes(bundled_level(name).map_data)
+    tiles = np.ones((25, 44), int)
+    tiles[11, 3:8] = 0
+    shut = [[0, 14, 46, 0, 0], [3, 74, 46, 0, 0], [4, 64, 46, 0, 0]]
+    (folder / "shut.map").write_bytes(pack_level(tiles, shut, "Shut"))
+    (folder / "wrong.map").write_bytes(b"no level")
+    return folder
+
+
+def solving(levels, tmp_path, **more):
+    options = RecordOptions(
+        solve=str(levels), solved=str(tmp_path / "won"), budget_frames=8_000, **more
+    )
+    return record(compose_run(["env=nclone"]), options)
+
+
+def test_a_folder_is_solved_and_the_replays_verify(levels, tmp_path, capsys):
+    with pytest.warns(LevelWarning, match=r"1 of 4 files left out(.|\n)*wrong\.map"):
+        assert solving(levels, tmp_path, skip_unreadable=True) == 1
+    assert "2 of 3 levels won" in capsys.readouterr().out
+    verdicts = verify_all(tmp_path / "won")
+    assert len(verdicts) == 2
+    assert all(v.reproduced for v in verdicts)
+
+
+def test_a_folder_with_a_file_that_is_no_level_is_refused_in_words(levels, tmp_path):
+    with pytest.raises(LevelError, match=r"1 of 4 files(.|\n)*wrong\.map(.|\n)*skip_unreadable=t"):
+        solving(levels, tmp_path)
+    assert not (tmp_path / "won").exists()
+
+
+def test_any_folder_is_a_set_of_levels_for_training(levels):
+    words = ["env=nclone", f"env.levels=[{levels}]"]
+    with pytest.raises(LevelError, match=r"env\.skip_unreadable=true"):
+        compose_run(words).env.open_levels("train")
+    env = compose_run([*words, "env.skip_unreadable=true"]).env
+    with pytest.warns(LevelWarning):
+        assert [level.name for level in env.open_levels("eval")] == ["Fall", "Shut", "Walk"]
+
+
+def test_a_budget_of_no_frames_is_refused():
+    with pytest.raises(ConfigError, match="budget_frames is 0"):
+        record(compose_run(["env=nclone"]), RecordOptions(solve="walk", budget_frames=0))
