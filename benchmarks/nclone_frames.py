@@ -16,10 +16,9 @@ from nclone.graph.navigation import build_graph
 from nclone.levels.format import pack_level
 from nclone.levels.generators import CATEGORIES, draw_recipes, generate
 from nclone.levels.level import load_level
-from nclone.render.fields import moment_widths
 from nclone.render.moment import write_moment
 from nclone.render.raster import GlobalView, draw_player_frames
-from nclone.render.scene import Moment, build_stage, scene_items
+from nclone.render.scene import Moment, build_stage, moment_widths, scene_items
 from nclone.sim.table import LevelTable
 from nclone.sim.world import World
 

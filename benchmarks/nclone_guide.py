@@ -15,7 +15,7 @@ from dataclasses import fields
 import numpy as np
 
 from frugal_rl.run.compose import compose_run
-from nclone.guide_switches import Guide
+from nclone.guide import Guide
 from nclone.levels.bundled import bundled_names
 
 GUIDE = {

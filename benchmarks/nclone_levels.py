@@ -16,9 +16,9 @@ import numpy as np
 from PIL import Image
 
 from nclone.levels.generators import CATEGORIES, EASY, draw_recipes, generate, level_content
-from nclone.levels.proof import Prover
 from nclone.render.export import contact_sheet
 from nclone.replay.outcome import path_of
+from nclone.search.proof import Prover
 
 FIRST_SEED = 1 << 50
 COLUMNS, ROWS, COLOURS = 5, 6, 48

@@ -18,7 +18,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.store.layout import planned_bytes
 from frugal_rl.store.rollout import RolloutBuffer
 from nclone.config import NppConfig
-from nclone.game import Game
+from nclone.game import NppGame
 from nclone.graph.fields import GRAPH_TABLE
 from nclone.levels.generators import CATEGORIES
 from nclone.spec import Observation
@@ -56,7 +56,7 @@ def table_bytes(levels: int) -> tuple[int, int]:
     config = NppConfig(obs=Observation.graph, levels=tuple(CATEGORIES), graphs_mib=1e6)
     chosen = config.open_levels("train")
     chosen = [chosen[int(i)] for i in np.linspace(0, len(chosen) - 1, levels)]
-    game = Game(config, chosen, len(chosen), order="in turn")
+    game = NppGame(config, chosen, len(chosen), order="in turn")
     game.seed([np.random.default_rng(n) for n in range(len(chosen))])
     every = np.arange(len(chosen))
     game.begin(every)

@@ -27,9 +27,9 @@ from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.distinct import distinct
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.history import History
-from frugal_rl.observation.mirror import distinct
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import RunConfig
 from frugal_rl.store.dense import DenseMinibatch

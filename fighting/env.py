@@ -9,6 +9,8 @@ import numpy as np
 
 from fighting.game import DuelGame
 from fighting.machine import duel
+from fighting.signals import FIRST as FIRST_FIGHTER
+from fighting.signals import SECOND as SECOND_FIGHTER
 from frugal_rl.errors import ConfigError
 from frugal_rl.vec_env.game_env import FIRST, GameEnv
 
@@ -70,14 +72,20 @@ class DuelEnv(GameEnv):
             }
         return reward, terminated, truncated, info
 
+    def health(self) -> tuple[int, int]:
+        """Own health and the opponent's."""
+        ram = self.game.emulators.ram[0]
+        me, he = (FIRST_FIGHTER, SECOND_FIGHTER)[:: 1 if self.game.seats[0] == 0 else -1]
+        return int(ram[me]), int(ram[he])
+
     def _info(self) -> dict[str, Any]:
         """What a spectator may know."""
         game = self.game
         ram = game.emulators.ram[0]
         seat = int(game.seats[0])
-        me, he = (22, 60) if seat == 0 else (60, 22)
+        me = FIRST_FIGHTER if seat == 0 else SECOND_FIGHTER
         return {
-            "hp": (int(ram[me]), int(ram[he])),
+            "hp": self.health(),
             "timer": int(ram[duel.TIMER]),
             "wins": (int(ram[duel.WINS1 + seat]), int(ram[duel.WINS1 + 1 - seat])),
             "result": int(ram[duel.RESULT]),

@@ -6,15 +6,14 @@ Names are loaded when they are first used, so that `import nclone` costs no comp
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gymnasium import register
 
 if TYPE_CHECKING:
-    from frugal_rl.vec_env.interface import VectorEnv
-    from nclone.env import NppEnv
     from nclone.errors import LevelError
     from nclone.levels.level import Level, load_level
+    from nclone.quick_start import make, make_vec
     from nclone.sim.simulate import Trajectory, simulate
     from nclone.sim.world import World
 
@@ -24,6 +23,8 @@ _HOME = {
     "Trajectory": "nclone.sim.simulate",
     "World": "nclone.sim.world",
     "load_level": "nclone.levels.level",
+    "make": "nclone.quick_start",
+    "make_vec": "nclone.quick_start",
     "simulate": "nclone.sim.simulate",
 }
 
@@ -38,23 +39,7 @@ __all__ = [
     "simulate",
 ]
 
-register("nclone/Npp-v0", entry_point="nclone.env:NppEnv")
-
-
-def make(memory: str = "lossless", seed: int | None = None, **options: Any) -> NppEnv:
-    """One environment; `options` are the values of `nclone.config.NppConfig`."""
-    from nclone.quick_start import configured
-
-    config, _ = configured(memory, options)
-    return config.make(seed)
-
-
-def make_vec(num_envs: int, memory: str = "lossless", **options: Any) -> VectorEnv:
-    """Many environments in one batch, their rows stored as the memory profile says."""
-    from nclone.quick_start import configured, encoding
-
-    config, profile = configured(memory, options)
-    return config.make_vec(num_envs, encoding(config, profile), profile, None, "train")
+register("nclone/Npp-v0", entry_point="nclone.quick_start:npp_env")
 
 
 def __getattr__(name: str) -> object:

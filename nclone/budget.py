@@ -6,15 +6,20 @@ which all larger ones lie, to the byte; the tables of levels do not depend on th
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding
-from nclone.config import NppConfig
-from nclone.game import Game
-from nclone.graph.fields import GRAPH_TABLE
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
+from nclone.game import NppGame
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
+from nclone.graph.interned import InternedGraphs
+
+if TYPE_CHECKING:
+    from nclone.config import NppConfig
+
 
 SHARED = ("levels", "path distances")
 SAMPLED_LEVELS = 12
@@ -32,9 +37,10 @@ MEANINGS = {
 def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encoding) -> list[Part]:
     """The plan's lines for `num_envs` environments whose level data exists `level_copies` times."""
     levels = config.open_levels("train")
-    games = [Game(config, levels, n, threads=1) for n in (1, 2)]
+    games = [NppGame(config, levels, n, threads=1) for n in (1, 2)]
     one, two = (_measured(game, encoding) for game in games)
-    lines = [_graphs(games[0], config, level_copies)] if games[0].has_graph else []
+    graphs = games[0].graphs
+    lines = [] if graphs is None else [_graphs(graphs, config, level_copies)]
     for name, first in one.items():
         if name == "graphs":
             continue
@@ -49,15 +55,15 @@ def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encodin
     return lines
 
 
-def _graphs(game: Game, config: NppConfig, copies: int) -> Part:
+def _graphs(graphs: InternedGraphs, config: NppConfig, copies: int) -> Part:
     """All graphs of the levels, from some of them, and at most the table's bound.
 
     Each level has two objectives, and one more set of open doors for each door that opens.
     """
-    table, marks = game.tables[GRAPH_TABLE], game.distances.levels
+    table, marks = graphs.table, graphs.distances.levels
     chosen = np.unique(np.linspace(0, len(marks) - 1, SAMPLED_LEVELS).astype(int))
     objectives = (EXIT_SWITCH, EXIT_DOOR)
-    ids = [game.graph(int(k), 0, goal) for k in chosen for goal in objectives]
+    ids = [graphs.id_of(int(k), 0, goal) for k in chosen for goal in objectives]
     table.places(np.unique(ids))
     each = table.used_bytes / len(np.unique(ids))
     count = sum(2 * (1 + len(m.door_entities)) for m in marks)
@@ -70,7 +76,7 @@ def _graphs(game: Game, config: NppConfig, copies: int) -> Part:
     )
 
 
-def _measured(game: Game, encoding: Encoding) -> dict[str, int]:
+def _measured(game: NppGame, encoding: Encoding) -> dict[str, int]:
     for number in np.unique(game.level_number):
         game.distances.release(game.distances.acquire(int(number), 0))
     rows = Encoder(encoding, game.tables, game.num_worlds).nbytes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gymnasium import spaces
@@ -18,17 +18,17 @@ from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec, Padding
 from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import Serial
+from nclone.budget import parts
+from nclone.env import NppEnv
 from nclone.geometry import COLUMNS, MAP_WIDTH_PX, ROWS
-from nclone.guide_switches import Guide, switches
+from nclone.guide import Guide, switches
 from nclone.levels.curriculum import CurriculumConfig
+from nclone.levels.sources import open_grouped, pool_places, widest_moments
 from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
+from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
-    from frugal_rl.report.recording import RecordOptions
-    from frugal_rl.run.config import RunConfig
-    from frugal_rl.run.play import PlayOptions
-    from nclone.env import NppEnv
     from nclone.levels.level import Level
 
 
@@ -101,6 +101,11 @@ def _check_frames(config: NppConfig) -> None:
         )
 
 
+def _before() -> Any:
+    """What the memory guide's savings are measured against, loaded only where it is asked for."""
+    return import_module("nclone.before.guide_baseline")
+
+
 TINY_GRAPHS_MIB = 2.0
 """Bound of the graph table in the tiny run that the planner measures."""
 
@@ -109,6 +114,8 @@ TINY_GRAPHS_MIB = 2.0
 class NppConfig:
     """N++ on a set of levels. Composed from conf/env/nclone.yaml."""
 
+    tools: ClassVar[str] = "nclone.tools"
+    """Where what else can be done with it is found: `frugal_rl.run.tools`."""
     honours: ClassVar[frozenset[str]] = ENCODED | DRAWN
     name: str = "nclone"
     obs: Observation = Observation.state
@@ -129,6 +136,8 @@ class NppConfig:
     """Bundled levels by name, or paths of level files."""
     eval_levels: tuple[str, ...] = ()
     """Levels of the evaluation; none means the training levels."""
+    skip_unreadable: bool = False
+    """Leave out files of a folder that are no level, with a warning, instead of refusing all."""
     curriculum: bool = False
     """Begin with the first category of `levels` and go on as success allows; categories only."""
     curriculum_rules: CurriculumConfig = field(default_factory=CurriculumConfig)
@@ -170,12 +179,9 @@ class NppConfig:
         """The observation, declared; frames are as wide as the levels' entities need."""
         drawing = None
         if self.obs.draws:
-            from nclone.render.fields import widest_moments
-
-            drawing = Drawing(
-                widest_moments(self.levels, self.eval_levels or self.levels),
-                _size(self.player_frame), _size(self.global_view),
-            )  # fmt: skip
+            names = (self.levels, self.eval_levels or self.levels)
+            widths = widest_moments(*names, skip_unreadable=self.skip_unreadable)
+            drawing = Drawing(widths, _size(self.player_frame), _size(self.global_view))
         return observation_spec(self.obs, drawing, self.stack, self.padding)
 
     def action_space(self) -> spaces.Space[Any]:
@@ -193,26 +199,19 @@ class NppConfig:
 
     def open_grouped(self, split: str) -> list[tuple[str, Level]]:
         """These levels, each with the name that it is judged under: its category, or its own."""
-        from nclone.levels.sources import open_grouped
-
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
-        return open_grouped(wanted, split)
+        return open_grouped(wanted, split, self.skip_unreadable)
 
-    def draw(self, vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
-        """The ways of a player over levels that it won and that it did not, group by group."""
-        from nclone.pictures import draw_ways
-
-        return draw_ways(vec_env, player, folder)
+    def pool_places(self) -> list[tuple[str, str]]:
+        """Category and source of every training level, for a curriculum over categories."""
+        return pool_places(self.levels)
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""
-        if self.guide.is_before:
-            from nclone.guide_baseline import GuideEnv
-
-            return GuideEnv(self, seed)
-        from nclone.env import NppEnv
-
-        return NppEnv(self, seed=seed)
+        made: NppEnv = (
+            _before().GuideEnv(self, seed) if self.guide.is_before else NppEnv(self, seed)
+        )
+        return made
 
     def make_vec(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
@@ -222,8 +221,6 @@ class NppConfig:
         Single ones where `vec` asks for them; those of the guide where the profile has one of its
         optimisations off. Evaluation always plays the native batch, its levels dealt out in turn.
         """
-        from nclone.vec_env import NppVecEnv
-
         stored = [n for n in FRAMES if encoding.choice.get(n, "derived") != "derived"]
         if self.stack > 1 and stored:
             raise ConfigError(
@@ -238,28 +235,6 @@ class NppConfig:
             return built
         return NppVecEnv(self, num_envs, encoding, memory, split)
 
-    def generate(self, folder: str, count: int, seed: int) -> list[Path]:
-        """Write `folder`/pool.npz: `count` proved training levels per category, a fifth for tests.
-
-        The categories are those that `levels` names, all nine where it names none. What the file
-        holds already is kept: a search that was stopped goes on.
-        """
-        from nclone.levels.growing_command import generate_into
-
-        return generate_into(Path(folder), count, seed, self.levels)
-
-    def play(self, run: RunConfig, options: PlayOptions) -> Iterator[str]:
-        """A window with the keyboard, or a checkpoint at play; yields a line per written file."""
-        from nclone.play import play
-
-        return play(self, run, options)
-
-    def record(self, run: RunConfig, options: RecordOptions) -> int:
-        """Verify, film, convert or collect replays; returns the exit status."""
-        from nclone.record import record
-
-        return record(self, run, options)
-
     def tiny(self) -> NppConfig:
         """The same game with a small table of graphs, which a tiny run may fill."""
         return replace(self, graphs_mib=min(self.graphs_mib, TINY_GRAPHS_MIB))
@@ -268,13 +243,9 @@ class NppConfig:
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
         """Bytes of worlds, level tables and reused rows, from their record layouts."""
-        from nclone.budget import parts
-
         chosen = switches(self.guide, memory)
         copies = 1 if chosen.shared_levels else num_envs
         lines = parts(self, num_envs, copies, encoding)
         if chosen.is_before:
-            from nclone.guide_baseline import guide_parts
-
-            lines += guide_parts(self, chosen, num_envs)
+            lines += _before().guide_parts(self, chosen, num_envs)
         return lines

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium import spaces
 
-from frugal_rl.vec_env.plain import SpecEnv
-from nclone.config import NppConfig
-from nclone.game import Game
-from nclone.spec import ACTIONS
+from frugal_rl.vec_env.game_env import FIRST, GameEnv
+from nclone.game import NppGame
+
+if TYPE_CHECKING:
+    from nclone.config import NppConfig
 
 
-class NppEnv(SpecEnv):
+class NppEnv(GameEnv):
     """N++ with its full observation, declared in `nclone.spec`.
 
     Action: 0 none, 1 left, 2 right, 3 jump, 4 jump+left, 5 jump+right, held for the frame skip.
@@ -23,17 +23,14 @@ class NppEnv(SpecEnv):
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 60}  # noqa: RUF012 - Gymnasium's own
+    game: NppGame
 
     def __init__(
-        self,
-        config: NppConfig | None = None,
-        seed: int | None = None,
-        render_mode: str | None = None,
+        self, config: NppConfig, seed: int | None = None, render_mode: str | None = None
     ) -> None:
-        self.config = config or NppConfig()
-        self.game = Game(self.config, self.config.open_levels("train"), 1, threads=1)
-        super().__init__(self.config.spec(), self.game.tables, self.config.episode_steps)
-        self.action_space: spaces.Space[Any] = spaces.Discrete(ACTIONS)
+        self.config = config
+        game = NppGame(config, config.open_levels("train"), 1, threads=1)
+        super().__init__(game, config.spec(), config.episode_steps)
         self.render_mode = render_mode
         self._level: int | None = None
         if seed is not None:
@@ -46,25 +43,10 @@ class NppEnv(SpecEnv):
         self._level = (options or {}).get("level")
         return super().reset(seed=seed, options=options)
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Start an episode on a drawn level, or on the one that `options` named."""
-        self.game.seed([self.np_random])
-        level = None if self._level is None else self.game.deal[[self._level]]
-        self.game.begin(np.zeros(1, np.int64), level)
-
-    def advance(self, action: Any) -> tuple[float, bool, bool, dict[str, Any]]:
-        """Hold an action for the frame skip."""
-        outcome = self.game.advance(np.array([action]))
-        terminated = bool(outcome.won[0] or outcome.died[0])
-        info: dict[str, Any] = {}
-        if outcome.done[0]:
-            stats = {k: float(v[0]) for k, v in self.game.stats(np.zeros(1, np.int64)).items()}
-            info = {"success": stats["success"] > 0, "stats": stats}
-        return float(outcome.reward[0]), terminated, bool(outcome.truncated[0]), info
-
-    def raw(self) -> dict[str, np.ndarray]:
-        """Stored fields and the level's id."""
-        return {name: values[0] for name, values in self.game.observe().items()}
+        level = None if self._level is None else self.game.playlist[[self._level]]
+        self.game.begin(FIRST, level)
 
     def action_masks(self) -> np.ndarray:
         """[6] bool, the actions with an effect; as sb3-contrib's MaskablePPO asks for it."""

@@ -11,3 +11,7 @@ class LevelError(DataError):
 
 class ReplayError(DataError):
     """A recorded input file that cannot be read; names the place and the remedy."""
+
+
+class LevelWarning(UserWarning):
+    """A level is odd, but the game reads it; or files of a folder were left out, as asked."""

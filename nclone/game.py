@@ -7,60 +7,47 @@ equal episodes in both.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from gymnasium import spaces
 
-from frugal_rl.errors import CheckpointError
 from frugal_rl.observation.tables import Tables
-from nclone.config import NppConfig
+from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
 from nclone.graph.ahead import PATH_FIELD, write_path_ahead
 from nclone.graph.distance import DistanceTables
-from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, graph_table, table_row
+from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
+from nclone.graph.interned import InternedGraphs
 from nclone.graph.landmarks import Landmarks, find_landmarks
-from nclone.graph.navigation import build_graph
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
-from nclone.graph.ways import Reach, door_places, reach_of, write_ways
-from nclone.levels.deal import CurriculumDeal
-from nclone.levels.level import Level
-from nclone.observe import Rows, Ways, Worlds, observe, write_action_masks
-from nclone.places import PLAYER_PLACE, place_row, write_player_places
+from nclone.graph.routes import Reach, door_places, reach_of, write_routes
+from nclone.levels.sampler import LevelSampler
+from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
+from nclone.observation.places import PLAYER_PLACE, place_row, write_player_places
 from nclone.render.moment import write_moment
 from nclone.render.scene import scene_items
-from nclone.rewards.book import RewardBook
 from nclone.rewards.kernels import COMPONENTS, Events, Motion
+from nclone.rewards.tracker import RewardTracker
 from nclone.sim import state as st
 from nclone.sim.table import LevelTable
+from nclone.sim.warm_up import warm_up
 from nclone.sim.world import World
-from nclone.spec import HAZARDS, LEVEL_TABLE, Observation, level_table, raw_arrays
-from nclone.starts import warm_up
+from nclone.spec import ACTIONS, HAZARDS, LEVEL_TABLE, Observation, level_table, raw_arrays
+
+if TYPE_CHECKING:
+    from nclone.config import NppConfig
+    from nclone.levels.level import Level
+
 
 HOR = np.array([0, -1, 1, 0, -1, 1], np.int64)
 JUMP = np.array([0, 0, 0, 1, 1, 1], np.int64)
 """Inputs held by the six actions."""
 
 
-@dataclass
-class Outcome:
-    """What one step did to N games; arrays are reused.
-
-    `won`, `died` and `truncated` exclude each other; `done` is their union.
-    """
-
-    reward: np.ndarray
-    won: np.ndarray
-    died: np.ndarray
-    truncated: np.ndarray
-    done: np.ndarray
-    milestone: np.ndarray
-    """[N] int8: the goal (`nclone.graph.paths.GOALS`) that the step reached, -1 for none."""
-
-
-class Game:
+class NppGame(Game):
     """N worlds on a fixed set of levels.
 
-    `order` draws levels at random, or deals them out in turn so that an evaluation plays each
+    `order` draws levels at random, or plays them in turn so that an evaluation plays each
     equally often.
     """
 
@@ -72,7 +59,8 @@ class Game:
         order: str = "random",
         threads: int | None = None,
     ) -> None:
-        self.config, self.order = config, order
+        self.config, self.order, self.num_worlds = config, order, num_worlds
+        self.action_space = spaces.Discrete(ACTIONS)
         self.level_table = LevelTable(levels)
         self.distances = DistanceTables(config.distances_mib)
         self.marks: list[Landmarks] = [find_landmarks(level) for level in self.level_table.level]
@@ -84,24 +72,27 @@ class Game:
                 level.key, lambda level=level, marks=marks: _level_row(config.obs, level, marks)
             )
         self.graph_id = np.zeros(num_worlds, np.int64)
-        self.has_graph = config.obs.has_graph
-        self.has_ways = self.has_graph or config.obs is Observation.ways
-        if self.has_graph:
-            self.tables[GRAPH_TABLE] = graph_table(config.graphs_mib)
+        self.has_routes = config.obs.has_graph or config.obs is Observation.routes
+        self.graphs: InternedGraphs | None = None
+        if config.obs.has_graph:
+            self.graphs = InternedGraphs(self.distances, config.graphs_mib)
+            self.tables[GRAPH_TABLE] = self.graphs.table
         self.doors = door_places(self.distances.levels)
-        self.deal = np.array([self.level_table.id_of(level) for level in levels])
+        self.playlist = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
-        self.book = RewardBook(config.reward_table(), config.gamma, num_worlds)
+        self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
         self.entry = np.full(num_worlds, -1, np.int64)
         self.door_bits = np.zeros(num_worlds, np.int64)
         self.limit = np.ones(num_worlds, np.int64)
         self.switch_hit = np.zeros(num_worlds, np.bool_)
         self.steps = np.zeros(num_worlds, np.int64)
-        self.dealt = np.arange(num_worlds)
-        self.curriculum: CurriculumDeal | None = None
+        self.turns = np.arange(num_worlds)
+        self.curriculum: LevelSampler | None = None
         if config.curriculum and order == "random":
-            self.curriculum = CurriculumDeal(config.levels, config.curriculum_rules)
-        self._place_of_level = {int(k): place for place, k in reversed(list(enumerate(self.deal)))}
+            self.curriculum = LevelSampler(config.pool_places(), config.curriculum_rules)
+        self._place_of_level = {
+            int(k): place for place, k in reversed(list(enumerate(self.playlist)))
+        }
         self.spec = config.spec()
         self.raw = raw_arrays(self.spec, num_worlds)
         self._nearest = np.zeros((num_worlds, HAZARDS))
@@ -109,15 +100,10 @@ class Game:
         self._every = np.arange(num_worlds)
         self._truncated = np.zeros(num_worlds, np.bool_)
 
-    @property
-    def num_worlds(self) -> int:
-        """N."""
-        return self.world.num_worlds
-
     def seed(self, rngs: Sequence[np.random.Generator]) -> None:
         """One source of randomness per world; the next `begin` draws from it."""
         self._rngs = list(rngs)
-        self.dealt = np.arange(self.num_worlds)
+        self.turns = np.arange(self.num_worlds)
 
     def begin(self, which: np.ndarray, levels: np.ndarray | None = None) -> None:
         """Start new episodes in the worlds listed in `which`, on drawn levels or on `levels`."""
@@ -125,7 +111,7 @@ class Game:
             return
         draws = np.array([self._rngs[n].random(3) for n in which])
         if levels is None:
-            levels = self.deal[self._next(which, draws[:, 0])]
+            levels = self.playlist[self._next(which, draws[:, 0])]
         self.world.reset(which, levels)
         frames = (draws[:, 1] * (self.config.start_frames + 1)).astype(np.int64)
         held = (draws[:, 2] * len(HOR)).astype(np.int64)
@@ -138,10 +124,14 @@ class Game:
         self.steps[which] = 0
         begun = np.zeros(self.num_worlds, np.bool_)
         begun[which] = True
-        self.book.begin(begun, self._motion(), self._paths())
+        self.tracker.begin(begun, self._motion(), self._paths())
 
-    def advance(self, actions: np.ndarray) -> Outcome:
-        """Hold one action per world for the frame skip; ended worlds wait for `begin`."""
+    def advance(self, actions: np.ndarray) -> Advance:
+        """Hold one action per world for the frame skip; ended worlds wait for `begin`.
+
+        Events: `died` [N] bool; `milestone` [N] int8, the goal (`nclone.graph.goals`) that the
+        step reached, -1 for none.
+        """
         w = self.world
         actions = np.asarray(actions)
         executed = w.step(actions, self.config.frame_skip)
@@ -163,20 +153,27 @@ class Game:
         won, died = w.won, w.dead
         np.greater_equal(w.frame, self.limit, out=self._truncated)
         self._truncated &= ~(won | died)
-        reward = self.book.step(
+        reward = self.tracker.step(
             self._motion(),
             self._paths(),
             Events(
-                actions.astype(np.int64), executed.astype(np.int64), w.frame.astype(np.int64),
-                self.limit, won, died, w.death_cause == st.BY_MINE, self._truncated, switch_now,
+                actions.astype(np.int64),
+                executed.astype(np.int64),
+                w.frame.astype(np.int64),
+                self.limit,
+                won,
+                died,
+                w.death_cause == st.BY_MINE,
+                self._truncated,
+                switch_now,
                 (events & st.BUFFERED_JUMP) != 0,
             ),
-        )  # fmt: skip
+        )
         milestone[won] = EXIT_DOOR
-        done = won | died | self._truncated
+        ended = won | died
         if self.curriculum is not None:
-            self._tell_curriculum(won, done)
-        return Outcome(reward, won, died, self._truncated, done, milestone)
+            self._tell_curriculum(won, ended | self._truncated)
+        return Advance(reward, ended, self._truncated, {"died": died, "milestone": milestone})
 
     def _tell_curriculum(self, won: np.ndarray, done: np.ndarray) -> None:
         assert self.curriculum is not None
@@ -192,12 +189,12 @@ class Game:
         rows = self.raw if which is None else raw_arrays(self.spec, len(chosen))
         ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
         self._observe_state(chosen, rows)
-        if self.has_ways:
+        if self.has_routes:
             reach = reach_of(self.distances)
-            self._write_ways(chosen, rows, reach)
+            self._write_routes(chosen, rows, reach)
             if PATH_FIELD.name in rows:
                 self._write_path(chosen, rows, reach)
-        if self.has_graph:
+        if self.graphs is not None:
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:
             write_moment(w, chosen, rows["ninja"], rows["codes"], rows["moving"])
@@ -206,7 +203,7 @@ class Game:
         return rows | ids
 
     def _observe_state(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
-        """Physics, ways to the exit, dangers and the action mask; of pixels alone, the mask."""
+        """Physics, routes to the exit, dangers and the action mask; of pixels alone, the mask."""
         w = self.world
         if "game_state" not in rows:
             write_action_masks(w.worlds, chosen, rows["action_mask"])
@@ -214,40 +211,60 @@ class Game:
         t = self.level_table.tables
         observe(
             Worlds(w.worlds, w.entities, w.movers, t.levels, t.things),
-            Ways(
-                self.distances.hops, self.distances.goal_row, self.distances.scale_px,
-                self.entry, self.switch_hit, self.limit,
+            Routes(
+                self.distances.hops,
+                self.distances.goal_row,
+                self.distances.scale_px,
+                self.entry,
+                self.switch_hit,
+                self.limit,
             ),
             self.places,
             chosen,
             self._nearest,
             Rows(*(rows[name] for name in Rows._fields)),
-        )  # fmt: skip
+        )
 
-    def _write_ways(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
+    def _write_routes(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
         """Reachability and locked doors of the worlds in `chosen`."""
         w = self.world
-        write_ways(
-            reach, self.doors, self.level_number[w.level], self.entry,
-            w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, w.entity_state,
-            chosen, rows["reachability_features"], rows["locked_door_features"],
+        write_routes(
+            reach,
+            self.doors,
+            self.level_number[w.level],
+            self.entry,
+            w.worlds["x"],
+            w.worlds["y"],
+            self.switch_hit,
+            w.entity_active,
+            w.entity_state,
+            chosen,
+            rows["reachability_features"],
+            rows["locked_door_features"],
             rows["num_locked_doors"],
-        )  # fmt: skip
+        )
 
     def _write_path(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
         """The path ahead of the worlds in `chosen`."""
         w = self.world
         write_path_ahead(
-            reach, self.doors, self.level_number[w.level], self.entry,
-            w.worlds["x"], w.worlds["y"], self.switch_hit, w.entity_active, chosen,
+            reach,
+            self.doors,
+            self.level_number[w.level],
+            self.entry,
+            w.worlds["x"],
+            w.worlds["y"],
+            self.switch_hit,
+            w.entity_active,
+            chosen,
             rows[PATH_FIELD.name],
-        )  # fmt: skip
+        )
 
-    def stats(self, which: np.ndarray) -> dict[str, np.ndarray]:
+    def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics of the episodes that ended in the worlds listed, [M] float64 each."""
         w = self.world
         cause = w.death_cause[which]
-        sums = self.book.sums[which]
+        sums = self.tracker.sums[which]
         stats = {
             "return": sums.sum(axis=1),
             "length": self.steps[which].astype(np.float64),
@@ -272,11 +289,11 @@ class Game:
             "limit": self.limit.copy(),
             "switch_hit": self.switch_hit.copy(),
             "steps": self.steps.copy(),
-            "dealt": self.dealt.copy(),
-            "book": self.book.state(),
-            "graphs": self._graph_keys(),
+            "turns": self.turns.copy(),
+            "rewards": self.tracker.state(),
+            "graphs": self.graphs.keys() if self.graphs is not None else [],
             "curriculum": self.curriculum.state() if self.curriculum else None,
-            "rngs": [rng.bit_generator.state for rng in self._rngs],
+            "rngs": generator_states(self._rngs),
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -288,16 +305,16 @@ class Game:
                 (-1,) if name == "worlds" else (*shape, np.shape(stored)[-1] // dtype.itemsize)
             )
             setattr(w, name, np.array(stored).view(dtype).reshape(columns))
-        for name in ("limit", "switch_hit", "steps", "dealt"):
+        for name in ("limit", "switch_hit", "steps", "turns"):
             getattr(self, name)[:] = state[name]
-        self._intern_graphs(state["graphs"])
+        if self.graphs is not None:
+            self.graphs.intern_again(state["graphs"])
         if self.curriculum is not None:
             self.curriculum.load(state["curriculum"])
         self._find_entries(self._every)
         self._find_graphs(self._every)
-        self.book.load(state["book"])
-        for rng, stored in zip(self._rngs, state["rngs"], strict=True):
-            rng.bit_generator.state = stored
+        self.tracker.load(state["rewards"])
+        self._rngs = restored(state["rngs"])
 
     def parts(self) -> dict[str, int]:
         """Bytes held, by name."""
@@ -306,18 +323,18 @@ class Game:
             "levels": self.level_table.nbytes + self.tables[LEVEL_TABLE].nbytes,
             "path distances": self.distances.nbytes,
             "raw rows": sum(a.nbytes for a in self.raw.values()) + self._nearest.nbytes,
-            "rewards": self.book.nbytes,
+            "rewards": self.tracker.nbytes,
         }
-        return parts | ({"graphs": self.tables[GRAPH_TABLE].nbytes} if self.has_graph else {})
+        return parts if self.graphs is None else parts | {"graphs": self.graphs.table.nbytes}
 
     def _next(self, which: np.ndarray, draw: np.ndarray) -> np.ndarray:
-        """Places in `deal` of the next levels."""
+        """Places in `playlist` of the next levels."""
         if self.curriculum is not None:
             return self.curriculum.next(draw)
         if self.order == "random":
-            return (draw * len(self.deal)).astype(np.int64)
-        turn = self.dealt[which] % len(self.deal)
-        self.dealt[which] += self.num_worlds
+            return (draw * len(self.playlist)).astype(np.int64)
+        turn = self.turns[which] % len(self.playlist)
+        self.turns[which] += self.num_worlds
         return turn
 
     def _find_entries(self, which: np.ndarray) -> None:
@@ -331,33 +348,12 @@ class Game:
 
     def _find_graphs(self, which: np.ndarray) -> None:
         """The graphs of the worlds' present levels, open doors and objectives."""
-        if not self.has_graph:
+        if self.graphs is None:
             return
         for n in which:
             objective = EXIT_DOOR if self.switch_hit[n] else EXIT_SWITCH
             number = int(self.level_number[self.world.level[n]])
-            self.graph_id[n] = self.graph(number, self._door_bits(n), objective)
-
-    def graph(self, number: int, door_bits: int, objective: int) -> int:
-        """The id of a graph, which is built when it is first read."""
-        return self.tables[GRAPH_TABLE].intern(
-            (self.distances.levels[number].key, door_bits, objective),
-            lambda: table_row(build_graph(self.distances, number, door_bits, objective)),
-        )
-
-    def _graph_keys(self) -> list[list[Any]]:
-        """Keys of all graphs in the order of their ids, as plain values."""
-        return [list(key) for key in self.tables[GRAPH_TABLE].keys] if self.has_graph else []
-
-    def _intern_graphs(self, keys: Sequence[Sequence[Any]]) -> None:
-        """Give graphs the ids that they had, so that stored rows keep their meaning."""
-        number = {marks.key: n for n, marks in enumerate(self.distances.levels)}
-        for wanted, (key, door_bits, objective) in enumerate(keys):
-            if self.graph(number[key], int(door_bits), int(objective)) != wanted:
-                raise CheckpointError(
-                    "The checkpoint's graphs were numbered in another order. Continue with the "
-                    "same env and seed that it was saved with."
-                )
+            self.graph_id[n] = self.graphs.id_of(number, self._door_bits(n), objective)
 
     def _door_bits(self, n: int) -> int:
         marks = self.marks[self.world.level[n]]
@@ -367,13 +363,19 @@ class Game:
     def _motion(self) -> Motion:
         w = self.world.worlds
         return Motion(
-            w["x"], w["y"], w["vx"], w["vy"],
-            w["floor_x"], w["floor_y"], w["ceiling_x"], w["ceiling_y"],
-        )  # fmt: skip
+            w["x"],
+            w["y"],
+            w["vx"],
+            w["vy"],
+            w["floor_x"],
+            w["floor_y"],
+            w["ceiling_x"],
+            w["ceiling_y"],
+        )
 
     def _paths(self) -> Any:
         level = self.level_number[self.world.level]
-        return self.book.paths(
+        return self.tracker.paths(
             self.distances, self.entry, level, self.switch_hit, self.world.entity_state
         )
 

@@ -10,7 +10,28 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.building import build
 from frugal_rl.run.compose import compose_plain, plain
+from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
+from nclone.env import NppEnv
+
+
+def make(memory: str = "lossless", seed: int | None = None, **options: Any) -> NppEnv:
+    """One environment; `options` are the values of `nclone.config.NppConfig`."""
+    config, _ = configured(memory, options)
+    return config.make(seed)
+
+
+def make_vec(num_envs: int, memory: str = "lossless", **options: Any) -> VectorEnv:
+    """Many environments in one batch, their rows stored as the memory profile says."""
+    config, profile = configured(memory, options)
+    return config.make_vec(num_envs, encoding(config, profile), profile, None, "train")
+
+
+def npp_env(
+    config: NppConfig | None = None, seed: int | None = None, render_mode: str | None = None
+) -> NppEnv:
+    """What `gymnasium.make("nclone/Npp-v0")` makes: the bundled levels where nothing is said."""
+    return NppEnv(config or NppConfig(), seed, render_mode)
 
 
 def configured(memory: str, options: Mapping[str, Any]) -> tuple[NppConfig, MemoryProfile]:
@@ -23,6 +44,9 @@ def configured(memory: str, options: Mapping[str, Any]) -> tuple[NppConfig, Memo
 def encoding(config: NppConfig, memory: MemoryProfile) -> Encoding:
     """How the profile stores the environment's observation."""
     return Encoding.choose(
-        config.spec(), memory.storage, memory.frame_stack, memory.internal_observations,
+        config.spec(),
+        memory.storage,
+        memory.frame_stack,
+        memory.internal_observations,
         config.fields,
-    )  # fmt: skip
+    )

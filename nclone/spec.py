@@ -15,24 +15,22 @@ from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
 from nclone.graph.ahead import PATH_FIELD
 from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
-from nclone.graph.ways import WAY_FIELDS
-from nclone.places import LEVEL_TABLE, PLACE_FIELDS, PLACE_TABLE_FIELDS
+from nclone.graph.routes import ROUTE_FIELDS
+from nclone.observation.observe import ACTIONS, HAZARD_VALUES, HAZARDS
+from nclone.observation.places import LEVEL_TABLE, PLACE_FIELDS, PLACE_TABLE_FIELDS
+from nclone.render.fields import frame_fields
+from nclone.render.scene import ITEM_COLUMNS
 
 WINDOW = 15
 """Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
 SOLID_MAX = HALF_PX * HALF_PX
-HAZARDS, HAZARD_VALUES = 8, 8
-HAZARD_REACH_PX = 240.0
-ACTIONS = 6
-ITEM_COLUMNS = 6
-"""Values of one drawn item; see `nclone.render.scene`."""
 
 
 class Observation(Enum):
     """Which keys an environment shows."""
 
     state = "state"
-    ways = "ways"
+    routes = "routes"
     graph = "graph"
     pixels = "pixels"
     full = "full"
@@ -107,7 +105,9 @@ def tile_window(sources: Mapping[str, np.ndarray], tables: Tables) -> np.ndarray
 
 _STATE = (
     Stored("game_state", (29,), np.float32, -1, 1, "physics of the ninja: motion, input, contacts"),
-    Stored("exit_features", (7,), np.float32, -1, 1, "way to the exit switch and to the exit door"),
+    Stored(
+        "exit_features", (7,), np.float32, -1, 1, "route to the exit switch and to the exit door"
+    ),
     Stored("time_remaining", (1,), np.float32, 0, 1, "1 - frame / truncation limit"),
     Stored(
         "cell_offset", (2,), np.float32, -1, 1, "place of the ninja in its 12 px cell, -1 left/top"
@@ -143,18 +143,18 @@ _STATE = (
         "solid pixels of the 12 px sub-cells around the ninja, 0 free to 144 full; 144 outside",
         sources=("tiles", "cell"),
         derive=tile_window,
-        twin="nclone.derive:tile_window",
+        twin="nclone.derive.frames:tile_window",
     ),
 )
 
-_WAYS = (*WAY_FIELDS, PATH_FIELD)  # a graph network sees the path in its nodes
+_ROUTES = (*ROUTE_FIELDS, PATH_FIELD)  # a graph network sees the path in its nodes
 _GRAPH = (*STATIC_FIELDS, *DERIVED_FIELDS)
 
 _STATE_KEYS = tuple(f.name for f in _STATE)
-_DOOR_KEYS = (*_STATE_KEYS, *(f.name for f in WAY_FIELDS))
+_DOOR_KEYS = (*_STATE_KEYS, *(f.name for f in ROUTE_FIELDS))
 KEYS = {
     Observation.state: _STATE_KEYS,
-    Observation.ways: (*_DOOR_KEYS, PATH_FIELD.name),
+    Observation.routes: (*_DOOR_KEYS, PATH_FIELD.name),
     Observation.graph: (*_DOOR_KEYS, *(f.name for f in _GRAPH)),
     Observation.pixels: ("action_mask",),
     Observation.full: (
@@ -183,7 +183,7 @@ def observation_spec(
         padding: what a stack shows before an episode's first row.
     """
     keys = KEYS[observation]
-    fields = [f for f in (*_STATE, *_WAYS, *_GRAPH, *PLACE_FIELDS) if f.name in keys]
+    fields = [f for f in (*_STATE, *_ROUTES, *_GRAPH, *PLACE_FIELDS) if f.name in keys]
     if stack > 1:
         fields = [
             replace(f, window=stack, padding=padding)
@@ -192,8 +192,6 @@ def observation_spec(
             for f in fields
         ]
     if observation.draws and drawing is not None:
-        from nclone.render.fields import frame_fields  # it imports this module's constants
-
         fields += frame_fields(
             drawing.widths, drawing.player_frame, drawing.global_view, stack, padding
         )

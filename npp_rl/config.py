@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from frugal_rl.vec_env.interface import VectorEnv
-from npp_rl.branches import WindowBranch
-from npp_rl.encoders.interface import GraphEncoding, Kind, Readout
-from npp_rl.fusion import FusionKind
-from npp_rl.network import AttentionNetwork
-from npp_rl.objectives import ObjectiveHead, ObjectiveValues
-from npp_rl.trunk import ValueKind
+from npp_rl.graphs.encoders.interface import GraphEncoding, Kind, Readout
+from npp_rl.networks.branches import WindowBranch
+from npp_rl.networks.fusion import FusionKind
+from npp_rl.networks.network import AttentionNetwork
+from npp_rl.networks.objectives import ObjectiveHead, ObjectiveValues
+from npp_rl.networks.trunk import ValueKind
 
 OFF = {
     "agent.graph.kind": "none",
@@ -37,7 +35,7 @@ class StateBranch(Enum):
 class AuxiliaryTasks:
     """Weights of the auxiliary losses; 0 leaves a task out.
 
-    Their labels come from the time-ordered rollout (`npp_rl.auxiliary`).
+    Their labels come from the time-ordered rollout (`npp_rl.networks.auxiliary`).
     """
 
     death: float = 0.0
@@ -53,13 +51,15 @@ class AuxiliaryTasks:
 class AttentionAgent:
     """A policy over vectors, pictures and the navigation graph. Widths of 0 leave a branch out."""
 
+    tools: ClassVar[str] = "npp_rl.tools"
+    """Where what else can be done with it is found: `frugal_rl.run.tools`."""
     name: str = "attention"
     observation: str = "graph"
     """The env.obs that the agent reads; env=nclone follows it where the user names none."""
     state: StateBranch = StateBranch.mlp
     state_features: int = 128
     exit_features: int = 64
-    """Width of the branch over ways to exit switch and door; the objective head reads them too."""
+    """Width of the branch over routes to the exit; the objective head reads them too."""
     reachability_features: int = 64
     window: WindowBranch = WindowBranch.cnn
     window_features: int = 0
@@ -127,12 +127,6 @@ class AttentionAgent:
 
     def _reads_node(self, *readouts: Readout) -> bool:
         return self.graph.kind is not Kind.none and bool(set(readouts) & set(self.graph.readout))
-
-    def draw(self, vec_env: VectorEnv, player: Any, folder: Path) -> list[Path]:
-        """What the attention over objectives looks at, one evaluation level per group."""
-        from npp_rl.pictures import draw_attention
-
-        return draw_attention(vec_env, player, folder)
 
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> AttentionNetwork:
         """The network for this observation and these actions."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,9 +13,12 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.evaluate import Player, Score, play_episodes
 from frugal_rl.vec_env.interface import VectorEnv
-from nclone.config import NppConfig
 from nclone.levels.generators import CATEGORIES
 from nclone.levels.pool import Split, load_pool
+
+if TYPE_CHECKING:
+    from nclone.config import NppConfig
+
 
 Players = Callable[[VectorEnv], Player]
 """Makes the player for environments whose tables it must read."""

@@ -13,9 +13,10 @@ from frugal_rl.observation.decoder import DecodedFields, Decoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, PLAYER_NODE
-from npp_rl.embedding_cache import EmbeddingCache
-from npp_rl.graphs import EmbeddedGraphs, ragged_graphs
-from npp_rl.paths import AHEAD, path_values
+from npp_rl.graphs.batches import ragged_graphs
+from npp_rl.graphs.embedded import EmbeddedGraphs
+from npp_rl.graphs.embedding_cache import EmbeddingCache
+from npp_rl.graphs.paths import AHEAD, path_values
 
 LOOK = AHEAD.index(4)
 """The script walks towards the node four hops (48 px) ahead, and jumps if it or the next is up."""
@@ -52,9 +53,12 @@ class PathFollower:
         graphs = ragged_graphs(fields.tables[GRAPH_TABLE], ids, torch.arange(len(ids)), False)
         nothing = graphs.nodes[:, :0]
         return EmbeddedGraphs(
-            nothing, path_values(graphs), nothing[: len(ids)], graphs.first_node,
+            nothing,
+            path_values(graphs),
+            nothing[: len(ids)],
+            graphs.first_node,
             graphs.graph_of_sample,
-        )  # fmt: skip
+        )
 
     def _allowed(self, actions: Tensor, fields: DecodedFields) -> Tensor:
         """A forbidden action becomes doing nothing, which is always allowed."""

@@ -4,15 +4,17 @@ from omegaconf import DictConfig
 
 from frugal_rl.run.compose import build_run, main, options
 from frugal_rl.run.play import PlayOptions
-from frugal_rl.run.tools import needed
+from frugal_rl.run.tools import needed, tool
 
 
 @main("play")
 def play(cfg: DictConfig) -> None:
     """Open a window, or film without one; print the path of every file that was written."""
     run = build_run(cfg)
-    tool = needed(run.env, "play", "env=nclone and env=fighting can be played.")
-    for line in tool(run, options(cfg, PlayOptions)):
+    asked = options(cfg, PlayOptions)
+    watch = tool(run.env, "watch") if asked.checkpoint else None
+    show = watch or needed(run.env, "play", "env=nclone and env=fighting can be played.")
+    for line in show(run, asked):
         print(line)
 
 

@@ -35,6 +35,7 @@ ARROWS = {
 }
 DECODING = (
     "frugal_rl.observation.decoder",
+    "frugal_rl.observation.distinct",
     "frugal_rl.observation.mirror",
 )  # with the codecs' torch halves the side of the observation that learners read, workers never
 TORCH_FREE = ("env", "spec", "sim", "rules", "levels", "vec_env")

@@ -40,6 +40,12 @@ class Payoff:
     score: np.ndarray
     fights: np.ndarray
 
+    @classmethod
+    def empty(cls, names: tuple[str, ...]) -> Payoff:
+        """Nobody has fought yet."""
+        square = (len(names), len(names))
+        return cls(names, np.zeros(square), np.zeros(square, np.int64))
+
     def shares(self) -> np.ndarray:
         """(P, P) shares of points in [0, 1]; NaN where nobody fought."""
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,14 @@ class SnapshotPlayer:
 
     def __init__(self, policy: FrugalPolicy) -> None:
         self.policy = policy
+
+    @property
+    def digest(self) -> str:
+        """A hash of the weights, by which a resumed tournament knows the player again."""
+        found = hashlib.sha1(usedforsecurity=False)
+        for name, value in sorted(self.policy.state_dict().items()):
+            found.update(name.encode() + value.detach().cpu().numpy().tobytes())
+        return found.hexdigest()
 
     @torch.no_grad()
     def __call__(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:

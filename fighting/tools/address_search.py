@@ -1,15 +1,21 @@
-"""Finding addresses: plays a game with random buttons and reports bytes that behave like health.
+"""Finding addresses: plays a game with random buttons, reports what behaves like health or score.
 
-`scripts/play.py env=fighting_game_boy env.profile=... env.rom=my.gb probe=true` prints the
-candidates as lines for the profile.
+`scripts/play.py env=fighting_game_boy env.profile=... env.rom=my.gb probe=true record=found` prints
+the candidates as lines for a profile, and writes a whole profile and a picture into `found/`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import yaml
+from matplotlib.figure import Figure
 
+from fighting.cartridge.buttons import WORDS
 from fighting.cartridge.profile import Profile
 from fighting.machine.emulator import Emulator
 from fighting.tools.candidates import (
@@ -19,11 +25,16 @@ from fighting.tools.candidates import (
     clocks,
     fallers,
     fighter_blocks,
+    risers,
 )
 
 FRAMES = 1800
 CALM_FRAMES = 30
 HOLD_FRAMES = 8
+SHOWN = 12
+"""Candidates of one kind that a profile and a picture take in."""
+TIME_LIMIT = 60
+DEFAULT_COMBOS = (0, 1, 2, 16, 32, 64, 128, 17, 33)
 
 
 def recorded(emulator: Emulator, combos: tuple[int, ...], frames: int, seed: int) -> np.ndarray:
@@ -40,6 +51,134 @@ def recorded(emulator: Emulator, combos: tuple[int, ...], frames: int, seed: int
     return memory
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a recording holds: candidates by kind, and pairs of them that are two fighters'."""
+
+    memory: np.ndarray
+    fallers: list[Candidate]
+    risers: list[Candidate]
+    clocks: list[Candidate]
+    pairs: list[tuple[int, int]]
+
+    @classmethod
+    def of(cls, memory: np.ndarray) -> Found:
+        """Candidates in a recording (F, 8192) uint8 of one byte per address and frame."""
+        falling = fallers(memory, CALM_FRAMES)
+        starts = [c.value for c in falling]
+        twins = [c for c in falling if starts.count(c.value) > 1]  # both begin with the same bar
+        pairs = sorted({(min(p), max(p)) for p in fighter_blocks(twins, twins)})
+        first_round = memory[: _first_rise(memory, falling)]
+        rising = risers(memory, CALM_FRAMES)
+        return cls(memory, falling, rising, clocks(first_round), pairs)
+
+    @property
+    def alone(self) -> list[Candidate]:
+        """What falls without a partner."""
+        paired = {address for pair in self.pairs for address in pair}
+        return [c for c in self.fallers if c.addr not in paired]
+
+
+def search(
+    emulator: Emulator,
+    game: Profile,
+    frames: int = 0,
+    folder: str = "",
+    rom: str = "",
+    seed: int = 0,
+) -> Iterator[str]:
+    """Lines for the profile's `memory:`, and the files written; closes the emulator."""
+    try:
+        combos = game.combos or DEFAULT_COMBOS
+        found = Found.of(recorded(emulator, combos, frames or FRAMES, seed))
+    finally:
+        emulator.close()
+    yield f"# {len(found.memory)} frames of random play on '{game.id}'."
+    yield "# Health: bytes that only fall."
+    by_address = {c.addr: c for c in found.fallers}
+    for number, pair in enumerate(found.pairs):
+        for name, address in zip(("p1_hp", "p2_hp"), pair, strict=True):
+            line = _named(name, by_address[address]).yaml()
+            yield line if number == 0 else f"# or {line.strip()}"
+    yield from (f"# alone {c.yaml().strip()}" for c in found.alone)
+    yield "# Scores: bytes that only rise."
+    yield from (f"# {c.yaml().strip()}" for c in found.risers)
+    yield "# Clocks: bytes that fall by one every 50 to 70 frames."
+    yield from (c.yaml() for c in found.clocks)
+    if folder:
+        yield from written(found, game, Path(folder), rom)
+    yield "# Check them (status: verified), e.g. by playing on with probe=true and another seed."
+
+
+def written(found: Found, game: Profile, folder: Path, rom: str) -> Iterator[str]:
+    """A profile that trains as it stands, and the candidates over time."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{game.id}_found.yaml"
+    text = yaml.safe_dump(drawn_up(found, game, rom), sort_keys=False, width=100)
+    path.write_text(f"# Written by the probe; every address is a guess.\n{text}", encoding="utf-8")
+    yield f"Profile: {path} (try it with env.profile={path} env.accept_guesses=true)"
+    shown = [*found.fallers[:SHOWN], *found.risers[:SHOWN], *found.clocks[:SHOWN]]
+    if shown:
+        picture = folder / f"{game.id}_found.png"
+        _picture(found.memory, shown, picture)
+        yield f"Picture: {picture}"
+
+
+def drawn_up(found: Found, game: Profile, rom: str) -> dict[str, Any]:
+    """A profile: a fight where two bars were found, else a game of what rises and falls."""
+    memory: dict[str, Candidate] = {}
+    if found.pairs:
+        by_address = {c.addr: c for c in found.fallers}
+        for name, address in zip(("p1_hp", "p2_hp"), found.pairs[0], strict=True):
+            memory[name] = by_address[address]
+    memory |= {f"lives_{n}": c for n, c in enumerate(found.alone[:SHOWN])}
+    memory |= {f"score_{n}": c for n, c in enumerate(found.risers[:SHOWN])}
+    memory |= {f"timer_{n}": c for n, c in enumerate(found.clocks[:1])}
+    combos = game.combos or DEFAULT_COMBOS
+    return {
+        "schema": 1,
+        "id": f"{game.id}_found",
+        "title": game.title,
+        "system": game.system.value,
+        "roms": [{"sha1": rom, "name": game.title}] if rom else [],
+        "memory": {name: _entry(c) for name, c in memory.items()},
+        **({} if found.pairs else _goal(memory)),
+        "features": {name: f"{name} / {max(c.value, 1)}" for name, c in memory.items()},
+        "start": [dict(step) for step in game.start],
+        "actions": {"combos": [_words(byte) for byte in combos]},
+    }
+
+
+def _goal(memory: Mapping[str, Candidate]) -> dict[str, Any]:
+    """What rises is good and what falls is bad, until the first that falls is gone."""
+    scores = [name for name in memory if name.startswith("score")]
+    lives = [name for name in memory if name.startswith("lives")]
+    reward = {name: f"rise({name}) / {max(memory[name].value, 1)}" for name in scores[:1]}
+    reward |= {name: f"-fall({name}) / {memory[name].value}" for name in lives[:1]}
+    end = {"end": f"{lives[0]} == 0"} if lives else {}
+    return {"reward": reward or "0", **end, "time_limit": TIME_LIMIT}
+
+
+def _entry(c: Candidate) -> dict[str, Any]:
+    return {
+        "addr": c.addr,
+        "max": c.value,
+        "kind": c.kind,
+        "status": "guess",
+        "source": c.reason,
+    }
+
+
+def _named(name: str, c: Candidate) -> Candidate:
+    return Candidate(name, c.addr, c.value, c.reason, c.kind)
+
+
+def _words(byte: int) -> list[str]:
+    """Button words of a byte; directions are those of one who looks right."""
+    named = {bit: word for word, bit in WORDS.items()}
+    return [word for bit, word in sorted(named.items()) if byte & bit]
+
+
 def _first_rise(memory: np.ndarray, found: list[Candidate]) -> int:
     """The first frame in which one of the candidates rises: a new round; else all frames."""
     values = memory[:, [c.addr - WORK_RAM for c in found]].astype(np.int16)
@@ -47,30 +186,11 @@ def _first_rise(memory: np.ndarray, found: list[Candidate]) -> int:
     return int(rises[0]) if len(rises) else len(memory)
 
 
-def search(emulator: Emulator, game: Profile, frames: int = 0, seed: int = 0) -> Iterator[str]:
-    """Lines for the profile's `memory:`, and what to do with them; closes the emulator."""
-    combos = game.combos or (0, 1, 2, 16, 32, 17, 18)
-    try:
-        memory = recorded(emulator, combos, frames or FRAMES, seed)
-    finally:
-        emulator.close()
-    found = fallers(memory, CALM_FRAMES)
-    first_round = memory[: _first_rise(memory, found)]
-    yield f"# {len(memory)} frames of random play on '{game.id}'. Health: bytes that only fall."
-    starts = [c.value for c in found]
-    twins = [c for c in found if starts.count(c.value) > 1]  # both begin with the same bar
-    pairs = sorted({(min(p), max(p)) for p in fighter_blocks(twins, twins)})
-    for number, (one, two) in enumerate(pairs):
-        values = {c.addr: c for c in found}
-        for name, address in (("p1_hp", one), ("p2_hp", two)):
-            c = values[address]
-            line = Candidate(name, c.addr, c.value, c.reason).yaml()
-            yield line if number == 0 else f"# or {line.strip()}"
-    paired = {address for pair in pairs for address in pair}
-    for c in found:
-        if c.addr not in paired:
-            yield f"# alone {c.yaml().strip()}"
-    yield "# Clocks: bytes that fall by one every 50 to 70 frames."
-    for c in clocks(first_round):
-        yield c.yaml()
-    yield "# Check them (status: verified), e.g. by playing on with probe=true and another seed."
+def _picture(memory: np.ndarray, shown: list[Candidate], path: Path) -> None:
+    """Each candidate's value over time, one row per address."""
+    figure = Figure(figsize=(8, 0.8 * len(shown) + 0.6), layout="constrained")
+    for axes, c in zip(np.ravel(figure.subplots(len(shown), squeeze=False)), shown, strict=True):
+        axes.step(np.arange(len(memory)), memory[:, c.addr - WORK_RAM], linewidth=0.8)
+        axes.set_ylabel(f"${c.addr:04X}".replace("$", r"\$"), rotation=0, ha="right", fontsize=7)
+        axes.tick_params(labelsize=6)
+    figure.savefig(path, dpi=100)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -44,28 +44,52 @@ def anchors(contestants: Sequence[Contestant]) -> dict[str, float]:
     return {c.name: level_rating(c.level) for c in contestants if c.level is not None}
 
 
+@dataclass(frozen=True)
+class Pairing:
+    """Two contestants, by their places, and how many rounds they fight."""
+
+    one: int
+    two: int
+    rounds: int
+
+
+def pairings(
+    contestants: Sequence[Contestant], fights: int = FIGHTS, levels_meet: bool = True
+) -> list[Pairing]:
+    """Every pair fights `fights` rounds; two known ones at most KNOWN_FIGHTS.
+
+    Two levels of the computer, whose ratings are fixed, need not meet.
+    """
+    found = []
+    for i, j in combinations(range(len(contestants)), 2):
+        one, two = contestants[i], contestants[j]
+        if levels_meet or None in (one.level, two.level):
+            learned = one.learned or two.learned
+            found.append(Pairing(i, j, fights if learned else min(fights, KNOWN_FIGHTS)))
+    return found
+
+
 def round_robin(
     contestants: Sequence[Contestant],
     fights: int = FIGHTS,
     seed: int = 0,
     levels_meet: bool = True,
-) -> Payoff:
-    """Every pair fights `fights` rounds, sides swapped half way; two known ones KNOWN_FIGHTS.
+    payoff: Payoff | None = None,
+) -> Iterator[tuple[Pairing, Payoff]]:
+    """Everybody against everybody, sides swapped half way; what was fought so far after each pair.
 
-    Two levels of the computer, whose ratings are fixed, need not meet.
+    Pairs that `payoff` knows already are not fought again; it is filled in place.
     """
-    names = tuple(c.name for c in contestants)
-    score = np.zeros((len(names), len(names)))
-    count = np.zeros((len(names), len(names)), np.int64)
-    for i, j in combinations(range(len(names)), 2):
-        if not levels_meet and None not in (contestants[i].level, contestants[j].level):
-            continue
-        learned = contestants[i].learned or contestants[j].learned
-        rounds = fights if learned else min(fights, KNOWN_FIGHTS)
-        points = fight_out(contestants[i], contestants[j], rounds, seed + 1000 * i + j)
-        score[i, j], score[j, i] = points, rounds - points
-        count[i, j] = count[j, i] = rounds
-    return Payoff(names, score, count)
+    payoff = payoff or Payoff.empty(tuple(c.name for c in contestants))
+    for pair in pairings(contestants, fights, levels_meet):
+        i, j = pair.one, pair.two
+        if payoff.fights[i, j] == 0:
+            # A pair's seed is its own, so that what is resumed equals what was never stopped.
+            played = seed + 1000 * i + j
+            points = fight_out(contestants[i], contestants[j], pair.rounds, played)
+            payoff.score[i, j], payoff.score[j, i] = points, pair.rounds - points
+            payoff.fights[i, j] = payoff.fights[j, i] = pair.rounds
+        yield pair, payoff
 
 
 def matches_won(level: int, other: int, matches: int) -> int:

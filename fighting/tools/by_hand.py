@@ -21,7 +21,7 @@ from fighting.machine.emulator import FRAMES_PER_SECOND, Emulator
 from fighting.opponents.scripts import Script
 from fighting.signals import FIRST, RAM_BYTES, SECOND, SIGNALS, look
 from fighting.tools.pictures import Shot, packed_screen, save_film
-from fighting.tools.replay import Replay
+from fighting.tools.replay import Replay, next_path
 from frugal_rl.run.play import Keys, PlayOptions, Window
 
 FIRST_KEYS: Mapping[str, int] = {
@@ -131,11 +131,8 @@ def by_hand(session: Session, options: PlayOptions) -> Iterator[str]:
     finally:
         window.close()
     if options.record:
-        folder = Path(options.record)
-        folder.mkdir(parents=True, exist_ok=True)
-        number = 1 + len(list(folder.glob("*.replay")))
-        path = folder / f"duel_{number}.replay"
-        session.replay.save(path)
+        path = next_path(Path(options.record), "duel")
+        session.replay.save(path, session.emulator)
         yield f"Replay: {path}"
     if options.video:
         save_film(Path(options.video), shots, frame_skip=options.every)

@@ -11,6 +11,10 @@ import numpy as np
 WORK_RAM = 0xC000
 WORK_RAM_BYTES = 0x2000
 FRAMES_PER_SECOND = 60
+SMALL = 16
+"""Health below this counts as hearts or lives."""
+SELDOM = 12
+"""Frames between two changes of a score or of lives, at least."""
 CHEAT = re.compile(r"\b01([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})\b")
 
 
@@ -50,21 +54,54 @@ def health(before_hit: np.ndarray, after_hit: np.ndarray, calm: np.ndarray) -> l
 def fallers(frames: np.ndarray, calm: int) -> list[Candidate]:
     """Bytes that keep their value for `calm` frames and then only fall, or start anew at the top.
 
-    frames  (F, 8192) uint8, one per frame; at least two falls, one of them by more than one
+    frames  (F, 8192) uint8, one per frame. Values of any size from 1: a bar falls by more than one
+    at least once; few hearts fall by one, seldom and out of any beat, unlike clocks.
     """
     values = frames.astype(np.int16)
     first = values[0]
     change = np.diff(values, axis=0)
-    steady = (change[: calm - 1] == 0).all(axis=0) & (first >= 16)
+    steady = (change[: calm - 1] == 0).all(axis=0) & (first >= 1)
     anew = (change > 0) & (values[1:] == first)
     falls = (change < 0).sum(axis=0)
     only = ((change <= 0) | anew).all(axis=0)
-    large = change.min(axis=0) < -1  # a bar that follows health, and a clock, fall by one
-    found = np.flatnonzero(steady & only & large & (falls >= 2))
+    large = (change.min(axis=0) < -1) & (first >= SMALL)
+    enough = falls >= np.minimum(2, first)
+    found = [
+        a
+        for a in np.flatnonzero(steady & only & enough)
+        if large[a] or (first[a] < SMALL and _seldom(np.flatnonzero(change[:, a] < 0)))
+    ]
     return [
         Candidate("hp", WORK_RAM + int(a), int(first[a]), f"fell {falls[a]} times, never rose")
         for a in found
     ]
+
+
+def risers(frames: np.ndarray, calm: int) -> list[Candidate]:
+    """Bytes that keep their value for `calm` frames and then only rise, now and then: scores.
+
+    A rise may carry, from 9 or 99 or 255 to a smaller number, into the byte beside it.
+    """
+    change = np.diff(frames.astype(np.int16), axis=0)
+    rises = (change > 0).sum(axis=0)
+    steady = (change[: calm - 1] == 0).all(axis=0)
+    only = (change >= 0).all(axis=0)
+    found = np.flatnonzero(steady & only & (rises >= 2) & (rises <= len(frames) // SELDOM))
+    return [
+        Candidate("score", WORK_RAM + int(a), int(frames[:, a].max()), f"rose {rises[a]} times")
+        for a in found
+        if _seldom(np.flatnonzero(change[:, a] > 0))
+    ]
+
+
+def _seldom(when: np.ndarray) -> bool:
+    """Whether changes come at least SELDOM frames apart, neither each second nor in a beat."""
+    gaps = np.diff(when)
+    if len(gaps) == 0:
+        return True
+    clock = bool(((gaps >= 50) & (gaps <= 70)).all())
+    beat = len(gaps) >= 4 and gaps.max() - gaps.min() <= 2
+    return bool(gaps.min() >= SELDOM and not clock and not beat)
 
 
 def clocks(frames: np.ndarray) -> list[Candidate]:

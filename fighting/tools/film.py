@@ -1,20 +1,18 @@
-"""`evaluation.film=true`: a fight of the policy that is being trained."""
+"""`evaluation.film=true`: an episode of the policy that is being trained."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from fighting.config import DuelConfig
 from fighting.tools.pictures import save_film
-from fighting.tools.watch import fight
+from fighting.tools.watch import levels_of, shots_of
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.run.config import RunConfig
 
 
 def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
-    """The first fight of an evaluation, against the highest level that it meets."""
-    config = run.env
-    assert isinstance(config, DuelConfig)
-    level = max(config.eval_levels or config.levels)
-    shots = list(fight(run, policy, level, run.evaluation.seed))
-    return save_film(path, shots, config.frame_skip)
+    """The first episode of an evaluation, of Duel against the highest level that it meets."""
+    env: Any = run.env
+    level = max(levels_of(run), default=0)
+    return save_film(path, list(shots_of(run, policy, level, run.evaluation.seed)), env.frame_skip)

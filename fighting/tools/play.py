@@ -6,19 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fighting.cartridge.config import GameBoyConfig
-from fighting.cartridge.reading import load_profile
-from fighting.cartridge.start_states import StartStates
 from fighting.config import DuelConfig
 from fighting.machine import duel
-from fighting.machine.emulator import FRAMES_PER_SECOND, Emulator
+from fighting.machine.emulator import sha1
 from fighting.opponents.saved_player import saved_player
 from fighting.tools.address_search import search
-from fighting.tools.by_hand import FIRST_KEYS, WINDOW_SCALE, Session, by_hand
+from fighting.tools.by_hand import Session, by_hand
+from fighting.tools.joypad import by_joypad, opened
 from fighting.tools.pictures import check_film
 from fighting.tools.watch import watch
-from frugal_rl.errors import ConfigError
 from frugal_rl.run.config import RunConfig
-from frugal_rl.run.play import Keys, PlayOptions, Window
+from frugal_rl.run.play import PlayOptions
 
 
 def play(run: RunConfig, options: PlayOptions) -> Iterator[str]:
@@ -26,7 +24,7 @@ def play(run: RunConfig, options: PlayOptions) -> Iterator[str]:
     if options.video:
         check_film(Path(options.video))
     if isinstance(run.env, GameBoyConfig):
-        return _cartridge(run.env, options)
+        return _cartridge(run.env, run, options)
     assert isinstance(run.env, DuelConfig)
     return _duel(run.env, run, options)
 
@@ -37,7 +35,7 @@ def _duel(config: DuelConfig, run: RunConfig, options: PlayOptions) -> Iterator[
     With `env.opponent=...` typed as well, or a film asked for, the policy plays and you watch.
     """
     if options.probe:
-        yield from search(duel.boot(), config.profile, options.frames)
+        yield from search(duel.boot(), config.profile, options.frames, options.record)
         return
     watching = any(word.startswith("env.opponent=") for word in run.overrides)
     if options.checkpoint and (options.video or watching):
@@ -53,25 +51,12 @@ def _duel(config: DuelConfig, run: RunConfig, options: PlayOptions) -> Iterator[
         session.emulator.close()
 
 
-def _cartridge(config: GameBoyConfig, options: PlayOptions) -> Iterator[str]:
-    """The user's cartridge from its start state: the keyboard is its joypad, or it is probed."""
-    if options.checkpoint or options.video or options.record:
-        raise ConfigError("env=fighting_game_boy plays by keyboard, or searches with probe=true.")
-    game = load_profile(config.profile)
-    rom = game.open_rom(config.rom, config.allow_unknown_rom)
-    emulator = Emulator(rom)
-    StartStates(config.cache, emulator, rom, game).load(0)
-    if options.probe:
-        yield from search(emulator, game, options.frames)
-        return
-    window = Window(game.title, emulator.screen[..., :3].shape, WINDOW_SCALE * options.scale)
-    keys, count = Keys(), 0
-    try:
-        while not keys.closed and (count < options.frames or not options.frames):
-            emulator.hold(sum(bit for key, bit in FIRST_KEYS.items() if key in keys.held))
-            emulator.tick(1, True)
-            keys = window.show(emulator.screen[..., :3], FRAMES_PER_SECOND)
-            count += 1
-    finally:
-        window.close()
-        emulator.close()
+def _cartridge(config: GameBoyConfig, run: RunConfig, options: PlayOptions) -> Iterator[str]:
+    """The keyboard is the joypad, a checkpoint is watched, or addresses are searched."""
+    if options.checkpoint:
+        yield from watch(run, options)
+    elif options.probe:
+        game, rom, emulator = opened(config)
+        yield from search(emulator, game, options.frames, options.record, sha1(rom))
+    else:
+        yield from by_joypad(config, options)

@@ -1,18 +1,27 @@
-"""Replays: how a match began, and one byte per player and frame. They repeat a fight exactly."""
+"""Replays: how a game began, and the buttons of every frame. They repeat it exactly.
+
+A file is a line of JSON, then (on a cartridge with a profile) the state it began from, then one
+byte per player and frame.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
 from fighting.machine import duel
-from fighting.machine.emulator import Emulator, sha1
+from fighting.machine.emulator import Emulator, read_rom, sha1
 from fighting.rom import ROM_PATH
 from frugal_rl.errors import FrugalError
 
-FORMAT = "duel-replay-1"
+WORK_RAM, WORK_RAM_BYTES = 0xC000, 0x2000
+JUDGED = (duel.STATE, 11)
+"""Of Duel's state, what a match decides: frames, phase, clock, rounds, result."""
 
 
 class ReplayError(FrugalError):
@@ -21,40 +30,47 @@ class ReplayError(FrugalError):
 
 @dataclass
 class Replay:
-    """A match's settings and both players' buttons, frame by frame."""
+    """A match of Duel: its settings and both players' buttons, frame by frame."""
 
+    FORMAT: ClassVar[str] = "duel-replay-1"
     settings: duel.MatchSettings
     frames: bytearray = field(default_factory=bytearray)
+    end: str = ""
+    """A hash of how it ended; replays of before have none."""
 
     def add(self, first: int, second: int) -> None:
         """One frame's buttons."""
         self.frames += bytes((first, second))
 
-    def save(self, path: Path) -> None:
-        """Writes a line of JSON and the bytes, whole or not at all."""
-        head = {"format": FORMAT, "rom": sha1(ROM_PATH.read_bytes()), **asdict(self.settings)}
-        part = path.with_suffix(path.suffix + ".part")
-        part.write_bytes(json.dumps(head).encode() + b"\n" + bytes(self.frames))
-        part.replace(path)
+    def save(self, path: Path, emulator: Emulator | None = None) -> None:
+        """Writes it, whole or not at all; `emulator` stands at the end that is to be reached."""
+        end = self.outcome(emulator) if emulator is not None else self.end
+        head = {"rom": sha1(ROM_PATH.read_bytes()), **asdict(self.settings), "end": end}
+        _write(path, self.FORMAT, head, bytes(self.frames))
 
     @classmethod
     def load(cls, path: Path) -> Replay:
         """Reads what `save` wrote."""
-        if not path.is_file():
-            raise ReplayError(f"There is no replay at {path}.")
-        line, _, frames = path.read_bytes().partition(b"\n")
-        try:
-            head = json.loads(line)
-        except ValueError as problem:
-            raise ReplayError(f"{path} does not begin with a line of JSON.") from problem
-        if head.pop("format", None) != FORMAT:
-            raise ReplayError(f"{path} is not a replay of format {FORMAT}.")
+        head, frames = _read(path, cls.FORMAT)
         if (rom := head.pop("rom", None)) != sha1(ROM_PATH.read_bytes()):
             raise ReplayError(f"{path} was made on the cartridge {rom}; this one is another.")
         if len(frames) % 2:
             raise ReplayError(f"{path} is truncated: it ends within a frame.")
+        end = str(head.pop("end", ""))
         head["hp"] = tuple(head["hp"])
-        return cls(duel.MatchSettings(**head), bytearray(frames))
+        return cls(duel.MatchSettings(**head), bytearray(frames), end)
+
+    def opened(self) -> Emulator:
+        """A machine that it can be played on."""
+        return duel.boot()
+
+    @staticmethod
+    def outcome(emulator: Emulator) -> str:
+        """A hash of both fighters and of what the match decided."""
+        seen = emulator.read(*JUDGED)
+        for fighter in duel.FIGHTERS:
+            seen += emulator.read(fighter, duel.FIGHTER_BYTES)
+        return sha1(bytes(seen))
 
     def play(self, emulator: Emulator, render: bool = False) -> Iterator[int]:
         """Fights it again; yields each frame's number after it was emulated."""
@@ -64,3 +80,103 @@ class Replay:
             emulator.memory[duel.P2_IN] = self.frames[2 * frame + 1]
             emulator.tick(1, render)
             yield frame
+
+
+@dataclass
+class CartridgeReplay:
+    """A game on the user's cartridge: the state it began from and the joypad, frame by frame."""
+
+    FORMAT: ClassVar[str] = "cartridge-replay-1"
+    rom: bytes
+    state: bytes
+    frames: bytearray = field(default_factory=bytearray)
+    end: str = ""
+
+    def add(self, buttons: int) -> None:
+        """One frame's buttons."""
+        self.frames.append(buttons)
+
+    def save(self, path: Path, emulator: Emulator) -> None:
+        """Writes it, whole or not at all; `emulator` stands at the end."""
+        packed = zlib.compress(self.state)
+        head = {"rom": sha1(self.rom), "state": len(packed), "end": self.outcome(emulator)}
+        _write(path, self.FORMAT, head, packed + bytes(self.frames))
+
+    @classmethod
+    def load(cls, path: Path, rom: bytes) -> CartridgeReplay:
+        """Reads what `save` wrote; `rom` must be the cartridge that it was made on."""
+        head, rest = _read(path, cls.FORMAT)
+        if head.get("rom") != sha1(rom):
+            raise ReplayError(
+                f"{path} was made on the cartridge {head.get('rom')}, env.rom is {sha1(rom)}. "
+                "Give that cartridge by env.rom=."
+            )
+        size = int(head["state"])
+        try:
+            state = zlib.decompress(rest[:size])
+        except zlib.error as error:
+            raise ReplayError(f"{path} is truncated: its first state cannot be read.") from error
+        return cls(rom, state, bytearray(rest[size:]), str(head["end"]))
+
+    def opened(self) -> Emulator:
+        """A machine that it can be played on."""
+        return Emulator(self.rom)
+
+    @staticmethod
+    def outcome(emulator: Emulator) -> str:
+        """A hash of the work memory."""
+        memory = bytes(emulator.read(WORK_RAM, WORK_RAM_BYTES))
+        return hashlib.sha1(memory, usedforsecurity=False).hexdigest()
+
+    def play(self, emulator: Emulator, render: bool = False) -> Iterator[int]:
+        """Plays it again; yields each frame's number after it was emulated."""
+        emulator.load(self.state)
+        emulator.hold(0)
+        for number, buttons in enumerate(self.frames):
+            emulator.hold(buttons)
+            emulator.tick(1, render)
+            yield number
+
+
+def load_replay(path: Path, rom: str | None) -> Replay | CartridgeReplay:
+    """A replay of either kind; one of a cartridge needs its image.
+
+    Raises:
+        ReplayError: it cannot be read, or belongs to another cartridge.
+    """
+    if _head(path)[0].get("format") == CartridgeReplay.FORMAT:
+        return CartridgeReplay.load(path, read_rom(Path(rom) if rom else ROM_PATH))
+    return Replay.load(path)
+
+
+def next_path(folder: Path, name: str) -> Path:
+    """`duel_3.replay`, the first number that is free in a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while (folder / f"{name}_{number}.replay").exists():
+        number += 1
+    return folder / f"{name}_{number}.replay"
+
+
+def _write(path: Path, form: str, head: dict[str, Any], rest: bytes) -> None:
+    part = path.with_suffix(path.suffix + ".part")
+    part.write_bytes(json.dumps({"format": form, **head}).encode() + b"\n" + rest)
+    part.replace(path)
+
+
+def _head(path: Path) -> tuple[dict[str, Any], bytes]:
+    if not path.is_file():
+        raise ReplayError(f"There is no replay at {path}.")
+    line, _, rest = path.read_bytes().partition(b"\n")
+    try:
+        head = json.loads(line)
+    except ValueError as problem:
+        raise ReplayError(f"{path} does not begin with a line of JSON.") from problem
+    return (head if isinstance(head, dict) else {}), rest
+
+
+def _read(path: Path, form: str) -> tuple[dict[str, Any], bytes]:
+    head, rest = _head(path)
+    if head.pop("format", None) != form:
+        raise ReplayError(f"{path} is not a replay of format {form}.")
+    return head, rest

@@ -2,51 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from fighting.opponents.ratings import Payoff, exploits
 from fighting.opponents.saved_player import saved_player
-from fighting.tools.bouts import Contestant, anchors, known_contestants, round_robin
+from fighting.tools.bouts import Contestant, anchors, known_contestants, pairings, round_robin
 from frugal_rl.errors import ConfigError
-from frugal_rl.report.files import write_json, write_text
+from frugal_rl.report.files import read_json, write_json, write_text
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import wilson
+
+RESULTS = "tournament.json"
 
 
 def tournament(run: RunConfig, checkpoints: Sequence[str]) -> str:
     """Policies fight everybody `evaluation.episodes` times; ratings, pay-off matrix, intervals.
 
-    Checkpoints must play from the game's memory (env.obs=ram). Writes tournament.txt and .json.
+    Checkpoints must play from the game's memory (env.obs=ram). A line is printed and
+    tournament.json written after each pairing; `resume=FOLDER` fights only what is missing there.
     """
     fights = run.evaluation.episodes
     if fights < 2:
         raise ConfigError(f"evaluation.episodes is {fights}; a tournament needs 2 or more.")
     players = known_contestants()
-    for number, path in enumerate(checkpoints):
-        players.append(Contestant(f"policy_{number}", script=saved_player(path), learned=True))
-    payoff = round_robin(players, fights, run.seed, levels_meet=False)
+    saved = [saved_player(path) for path in checkpoints]
+    for number, player in enumerate(saved):
+        players.append(Contestant(f"policy_{number}", script=player, learned=True))
+    rules = {"fights": fights, "seed": run.seed, "policies": [player.digest for player in saved]}
+    names = tuple(c.name for c in players)
+    payoff = Payoff.empty(names) if run.resume is None else resumed(Path(run.resume), names, rules)
+    folder = Path(run.run_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    fought_out(players, rules, payoff, folder)
     ratings = payoff.ratings(anchors(players))
+    text = described(payoff, ratings, checkpoints, [c.name for c in players if not c.learned])
+    write_text(folder / "tournament.txt", text)
+    write_results(folder, payoff, {**rules, "ratings": ratings})
+    return f"{text}Results: {folder / 'tournament.txt'}"
+
+
+def fought_out(
+    players: Sequence[Contestant], rules: Mapping[str, Any], payoff: Payoff, folder: Path
+) -> None:
+    """Fills the pay-off matrix; tells and keeps it after each pairing that was fought."""
+    fights, seed = rules["fights"], rules["seed"]
+    total = len(pairings(players, fights, levels_meet=False))
+    known = int(np.count_nonzero(payoff.fights)) // 2
+    if known:
+        print(f"{known} of {total} pairings are known already", flush=True)
+    table = round_robin(players, fights, seed, levels_meet=False, payoff=payoff)
+    for number, (pair, _) in enumerate(table, 1):
+        one, two = payoff.names[pair.one], payoff.names[pair.two]
+        if number > known:
+            points = f"{payoff.score[pair.one, pair.two]:g} of {pair.rounds}"
+            print(f"{number} of {total}: {one} {points} against {two}", flush=True)
+            write_results(folder, payoff, rules)
+
+
+def write_results(folder: Path, payoff: Payoff, more: Mapping[str, Any]) -> None:
+    """Names, points and fights so far, whole or not at all."""
+    matrix = {"points": payoff.score.tolist(), "fought": payoff.fights.tolist()}
+    write_json(folder / RESULTS, {"names": list(payoff.names), **matrix, **more})
+
+
+def resumed(folder: Path, names: tuple[str, ...], rules: Mapping[str, Any]) -> Payoff:
+    """What an earlier tournament between the same players by the same rules has fought.
+
+    Raises:
+        ConfigError: there is none, or it was another one.
+    """
+    path = folder / RESULTS
+    if not path.is_file():
+        raise ConfigError(f"resume={folder}: there is no {RESULTS}; leave resume= out to begin.")
+    kept = read_json(path)
+    for name, value in {"names": list(names), **rules}.items():
+        if kept.get(name) != value:
+            raise ConfigError(
+                f"resume={folder}: {name} was {kept.get(name)}, now it is {value}. Type what that "
+                "tournament was begun with, or leave resume= out."
+            )
+    return Payoff(names, np.array(kept["points"], float), np.array(kept["fought"], np.int64))
+
+
+def described(
+    payoff: Payoff, ratings: Mapping[str, float], checkpoints: Sequence[str], known: list[str]
+) -> str:
+    """The table, and whom each policy loses to."""
     lines = [payoff.table(ratings)]
-    known = [c.name for c in players if not c.learned]
     for number, path in enumerate(checkpoints):
         name = f"policy_{number}"
         lost = exploits(payoff, name, known)
         lines.append(f"{name} is {path}; loses to: {', '.join(lost) or 'nobody'}\n")
         lines += [f"    {words}\n" for words in intervals(payoff, name)]
-    folder = Path(run.run_dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / "tournament.txt", "".join(lines))
-    write_json(
-        folder / "tournament.json",
-        {
-            "names": list(payoff.names),
-            "ratings": ratings,
-            "points": payoff.score.tolist(),
-            "fights": payoff.fights.tolist(),
-        },
-    )
-    return "".join(lines) + f"Results: {folder / 'tournament.txt'}"
+    return "".join(lines)
 
 
 def intervals(payoff: Payoff, name: str) -> list[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from fighting.cartridge.config import GameBoyConfig
+from fighting.cartridge.env import GameBoyEnv
 from fighting.cartridge.profile import Profile
-from fighting.choices import Actions, Rival
+from fighting.choices import Rival
 from fighting.config import DuelConfig
+from fighting.env import DuelEnv
 from fighting.machine.emulator import FRAMES_PER_SECOND
 from fighting.tools.pictures import Shot, packed_screen, picture, save_film
 from frugal_rl.errors import ConfigError
@@ -25,7 +28,7 @@ from frugal_rl.run.saved import open_saved
 
 AFTER_FRAMES = 48
 """Frames that are shown after the decision."""
-WORDS = {1: "A", 2: "B", 16: "toward", 32: "away", 64: "up", 128: "down"}
+WORDS = {64: "up", 128: "down", 16: "toward", 32: "away", 1: "A", 2: "B", 4: "select", 8: "start"}
 
 
 def action_words(profile: Profile, action: int) -> str:
@@ -33,8 +36,14 @@ def action_words(profile: Profile, action: int) -> str:
     if action >= len(profile.combos):
         return list(profile.macros)[action - len(profile.combos)]
     byte = profile.combos[action]
-    order = (64, 128, 16, 32, 1, 2)
-    return " ".join(WORDS[bit] for bit in order if byte & bit) or "wait"
+    return " ".join(word for bit, word in WORDS.items() if byte & bit) or "wait"
+
+
+def shots_of(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterator[Shot]:
+    """One episode of the policy; of Duel a fight against a level."""
+    if isinstance(run.env, DuelConfig):
+        return fight(run, policy, level, seed)
+    return game(run, policy, seed)
 
 
 def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterator[Shot]:
@@ -48,34 +57,65 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
     if rival in (Rival.self_play, Rival.curriculum):
         rival = Rival.cpu
     config = replace(config, opponent=rival, levels=(level,), eval_levels=(), pool_share=1.0)
-    env = config.make()
-    encoding = run.encoding()
-    edge, history = Encoder(encoding, env.tables, 1), History(encoding, 1)
     name = f"level {level}" if rival is Rival.cpu else rival.value
+    env = config.make()
+
+    def line() -> str:
+        health = env.health()
+        return f"{name}  {health[0]}:{health[1]}"
+
     try:
-        _, info = env.reset(seed=seed)
-        begins, over = True, False
-        while not over:
-            raw = {key: np.asarray(value)[None] for key, value in env.raw().items()}
-            rows, _ = history.push(edge.encode(raw), np.array([begins]))
-            action, value = _choose(policy, rows)
-            words = (
-                " ".join(f"{int(b)}" for b in action)
-                if config.actions is Actions.buttons
-                else action_words(config.profile, int(action))
-            )
-            # What render gives, not the screen: without pictures the environment goes back in time.
-            screen = env.render()
-            line = f"{name}  {info['hp'][0]}:{info['hp'][1]}  {words}"
-            yield Shot(packed_screen(screen), line, value)
-            _, _, terminated, truncated, info = env.step(action)
-            begins, over = False, terminated or truncated
+        yield from _episode(run, policy, env, config.profile, line, seed)
         machine = env.game.emulators.machines[0]
         for _ in range(AFTER_FRAMES // config.frame_skip):
             machine.tick(config.frame_skip, True)
-            yield Shot(packed_screen(machine.screen), f"{name}  {info['hp'][0]}:{info['hp'][1]}")
+            yield Shot(packed_screen(machine.screen), line())
     finally:
         env.close()
+
+
+def game(run: RunConfig, policy: FrugalPolicy, seed: int) -> Iterator[Shot]:
+    """One game of the policy on a cartridge; each picture shows what has been paid so far."""
+    config = run.env
+    assert isinstance(config, GameBoyConfig)
+    env = config.make()
+
+    def line() -> str:
+        return f"paid {sum(float(total[0]) for total in env.game.totals.values()):.2f}"
+
+    try:
+        yield from _episode(run, policy, env, config.game, line, seed)
+        yield Shot(packed_screen(env.render()), line())
+    finally:
+        env.close()
+
+
+def _episode(
+    run: RunConfig,
+    policy: FrugalPolicy,
+    env: DuelEnv | GameBoyEnv,
+    profile: Profile,
+    line: Callable[[], str],
+    seed: int,
+) -> Iterator[Shot]:
+    """A picture per action until the episode is over, with what `line` says at that moment."""
+    encoding = run.encoding()
+    encoder, history = Encoder(encoding, env.tables, 1), History(encoding, 1)
+    env.reset(seed=seed)
+    begins, over = True, False
+    while not over:
+        raw = {key: np.asarray(value)[None] for key, value in env.raw().items()}
+        rows, _ = history.push(encoder.encode(raw), np.array([begins]))
+        action, value = _choose(policy, rows)
+        words = (
+            " ".join(f"{int(b)}" for b in action)
+            if action.ndim
+            else action_words(profile, int(action))
+        )
+        # What render gives, not the screen: without pictures the environment goes back in time.
+        yield Shot(packed_screen(env.render()), f"{line()}  {words}", value)
+        _, _, terminated, truncated, _ = env.step(action)
+        begins, over = False, terminated or truncated
 
 
 @torch.no_grad()
@@ -87,21 +127,28 @@ def _choose(policy: FrugalPolicy, rows: dict[str, np.ndarray]) -> tuple[np.ndarr
     return actions.reshape(-1, *shape).numpy(force=True)[0], float(out.value)
 
 
-def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:
-    """Films `options.episodes` fights of a checkpoint, or shows them in a window.
+def levels_of(run: RunConfig, named: bool = False) -> tuple[int, ...]:
+    """The levels of Duel that are met; without any, one episode is like another."""
+    config = run.env
+    if not isinstance(config, DuelConfig):
+        return (0,)
+    return config.levels if named else config.eval_levels or config.levels
 
-    It meets `env.levels` where they are given now, else the levels of its evaluation in turn.
+
+def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:
+    """Films `options.episodes` episodes of a checkpoint, or shows them in a window.
+
+    On Duel it meets `env.levels` where they are given now, else those of its evaluation in turn.
     """
-    with open_saved(options.checkpoint, run) as saved:
+    with open_saved(options.checkpoint, run, 1) as saved:
         config = saved.run.env
-        if not isinstance(config, DuelConfig):
-            raise ConfigError(f"{options.checkpoint} was not trained with env=fighting.")
-        named = any(word.startswith("env.levels=") for word in run.overrides)
-        levels = config.levels if named else config.eval_levels or config.levels
+        if type(config) is not type(run.env):
+            raise ConfigError(f"{options.checkpoint} was not trained with env={run.env.name}.")
+        levels = levels_of(saved.run, any(w.startswith("env.levels=") for w in run.overrides))
         shots = (
             shot
             for number in range(options.episodes or (1 if options.video else 1_000_000))
-            for shot in fight(
+            for shot in shots_of(
                 saved.run, saved.policy, levels[number % len(levels)], run.seed + number
             )
         )

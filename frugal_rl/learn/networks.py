@@ -304,18 +304,16 @@ class MlpAgent:
 
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
         """The network for this observation and these actions."""
-        cnn = partial(small_cnn, convolutions=self.convolutions)
-        return self._network(encoding, action_space, cnn)
+        return PerceptronNetwork(self.embedding(encoding), self, action_head(action_space).size)
 
-    def _network(
-        self,
-        encoding: Encoding,
-        action_space: Any,
-        cnn: Callable[[tuple[int, int, int], int], nn.Module],
-    ) -> Network:
+    def embedding(self, encoding: Encoding) -> Embedding:
+        """The features of this observation: what other algorithms' networks stand on."""
         fields = self.fields(encoding)
-        embedding = Embedding(fields, self.image_features, cnn, self.channels_last)
-        return PerceptronNetwork(embedding, self, action_head(action_space).size)
+        return Embedding(fields, self.image_features, self.cnn(), self.channels_last)
+
+    def cnn(self) -> Callable[[Shape, int], nn.Module]:
+        """What reads a picture."""
+        return partial(small_cnn, convolutions=self.convolutions)
 
     def fields(self, encoding: Encoding) -> list[Observed]:
         """The fields that the network reads."""
@@ -351,6 +349,6 @@ class NatureCnnAgent(MlpAgent):
     activation: Activation = Activation.relu
     image_features: Annotated[int, at_least(1)] = 512
 
-    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
-        """The network for this observation and these actions."""
-        return self._network(encoding, action_space, nature_cnn)
+    def cnn(self) -> Callable[[Shape, int], nn.Module]:
+        """What reads a picture."""
+        return nature_cnn

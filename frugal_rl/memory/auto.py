@@ -73,13 +73,14 @@ def choose(run: RunConfig, probe: ProbeUpdate | None = None) -> Choice:
     """
     allowed = {label.value for label in run.memory.allow}
     tried, last = [], None
+    lossless = run.variant(LOSSLESS.words)
     first = draw_up(run, probe) if Label.capacity.value in allowed else draw_up(run)
     for label, extra in _candidates(run, first):
         if label.value not in allowed:
             continue
         words = (*LOSSLESS.words, *extra)
         try:
-            varied = _varied(run, words)
+            varied = _within_budget(lossless.variant(extra), run)
             last = varied, _checked(varied, probe)
         except ConfigError as error:
             tried.append(f"{' '.join(words)}: impossible ({error})")
@@ -93,9 +94,8 @@ def choose(run: RunConfig, probe: ProbeUpdate | None = None) -> Choice:
     raise refusal(*(last or (run, draw_up(run, probe))))
 
 
-def _varied(run: RunConfig, words: tuple[str, ...]) -> RunConfig:
-    """The run with a candidate's words, within the same budget."""
-    varied = run.variant(words)
+def _within_budget(varied: RunConfig, run: RunConfig) -> RunConfig:
+    """A variant with the budget of the run that it was made of, whether it was typed or not."""
     return replace(varied, memory=replace(varied.memory, budget_gib=run.memory.budget_gib))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,12 +42,15 @@ def find_limit(
     cores: int | None = None,
     device: str = "auto",
 ) -> Limit:
-    """The smallest of budget, pretended machine, control group and physical memory."""
+    """The smallest of budget, pretended machine, control group, ulimit and physical memory."""
     physical = psutil.virtual_memory()
     options = [(int(physical.total), "physical memory")]
     group = cgroup_limit()
     if group is not None:
         options.append((group, "control group"))
+    addresses = address_limit()
+    if addresses is not None:
+        options.append((addresses, "address space (ulimit -v)"))
     if ram_gib is not None:
         options = [(int(ram_gib * GIB), f"hardware.ram_gib={ram_gib:g}")]
     free = options[0][0] if ram_gib is not None else int(physical.available)
@@ -62,6 +66,16 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def address_limit() -> int | None:
+    """Bytes that `ulimit -v` leaves this process; None without a limit.
+
+    What is mapped counts, and libraries map more than they touch: the limit is passed before as
+    much is held.
+    """
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if soft == resource.RLIM_INFINITY or soft >= UNLIMITED else int(soft)
 
 
 def cgroup_limit(

@@ -197,16 +197,6 @@ class TableMirror:
         return sum(m.nbytes for m in (*self._arenas.values(), *self._offsets.values()))
 
 
-def distinct(ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Ids [B] -> distinct ids [D] ascending, and [B] the place of each id among them.
-
-    A network that reads each distinct static row once and gathers its output by the second tensor
-    saves the computation as interning saves the bytes.
-    """
-    unique, inverse = torch.unique(ids, sorted=True, return_inverse=True)
-    return unique, inverse
-
-
 def take(values: Tensor, index: Tensor) -> Tensor:
     """Values [n, ...], index [m] -> [m, ...], for every dtype that an arena may have."""
     signed: Any = _INDEXABLE.get(np.dtype(str(values.dtype).removeprefix("torch.")))

@@ -20,6 +20,7 @@ from frugal_rl.report import plots
 from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
 from frugal_rl.report.results import Row, RunResult, compare
+from frugal_rl.report.wandb_sink import open_wandb
 from frugal_rl.run.building import nearest
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
@@ -85,8 +86,6 @@ def track_table(run: RunConfig, table: TableBlock) -> None:
     """The same table in W&B, where it is not disabled."""
     if run.tracking.wandb == "disabled":
         return
-    from frugal_rl.report.wandb_sink import open_wandb
-
     for sink in open_wandb(run, draw_up(run)):
         sink.table("ablation", list(table.columns), [list(row) for row in table.rows])
         sink.close()

@@ -25,6 +25,8 @@ from frugal_rl.report.files import (
     write_json,
     write_text,
 )
+from frugal_rl.report.tensorboard_sink import TensorBoard
+from frugal_rl.report.wandb_sink import open_wandb
 from frugal_rl.run.compose import as_yaml
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import AppendedLines, told
@@ -161,11 +163,7 @@ def _sinks(run: RunConfig, plan: Plan, folder: Path) -> list[Sink]:
     write_text(folder / RESOLVED, as_yaml(plain(run.resolved)))
     write_json(folder / PLAN, plan.as_dict())
     if run.tracking.wandb != "disabled":
-        from frugal_rl.report.wandb_sink import open_wandb
-
         sinks += open_wandb(run, plan)
     if run.tracking.tensorboard:
-        from frugal_rl.report.tensorboard_sink import TensorBoard
-
         sinks.append(TensorBoard(folder))
     return sinks

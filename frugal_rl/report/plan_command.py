@@ -68,7 +68,8 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
         run, plan, chosen = choice.run, choice.plan, choice.overrides
     else:
         plan = draw_up(run)
-        plan = draw_up(run, probe) if plan.fits and probe else plan
+        works = plan.fits and not errors(check_run(run, plan))
+        plan = draw_up(run, probe) if works and probe else plan
     if options.why:
         show(why_view(run, plan, options.why))
         return 0 if plan.fits else DOES_NOT_FIT

@@ -30,6 +30,14 @@ class RecordOptions:
     """.npz of observations and actions from the replays in `source`."""
     source: str = ""
     """Replays of the dataset, a folder or a file; empty takes the solutions of env.levels."""
+    solve: str = ""
+    """Levels to win by search: a name, a level file, or a folder of level files."""
+    solved: str = "solved"
+    """Folder of the replays that `solve` writes."""
+    budget_frames: int = 400_000
+    """Frames that the search may simulate per level."""
+    skip_unreadable: bool = False
+    """Leave out files of the folder that are no level, instead of refusing all."""
     scale: float = 1.0
     """Size of pictures."""
     every: int = 1

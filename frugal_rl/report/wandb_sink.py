@@ -7,8 +7,12 @@ and the id is kept in the run folder, from where a resumed run takes it.
 from __future__ import annotations
 
 import os
+import threading
+import urllib.error
+import urllib.request
 import warnings
 from collections.abc import Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +23,10 @@ from frugal_rl.run.config import RunConfig
 ID_FILE = "wandb_id.txt"
 TAG_LENGTH = 64
 """Longest tag that W&B takes."""
-INIT_SECONDS = 60
+PATIENCE_SECONDS = 5.0
+"""Longest wait for a server; what it did not get lies in the run folder."""
+PROBE_SECONDS = 2.0
+SERVER = "https://api.wandb.ai"
 
 
 class WandbSink:
@@ -29,6 +36,7 @@ class WandbSink:
 
     def __init__(self, wandb_run: Any) -> None:
         self.wandb_run = wandb_run
+        self.folder = Path(str(getattr(wandb_run, "dir", "wandb"))).parent
         wandb_run.define_metric("global_step", hidden=True)
         wandb_run.define_metric("*", step_metric="global_step")
 
@@ -56,8 +64,26 @@ class WandbSink:
         self.wandb_run.log({name: wandb.Table(columns=columns, data=rows)})
 
     def close(self) -> None:
-        """Finish the run."""
-        self.wandb_run.finish()
+        """Finish the run; a server that takes its time is not waited for."""
+        failed: list[Exception] = []
+
+        def finish() -> None:
+            try:
+                self.wandb_run.finish()
+            except Exception as error:
+                failed.append(error)
+
+        ending = threading.Thread(target=finish, name="W&B", daemon=True)
+        ending.start()
+        ending.join(PATIENCE_SECONDS)
+        if ending.is_alive():
+            warnings.warn(
+                f"W&B has not taken everything within {PATIENCE_SECONDS:g} s. It is kept in the "
+                f"run folder: send it later with `wandb sync {self.folder}`.",
+                stacklevel=2,
+            )
+        if failed:
+            raise failed[0]
 
 
 def open_wandb(run: RunConfig, plan: Plan) -> list[WandbSink]:
@@ -68,9 +94,15 @@ def open_wandb(run: RunConfig, plan: Plan) -> list[WandbSink]:
         os.environ[name] = str((folder / "wandb").absolute())
     (folder / "wandb").mkdir(parents=True, exist_ok=True)
     try:
+        if run.tracking.wandb == "online":
+            ask_server()
         return [WandbSink(_start(run, plan, run.tracking.wandb))]
     except Exception as error:
-        warnings.warn(f"W&B does not start {run.tracking.wandb}: {error}", stacklevel=2)
+        warnings.warn(
+            f"W&B does not start {run.tracking.wandb}: {error}. Numbers are kept in the run "
+            f"folder; send them later with `wandb sync {folder}/wandb/offline-run-*`.",
+            stacklevel=2,
+        )
     if run.tracking.wandb == "offline":
         return []
     try:
@@ -78,6 +110,23 @@ def open_wandb(run: RunConfig, plan: Plan) -> list[WandbSink]:
     except Exception as error:
         warnings.warn(f"W&B does not start offline: {error}", stacklevel=2)
         return []
+
+
+def ask_server() -> None:
+    """Whether the server says anything at all: W&B itself asks it several times, and waits.
+
+    Raises:
+        OSError: it does not, within two seconds.
+    """
+    address = os.environ.get("WANDB_BASE_URL", SERVER)
+    if not address.startswith(("http://", "https://")):
+        raise OSError(f"{address} is no address of a server")
+    try:
+        urllib.request.urlopen(address, timeout=PROBE_SECONDS).close()
+    except urllib.error.HTTPError:
+        return  # an answer, if not a kind one
+    except (OSError, HTTPException) as error:
+        raise OSError(f"{address} does not answer ({error})") from error
 
 
 def config_of(run: RunConfig, plan: Plan) -> dict[str, Any]:
@@ -115,7 +164,7 @@ def _start(run: RunConfig, plan: Plan, mode: str) -> Any:
         dir=run.run_dir,
         config=config_of(run, plan),
         tags=[o[:TAG_LENGTH] for o in run.overrides],
-        settings=wandb.Settings(silent=True, console="off", init_timeout=INIT_SECONDS),
+        settings=wandb.Settings(silent=True, console="off", init_timeout=PATIENCE_SECONDS),
     )
     write_text(Path(run.run_dir) / ID_FILE, str(wandb_run.id) + "\n")
     return wandb_run

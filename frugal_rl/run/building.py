@@ -19,7 +19,7 @@ from typing import Any, TypeVar, Union
 from frugal_rl.errors import ConfigError
 from frugal_rl.plugins import trusted
 from frugal_rl.ranges import check_ranges
-from frugal_rl.run.renamed import current
+from frugal_rl.run.renamed import VALUES, current
 
 T = TypeVar("T")
 MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
@@ -190,6 +190,9 @@ def _member(value: Any, hint: type[Enum], where: str) -> Enum:
     # YAML reads a bare `off` or `on` as a boolean.
     word = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
     members = {m.name.lower(): m for m in hint}
+    if word in VALUES.get(where, {}):
+        now = VALUES[where][word]
+        raise ConfigError(f"{where}={word} is called {now} now: type {where}={now}.")
     if word not in members:
         raise ConfigError(f"{where}={word} is no choice; {nearest(word, members)}")
     return members[word]

@@ -134,15 +134,29 @@ def run_from(
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
     run = build_as(RunConfig, run_values, plugins=plugins)
     resolved = {**values, "plugins": list(plugins)} if "plugins" in values else dict(values)
-    config_name = str(values.get("config_name", "train"))
-    run = replace(
-        run,
-        resolved=resolved,
-        overrides=tuple(overrides),
-        composer=functools.partial(compose_run, config_name=config_name, check=False),
-    )
+    composer = functools.partial(_recompose, resolved, tuple(overrides), tuple(plugins))
+    run = replace(run, resolved=resolved, overrides=tuple(overrides), composer=composer)
     memory, note = settle(run, overrides, functools.partial(honouring, folder("conf")))
     return replace(run, memory=memory, notes=(note,) if note else ())
+
+
+def _recompose(
+    values: Mapping[str, Any], typed: Sequence[str], plugins: Sequence[str], words: Sequence[str]
+) -> RunConfig:
+    """The run that other words would be.
+
+    Where only switches of the memory profile differ, which nothing else is made of, their values
+    are put in the place of those that were composed: a tenth of the time.
+    """
+    new = [word for word in words if word not in typed]
+    keys = {word.partition("=")[0] for word in new}
+    gone = {word.partition("=")[0] for word in typed if word not in words}
+    if not all(key.startswith("memory.") for key in keys) or gone - keys:
+        return compose_run(words, str(values.get("config_name", "train")), check=False)
+    memory = dict(values.get("memory") or {})
+    for override in OverridesParser.create().parse_overrides(new):
+        memory[str(override.key_or_group).partition(".")[2]] = override.value()
+    return run_from({**values, "memory": memory}, words, plugins)
 
 
 def compose_run(

@@ -9,6 +9,7 @@ from typing import Any
 
 from frugal_rl.errors import CheckpointError
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.renamed import current_values
 
 MAY_DIFFER = {"algo.total_steps"}
 """A resumed run may go further."""
@@ -31,7 +32,7 @@ def check_same_run(run: RunConfig, saved: Mapping[str, Any], path: str) -> None:
     Raises:
         CheckpointError: naming the first value that differs.
     """
-    now, then = dict(flatten(identity(run))), dict(flatten(saved))
+    now, then = dict(flatten(identity(run))), dict(flatten(current_values(saved)))
     for key in sorted(now.keys() | then.keys()):
         if now.get(key) != then.get(key) and key not in MAY_DIFFER:
             raise CheckpointError(

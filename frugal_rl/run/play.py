@@ -40,6 +40,8 @@ class PlayOptions:
     """Film only every so many frames; the film keeps its speed."""
     frames: int = 0
     """Leave after so many frames; 0 never."""
+    solver: bool = False
+    """Let the searcher play: every level is won by search first (N++ only)."""
     probe: bool = False
     """Look for addresses in a cartridge's memory (Game Boy only)."""
 

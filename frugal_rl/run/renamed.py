@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 MODULES = {
     "fighting.game_boy": "fighting.cartridge.config",
     "fighting.self_play": "fighting.opponents.self_play",
@@ -72,8 +75,27 @@ MODULES = {
     "mine_rl_npv.views": "mine_rl_npv.tools.views",
     "mine_rl_npv.volumes": "mine_rl_npv.rules.volumes",
     "mine_rl_npv.voxels": "mine_rl_npv.networks.voxels",
+    "npp_rl.cloned_ppo": "npp_rl.teaching.cloned_ppo",
 }
 """Modules by their former dotted names."""
+
+VALUES = {
+    "agent.observation": {"ways": "routes"},
+    "env.obs": {"ways": "routes"},
+}
+"""Words that an option took formerly, by its dotted key."""
+
+
+def current_values(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A saved configuration with the words of today in the place of former ones."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping):
+            found[name] = current_values(value, f"{key}.")
+        else:
+            found[name] = VALUES.get(key, {}).get(value, value) if isinstance(value, str) else value
+    return found
 
 
 def current(target: str) -> str:

@@ -17,6 +17,7 @@ from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import run_from
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import evaluation_env
+from frugal_rl.run.renamed import current_values
 from frugal_rl.run.untrusted import printable, shown
 from frugal_rl.vec_env.interface import VectorEnv
 
@@ -80,7 +81,7 @@ def saved_run(content: Mapping[str, Any], asked: RunConfig) -> RunConfig:
     """
     if not isinstance(content.get("config"), Mapping):
         raise CheckpointError("The checkpoint holds no configuration; give one of a whole run.")
-    values = deepcopy(dict(content["config"]))
+    values = current_values(deepcopy(dict(content["config"])))
     for word in asked.overrides:
         key, _, value = word.lstrip("+").partition("=")
         if values.get("choices", {}).get(key) == value:

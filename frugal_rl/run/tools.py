@@ -11,6 +11,7 @@ no film. A tool that is missing is one that the environment does not offer. An a
 of its own in the same way. Every tool takes the run first:
 
     play(run, options)                    a line per file that was written; `scripts/play.py`
+    watch(run, options)                   the same with a checkpoint; where it is missing, `play`
     record(run, options)                  the exit status; `scripts/record.py`
     generate(run, folder, count, seed)    the paths that were written; `scripts/generate.py`
     tournament(run, checkpoints)          the table; `scripts/evaluate.py tournament=true`
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
 Tool = Callable[..., Any]
-TOOLS = ("checks", "draw", "film", "generate", "play", "record", "tournament")
+TOOLS = ("checks", "draw", "film", "generate", "play", "record", "tournament", "watch")
 """Every tool that the core asks for."""
 _WITHOUT_RUN = ("checks", "draw", "generate")
 

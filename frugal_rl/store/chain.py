@@ -11,6 +11,9 @@ as soon as none of their rows is held; an anchor is freed with the last block th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from frugal_rl.memory.profile import RolloutLocation
@@ -31,6 +34,9 @@ ANCHOR_BLOCKS = 32
 ANCHOR_SHARE = 0.25
 """A new anchor where a key row differs from its anchor in more than this share."""
 NONE = -1
+SAVED_ARRAYS = (
+    "bases", "links", "starts", "anchor_of", "last", "_anchor", "_anchor_age", "_users",
+)  # fmt: skip
 
 
 class FrameChain:
@@ -236,6 +242,27 @@ class FrameChain:
         end = 2 * int(following)
         self.pool.release(begin, end if end >= begin else 2 * len(self.units))
         self._beside.drop_before((oldest + 1) * self.key_every)
+
+    def state(self) -> dict[str, Any]:
+        """Records, anchors and tables, for an exact resume."""
+        arrays = {name: getattr(self, name).copy() for name in SAVED_ARRAYS}
+        return arrays | {
+            "numbers": [self.count, self.used, self.freed_blocks, self._anchors_touched],
+            "free_anchors": list(self._free_anchors),
+            "pool": self.pool.state(),
+            "anchor_room": self.anchor_room.state(),
+            "beside": self._beside.state(),
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state()`."""
+        for name in SAVED_ARRAYS:
+            getattr(self, name)[...] = state[name]
+        self.count, self.used, self.freed_blocks, self._anchors_touched = state["numbers"]
+        self._free_anchors = list(state["free_anchors"])
+        self.pool.load(state["pool"])
+        self.anchor_room.load(state["anchor_room"])
+        self._beside.load(state["beside"])
 
     @property
     def nbytes(self) -> int:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,8 @@ class Rows(Protocol):
     has_beside: Callable[[np.ndarray, np.ndarray], np.ndarray]
     reset: Callable[[], None]
     parts: Callable[[], dict[str, int]]
+    state: Callable[[], dict[str, Any]]
+    load: Callable[[Mapping[str, Any]], None]
 
     def gather(
         self,
@@ -102,6 +104,22 @@ class DenseRows:
         if beside.any():
             at = np.flatnonzero(beside)
             out[at, last[at] - begin[at] + 1] = self.sides.find(last[at], n[at])
+
+    def state(self) -> dict[str, Any]:
+        """What is held, for an exact resume."""
+        return {
+            "count": self.count,
+            "has_sides": self.has_sides.copy(),
+            "room": self.room.state(),
+            "sides": self.sides.state(),
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state()`."""
+        self.count = int(state["count"])
+        self.has_sides[...] = state["has_sides"]
+        self.room.load(state["room"])
+        self.sides.load(state["sides"])
 
     @property
     def nbytes(self) -> int:

@@ -10,12 +10,13 @@ import contextlib
 import mmap
 import shutil
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.errors import DataError, MemoryBudgetError
 from frugal_rl.memory.profile import RolloutLocation
 
 CHUNK_BYTES = 16384
@@ -55,6 +56,23 @@ class Region:
             size = (stop - first) * CHUNK_BYTES
             with contextlib.suppress(OSError):  # a file system without holes keeps the bytes
                 self.memory.madvise(advice, first * CHUNK_BYTES, size)
+
+    def state(self) -> dict[str, Any]:
+        """What was written, whole chunks and their places."""
+        chunks = np.flatnonzero(self.touched)
+        return {"chunks": chunks, "bytes": self._chunks()[chunks]}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Hold what `state()` told, and nothing else."""
+        self.release(0, len(self.touched) * CHUNK_BYTES)
+        chunks = np.asarray(state["chunks"], np.int64)
+        if len(chunks) and not 0 <= chunks.min() <= chunks.max() < len(self.touched):
+            raise DataError("a replay's chunk lies outside its region.")
+        self._chunks()[chunks] = state["bytes"]
+        self.touched[chunks] = True
+
+    def _chunks(self) -> np.ndarray:
+        return self.view(np.uint8).reshape(-1, CHUNK_BYTES)
 
     @property
     def nbytes(self) -> int:

@@ -6,6 +6,7 @@ bit for bit; only the observations are kept in another form (`frugal_rl.store.re
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,14 @@ from gymnasium import spaces
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples, ReplayBufferSamples
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHerReplayBuffer
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.store.layout import action_layout
 from frugal_rl.store.stacks import FoundColumn
+
+CODEC = 1
+"""Version of the form in which rows are kept; a saved replay of another one is refused."""
+SCALARS = ("_actions", "rewards", "_dones", "_timeouts")
 
 
 class ReplayBuffer(stock.ReplayBuffer):
@@ -41,7 +46,8 @@ class ReplayBuffer(stock.ReplayBuffer):
         n_envs: N.
         optimize_memory_usage: refused; every frame is kept once in any case.
         handle_timeout_termination: a time limit is not an end, as in SB3.
-        frame_stack: frames that an observation's first axis stacks; None finds out.
+        frame_stack: frames that an observation's first axis stacks, by name where it is a
+            dictionary; what is not named is found out.
         n_steps: steps whose rewards a drawn transition sums up.
         gamma: discount of those rewards.
         location: RAM or a mapped file in `folder`.
@@ -58,7 +64,7 @@ class ReplayBuffer(stock.ReplayBuffer):
         optimize_memory_usage: bool = False,
         handle_timeout_termination: bool = True,
         *,
-        frame_stack: int | None = None,
+        frame_stack: int | Mapping[str, int] | None = None,
         n_steps: int = 1,
         gamma: float = 0.99,
         location: RolloutLocation = RolloutLocation.ram,
@@ -78,9 +84,10 @@ class ReplayBuffer(stock.ReplayBuffer):
         self.n_steps, self.gamma = n_steps, gamma
         self._allocate_scalars()
         self.count = 0
+        stacks = {"obs": frame_stack} if isinstance(frame_stack, int) else dict(frame_stack or {})
         self.columns = {
             name: FoundColumn(
-                shape, space.dtype, self.buffer_size, n_envs, frame_stack, location, folder
+                shape, space.dtype, self.buffer_size, n_envs, stacks.get(name), location, folder
             )
             for name, (space, shape) in self._entries().items()
         }
@@ -141,6 +148,21 @@ class ReplayBuffer(stock.ReplayBuffer):
         infos: list[dict[str, Any]],
     ) -> None:
         """One step of N environments; nothing that is handed in is kept or changed."""
+        limits: Any = False
+        if self.handle_timeout_termination:
+            limits = [info.get("TimeLimit.truncated", False) for info in infos]
+        self.store(obs, next_obs, action, reward, done, limits)
+
+    def store(
+        self,
+        obs: Any,
+        next_obs: Any,
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        timeouts: Any,
+    ) -> None:
+        """One step of N environments as arrays: `timeouts` [N] says which ends a limit made."""
         single = not isinstance(self.observation_space, spaces.Dict)
         for name, column in self.columns.items():
             column.add(obs if single else obs[name], next_obs if single else next_obs[name])
@@ -148,8 +170,7 @@ class ReplayBuffer(stock.ReplayBuffer):
         self._actions[pos] = action.reshape(self.n_envs, self.action_dim)
         self.rewards[pos] = reward
         self._dones[pos] = done
-        if self.handle_timeout_termination:
-            self._timeouts[pos] = [info.get("TimeLimit.truncated", False) for info in infos]
+        self._timeouts[pos] = timeouts
         self.count += 1
         self.pos += 1
         if self.pos == self.buffer_size:
@@ -187,6 +208,38 @@ class ReplayBuffer(stock.ReplayBuffer):
         ended: np.ndarray = self._dones[at] & ~self._timeouts[at]
         return ended.astype(np.float32).reshape(-1, 1)
 
+    def state(self) -> dict[str, Any]:
+        """All that is held, as plain values and arrays: for checkpoints without pickles."""
+        scalars = {name: getattr(self, name).copy() for name in SCALARS}
+        return scalars | {
+            "form": self._form(),
+            "count": self.count,
+            "columns": {name: column.state() for name, column in self.columns.items()},
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state()`.
+
+        Raises:
+            DataError: it is a replay of another capacity, of other observations or another codec.
+        """
+        if state["form"] != self._form():
+            raise DataError(
+                f"the replay that was saved is {state['form']}, this run builds {self._form()}; "
+                "give the environment, algo.buffer_size and algo.num_envs of the saved run."
+            )
+        for name in SCALARS:
+            getattr(self, name)[...] = state[name]
+        for name, column in self.columns.items():
+            column.load(state["columns"][name])
+        self.count = int(state["count"])
+        self.pos, self.full = self.count % self.buffer_size, self.count >= self.buffer_size
+
+    def _form(self) -> str:
+        """What a saved replay must agree in, in words."""
+        entries = ", ".join(f"{n} {c.dtype} {list(c.shape)}" for n, c in self.columns.items())
+        return f"codec {CODEC}: {self.buffer_size} steps of {self.n_envs} environments, {entries}"
+
     @property
     def nbytes(self) -> int:
         """Bytes that hold memory."""
@@ -199,8 +252,7 @@ class ReplayBuffer(stock.ReplayBuffer):
             for name, column in self.columns.items()
             for part, size in column.parts().items()
         }
-        scalars = (self._actions, self.rewards, self._dones, self._timeouts)
-        return columns | {"replay/scalars": sum(int(a.nbytes) for a in scalars)}
+        return columns | {"replay/scalars": sum(int(getattr(self, s).nbytes) for s in SCALARS)}
 
 
 class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[override]

@@ -10,6 +10,7 @@ whatever arrives.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,8 @@ class ReplayColumn:
                 self.rows.append_beside(int(n), self._told[n])
         if self.frames > 1:
             self.codes[step % self.steps] = self._codes
-            self._keep_whole(step, now, then)
+            if seen & (WHOLE_NOW | WHOLE_NEXT) or len(self.whole_now) or len(self.whole_next):
+                self._keep_whole(step, now, then)
         self.rows.append(now[:, (self.frames - 1) * frame :].view(np.uint8))
 
     def _units(self, values: np.ndarray) -> np.ndarray:
@@ -156,6 +158,26 @@ class ReplayColumn:
             frames = np.ascontiguousarray(frames)
         values: np.ndarray = frames.view(self.dtype).reshape(len(frames), *self.shape)
         return values
+
+    def state(self) -> dict[str, Any]:
+        """All rows and how they follow, for an exact resume."""
+        return {
+            "rows": self.rows.state(),
+            "codes": self.codes.copy(),
+            "newest_codes": self._codes.copy(),
+            "before": self.before.copy(),
+            "whole_now": self.whole_now.state(),
+            "whole_next": self.whole_next.state(),
+        }
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state()`."""
+        self.rows.load(state["rows"])
+        self.codes[...] = state["codes"]
+        self._codes[...] = state["newest_codes"]
+        self.before[...] = state["before"]
+        self.whole_now.load(state["whole_now"])
+        self.whole_next.load(state["whole_next"])
 
     def parts(self) -> dict[str, int]:
         """Bytes by name."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from frugal_rl.errors import DataError
 
 
 class SideTable:
@@ -52,8 +55,23 @@ class SideTable:
 
     def drop_before(self, step: int) -> None:
         """Forget the values of all steps before this one."""
+        if self.begin == self.end or self.keys[self.begin] >= step * self.num_envs:
+            return
         held = self.keys[self.begin : self.end]
         self.begin += int(np.searchsorted(held, step * self.num_envs))
+
+    def state(self) -> dict[str, Any]:
+        """What is held."""
+        held = slice(self.begin, self.end)
+        return {"keys": self.keys[held].copy(), "values": self.values[held].copy()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Hold what `state()` told."""
+        keys, values = np.asarray(state["keys"]), np.asarray(state["values"])
+        if values.shape != (len(keys), *self.values.shape[1:]) or values.dtype != self.values.dtype:
+            raise DataError(f"a table of a replay holds {values.dtype} {list(values.shape)}.")
+        self.keys, self.values = keys.astype(np.int64), values.copy()
+        self.begin, self.end = 0, len(keys)
 
     @property
     def nbytes(self) -> int:

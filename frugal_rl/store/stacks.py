@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class FoundColumn:
         self.staged: list[tuple[np.ndarray, np.ndarray]] = []
         self.column: ReplayColumn | None = None
         if frames is not None:
-            if not 1 <= frames <= MOST_FRAMES or self.shape[0] % frames:
+            if not 1 <= frames <= MOST_FRAMES or (frames > 1 and self.shape[0] % frames):
                 raise ConfigError(
                     f"frame_stack={frames} does not divide the first axis of an observation of "
                     f"shape {self.shape} into at most {MOST_FRAMES} frames. "
@@ -51,7 +52,7 @@ class FoundColumn:
 
     def _candidates(self) -> list[int]:
         """Numbers of frames that the first axis can hold, most first; none for small vectors."""
-        if math.prod(self.shape) * self.dtype.itemsize < CHAIN_FROM_BYTES:
+        if not self.shape or math.prod(self.shape) * self.dtype.itemsize < CHAIN_FROM_BYTES:
             return []
         most = min(MOST_FRAMES, self.shape[0])
         return [k for k in range(most, 1, -1) if self.shape[0] % k == 0]
@@ -94,6 +95,19 @@ class FoundColumn:
     def draw(self, steps: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Observations and next observations [B, *shape] of absolute steps."""
         return self.decided().draw(steps, n)
+
+    def state(self) -> dict[str, Any]:
+        """The column with the number of frames that was found, for an exact resume."""
+        column = self.decided()
+        return {"frames": column.frames, "column": column.state()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state()`."""
+        frames = int(state["frames"])
+        if self.column is None or self.column.frames != frames:
+            self.column = self._made(frames)
+        self.staged = []
+        self.column.load(state["column"])
 
     def parts(self) -> dict[str, int]:
         """Bytes by name."""

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network, Output
 from frugal_rl.memory.part import Part
+from frugal_rl.observation.distinct import by_first_sight, content_ids
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.mirror import distinct
 from frugal_rl.observation.tables import Tables
 from frugal_rl.run.config import RunConfig
 from mine_rl_npv.networks.columns import ValueHead, chances, expected, orthogonal
@@ -49,7 +49,8 @@ class VoxelTrunk(nn.Module):
     """Convolutions over [B, channels, nx, ny, nz], the first one split into static and changing.
 
     conv(W, [S; D]) = conv(W_S, S) + conv(W_D, D): with `factored`, the static part is computed
-    once per distinct mine of a minibatch.
+    once per distinct mine of a minibatch, which is told by its id or else by its content, so that
+    dense rows train to the same bits.
     """
 
     def __init__(self, static: int, agent: Cnn3dAgent) -> None:
@@ -71,15 +72,24 @@ class VoxelTrunk(nn.Module):
         """Output of the first convolution, before its normalisation."""
         conv = self.convolutions[0]
         pit = self.changing(fields)
-        rows = getattr(fields, "rows", {})
-        if not (self.agent.factored and f"{TABLE}_id" in rows):
+        if not self.agent.factored:
             return conv(self._layout(torch.cat((fields["geology"], pit), dim=1)))
-        ids, inverse = distinct(fields[f"{TABLE}_id"])
-        ground = self._layout(fields.tables[TABLE].rows("geology", ids))
+        grounds, inverse = self.grounds(fields)
+        ground = self._layout(grounds)
         stride, padding = conv.stride, conv.padding
         fixed = F.conv3d(ground, conv.weight[:, : self.static], conv.bias, stride, padding)
         moving = F.conv3d(self._layout(pit), conv.weight[:, self.static :], None, stride, padding)
-        return moving + (fixed if len(ids) == 1 else fixed[inverse])
+        return moving + (fixed if len(ground) == 1 else fixed[inverse])
+
+    def grounds(self, fields: Fields) -> tuple[Tensor, Tensor]:
+        """Static channels of the minibatch's distinct mines [D, ...], and each sample's [B]."""
+        if f"{TABLE}_id" not in getattr(fields, "rows", {}):
+            geology = fields["geology"]
+            firsts, inverse = by_first_sight(content_ids(geology))
+            return geology[firsts], inverse
+        ids = fields[f"{TABLE}_id"]
+        firsts, inverse = by_first_sight(ids)
+        return fields.tables[TABLE].rows("geology", ids[firsts]), inverse
 
     def ground(self, fields: Fields) -> tuple[Tensor, Callable[[int], Tensor]]:
         """Ids [B] of the static channels, and row -> its channels [static, nx, ny, nz]."""

@@ -1,4 +1,7 @@
-"""Where the shortest path goes from the ninja: a few numbers per world, read off the hop tables."""
+"""Where the shortest path goes from the ninja: a few numbers per world, read off the hop tables.
+
+`env.obs=routes` shows them; a graph network reads the same path at its nodes.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,8 @@ from numba import njit, prange
 
 from frugal_rl.observation.spec import Stored
 from nclone.geometry import PLAYER_RADIUS_PX
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.lattice import HEIGHT, STEP_PX, STEP_X, STEP_Y, UNREACHABLE, WIDTH
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
 
 AHEAD = (1, 2, 4, 8, 16, 24)
 """Hops ahead at which the path is looked up."""
@@ -101,7 +104,7 @@ def _write(reach, entry, row, node, kind, x, y, out):
 def write_path_ahead(reach, doors, level, entry, x, y, switch_hit, active, chosen, out):
     """Write the rows of the worlds listed in `chosen` [M] int64; zeros where there is no path.
 
-    Arguments as in `nclone.graph.ways.write_ways`; out [M, PATH_VALUES] float32 is overwritten.
+    Arguments as in `nclone.graph.routes.write_routes`; out [M, PATH_VALUES] float32 is overwritten.
     """
     for m in prange(chosen.size):
         n = chosen[m]

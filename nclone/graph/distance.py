@@ -11,23 +11,17 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nclone.geometry import PLAYER_RADIUS_PX
-from nclone.graph.landmarks import Landmarks
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH, GOALS, MINE_RADIUS_PX
 from nclone.graph.lattice import NODES, STEP_PX, UNREACHABLE, flood_from_spawn
-from nclone.graph.paths import (
-    EXIT_DOOR,
-    EXIT_SWITCH,
-    GOALS,
-    MINE_RADIUS_PX,
-    TOUCH_RADIUS_PX,
-    build_lattice,
-    goal_hops,
-    near_any,
-    path_distance,
-)
+from nclone.graph.paths import TOUCH_RADIUS_PX, build_lattice, goal_hops, near_any, path_distance
+
+if TYPE_CHECKING:
+    from nclone.graph.landmarks import Landmarks
 
 
 class MineBlock(Enum):

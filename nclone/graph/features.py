@@ -6,10 +6,11 @@ import numpy as np
 from numba import njit
 
 from nclone.geometry import DIAGONAL_PX, MAP_HEIGHT_PX, MAP_WIDTH_PX, PLAYER_RADIUS_PX
+from nclone.graph.goals import MINE_RADIUS_PX
 from nclone.graph.lattice import DIRECTIONS, HEIGHT, STEP_PX, STEP_X, STEP_Y, WIDTH, node_position
-from nclone.graph.paths import MINE_RADIUS_PX
 
 NODE_FEATURES, EDGE_FEATURES = 21, 14
+MAX_NODES, MAX_EDGES = 4500, 18500
 EMPTY, WALL, MINE, LOCKED_DOOR, SPAWN, EXIT_SWITCH_NODE, EXIT_DOOR_NODE = range(7)
 ADJACENT, REACHABLE, FUNCTIONAL, BLOCKED = range(4)
 SPAWN_REACH_PX = 24.0

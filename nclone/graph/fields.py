@@ -7,6 +7,7 @@ ninja and at the objectives are looked up while decoding.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +15,15 @@ from frugal_rl.observation.bounded import BoundedTable
 from frugal_rl.observation.codecs.pooled import RaggedCodec
 from frugal_rl.observation.codecs.quantised import NarrowCodec
 from frugal_rl.observation.spec import Derived, Static
-from frugal_rl.observation.tables import TableField, Tables
-from nclone.graph.features import EDGE_FEATURES, NODE_FEATURES
+from frugal_rl.observation.tables import TableField
+from nclone.graph.features import EDGE_FEATURES, MAX_EDGES, MAX_NODES, NODE_FEATURES
+from nclone.graph.goals import GOALS
 from nclone.graph.lattice import HEIGHT, NODES, WIDTH
-from nclone.graph.navigation import MAX_EDGES, MAX_NODES, NavigationGraph
-from nclone.graph.paths import GOALS
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.tables import Tables
+    from nclone.graph.navigation import NavigationGraph
+
 
 GRAPH_TABLE = "graph"
 GRAPH_ID = f"{GRAPH_TABLE}_id"
@@ -86,7 +91,7 @@ DERIVED_FIELDS = (
         "graph node at the ninja, -1 if none is near",
         sources=(GRAPH_ID, "cell"),
         derive=player_node,
-        twin="nclone.derive_graph:player_node",
+        twin="nclone.derive.graph:player_node",
     ),
     Derived(
         GOAL_NODES,
@@ -97,7 +102,7 @@ DERIVED_FIELDS = (
         "graph nodes of exit switch, exit door, and switch and door of every locked door",
         sources=(GRAPH_ID,),
         derive=goal_nodes,
-        twin="nclone.derive_graph:goal_nodes",
+        twin="nclone.derive.graph:goal_nodes",
     ),
 )
 

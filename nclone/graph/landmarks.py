@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH, MAX_DOORS
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH, MAX_DOORS
 
 if TYPE_CHECKING:
     from nclone.levels.level import Level

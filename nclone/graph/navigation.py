@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nclone.graph import features
-from nclone.graph.distance import DistanceTables
-from nclone.graph.landmarks import Landmarks
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH, MAX_DOORS
 from nclone.graph.lattice import NODES, STEP_PX, UNREACHABLE
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH, MAX_DOORS
 
-MAX_NODES, MAX_EDGES = 4500, 18500
+if TYPE_CHECKING:
+    from nclone.graph.distance import DistanceTables
+    from nclone.graph.landmarks import Landmarks
+
+
 BETWEENNESS_SEED = 20_25
 
 
@@ -104,7 +107,7 @@ def build_graph(
     marks = tables.levels[level]
     reachable, steps = tables.reachable_steps(level, door_bits)
     nodes, index = np.empty(NODES, np.int32), np.empty(NODES, np.int16)
-    edges = np.empty((2, MAX_EDGES), np.int32)
+    edges = np.empty((2, features.MAX_EDGES), np.int32)
     used = features.compact_graph(steps, reachable, nodes, index, edges)
     nodes, edges = nodes[: int(reachable.sum())].copy(), edges[:, :used].copy()
     starts = np.searchsorted(edges[0], np.arange(len(nodes) + 1)).astype(np.int32)
@@ -119,9 +122,18 @@ def build_graph(
     goal = np.array(marks.goals.get(objective, marks.spawn), float)
     node_feats = np.empty((len(nodes), features.NODE_FEATURES), np.float32)
     features.node_features(
-        nodes, found.types, found.mine_of, marks.mines_deadly, found.closed, found.active,
-        starts, goal, hops, centrality, node_feats,
-    )  # fmt: skip
+        nodes,
+        found.types,
+        found.mine_of,
+        marks.mines_deadly,
+        found.closed,
+        found.active,
+        starts,
+        goal,
+        hops,
+        centrality,
+        node_feats,
+    )
     tables.release(entry)
 
     edge_types = np.full(used, features.ADJACENT, np.uint8)
@@ -173,9 +185,14 @@ def _mark(index: np.ndarray, n: int, marks: Landmarks, door_bits: int, objective
     )
     nearest = np.empty(len(places), np.int16)
     features.mark_places(
-        index, np.array(places, float), found.types, found.mine_of, found.closed, found.active,
+        index,
+        np.array(places, float),
+        found.types,
+        found.mine_of,
+        found.closed,
+        found.active,
         nearest,
-    )  # fmt: skip
+    )
     found.mine_nodes[:] = nearest[len(doors) : len(doors) + len(marks.mines_xy)]
     found.goal_nodes[doors] = nearest[: len(doors)]
     found.goal_nodes[exits] = nearest[len(places) - 1 - len(exits) : -1]
@@ -195,13 +212,13 @@ def dense(graph: NavigationGraph) -> dict[str, np.ndarray]:
     """The padded arrays of the observation space, zeros behind the true size."""
     n, e = len(graph.nodes), len(graph.edge_types)
     out = {
-        "graph_node_feats": np.zeros((MAX_NODES, features.NODE_FEATURES), np.float32),
-        "graph_edge_index": np.zeros((2, MAX_EDGES), np.int32),
-        "graph_edge_feats": np.zeros((MAX_EDGES, features.EDGE_FEATURES), np.float32),
-        "graph_node_mask": np.zeros(MAX_NODES, np.int32),
-        "graph_edge_mask": np.zeros(MAX_EDGES, np.int32),
-        "graph_node_types": np.zeros(MAX_NODES, np.int32),
-        "graph_edge_types": np.zeros(MAX_EDGES, np.int32),
+        "graph_node_feats": np.zeros((features.MAX_NODES, features.NODE_FEATURES), np.float32),
+        "graph_edge_index": np.zeros((2, features.MAX_EDGES), np.int32),
+        "graph_edge_feats": np.zeros((features.MAX_EDGES, features.EDGE_FEATURES), np.float32),
+        "graph_node_mask": np.zeros(features.MAX_NODES, np.int32),
+        "graph_edge_mask": np.zeros(features.MAX_EDGES, np.int32),
+        "graph_node_types": np.zeros(features.MAX_NODES, np.int32),
+        "graph_edge_types": np.zeros(features.MAX_EDGES, np.int32),
     }
     out["graph_node_feats"][:n] = graph.node_feats
     out["graph_edge_index"][:, :e] = graph.edge_index

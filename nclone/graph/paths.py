@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from nclone.geometry import PLAYER_RADIUS_PX
+from nclone.graph.goals import MAX_DOORS, MINE_RADIUS_PX
 from nclone.graph.lattice import (
     HEIGHT,
     STEP_PX,
@@ -19,11 +20,6 @@ from nclone.graph.lattice import (
     nodes_within,
 )
 
-MAX_DOORS = 16
-EXIT_SWITCH, EXIT_DOOR = 0, 1
-GOALS = 2 + 2 * MAX_DOORS
-"""Goal 0 is the exit switch, 1 the exit door, 2 + 2i and 3 + 2i switch and door of door i."""
-MINE_RADIUS_PX = 4.0
 TOUCH_RADIUS_PX = np.array([6.0, 12.0] + [5.0, 12.0] * MAX_DOORS) + PLAYER_RADIUS_PX
 """[34] How close the player's centre must come to touch a goal."""
 

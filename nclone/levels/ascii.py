@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from nclone.errors import LevelError
 from nclone.levels import format as fmt
-from nclone.levels.format import EntityType, pack_level
+from nclone.levels.entity_types import SWITCH_OF, EntityType
+from nclone.levels.format import pack_level
 from nclone.levels.level import Level
 
 GLYPHS = ".#23456789abcdefghijklmnopqrstuvwxyz&%"
@@ -35,7 +36,7 @@ MARKS = {
     "X": EntityType.EXIT,
     "S": EntityType.EXIT_SWITCH,
 }
-_PAIRED = {EntityType.EXIT: EntityType.EXIT_SWITCH, **fmt.SWITCH_OF}
+_PAIRED = {EntityType.EXIT: EntityType.EXIT_SWITCH, **SWITCH_OF}
 _NAMES = {kind.name.lower(): int(kind) for kind in EntityType}
 
 Record = tuple[int, int, int, int, int]
@@ -130,7 +131,7 @@ def _entity_lines(records: list[Record], drawn: set[int]) -> list[str]:
             if record not in switches:
                 continue
             switches.remove(record)
-        elif kind in fmt.SWITCH_OF and following and following[0] == _PAIRED[EntityType(kind)]:
+        elif kind in SWITCH_OF and following and following[0] == _PAIRED[EntityType(kind)]:
             line += _words(following, " switch")
             skip = True
         lines.append(line)

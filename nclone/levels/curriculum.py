@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone.levels.generators import CATEGORIES, Category
+from nclone.levels.generators.presets import CATEGORIES, Category
 
 
 class Decision(Enum):

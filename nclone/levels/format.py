@@ -7,17 +7,16 @@ corner of the full level, border included.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nclone.errors import LevelError
+from nclone.geometry import COLUMNS, ROWS
+from nclone.levels.entity_types import SWITCH_OF, EntityType
 
-COLUMNS, ROWS = 44, 25
-"""Cells of the full level, border included."""
 PLAYABLE_COLUMNS, PLAYABLE_ROWS = 42, 23
-TILE_PX, UNIT_PX = 24, 6
+UNIT_PX = 6
 MAX_X_UNITS, MAX_Y_UNITS = COLUMNS * 4, ROWS * 4
 
 TITLE_AT, TITLE_BYTES = 38, 128
@@ -27,38 +26,6 @@ COUNTS_AT, COUNTED_TYPES = 1150, 40
 RECORDS_AT, RECORD_BYTES = 1230, 5
 MAX_RECORDS = 8192
 """More records than any level of the game; above it a file is refused as oversized."""
-
-
-class EntityType(IntEnum):
-    """Entity types of the format that the simulator knows."""
-
-    NINJA = 0
-    MINE = 1
-    GOLD = 2
-    EXIT = 3
-    EXIT_SWITCH = 4
-    REGULAR_DOOR = 5
-    LOCKED_DOOR = 6
-    LOCKED_DOOR_SWITCH = 7
-    TRAP_DOOR = 8
-    TRAP_DOOR_SWITCH = 9
-    LAUNCH_PAD = 10
-    ONE_WAY = 11
-    ZAP_DRONE = 14
-    BOUNCE_BLOCK = 17
-    THWUMP = 20
-    TOGGLE_MINE = 21
-    BOOST_PAD = 24
-    DEATH_BALL = 25
-    MINI_DRONE = 26
-    SHOVE_THWUMP = 28
-
-
-SWITCH_OF = {
-    EntityType.LOCKED_DOOR: EntityType.LOCKED_DOOR_SWITCH,
-    EntityType.TRAP_DOOR: EntityType.TRAP_DOOR_SWITCH,
-}
-"""Doors whose record is followed by the record of their switch."""
 
 
 def storage_order(records: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -37,7 +37,7 @@ from nclone.levels.generators import (
     level_content,
 )
 from nclone.levels.pool import BUNDLED, LevelPool, PoolLevel, Split, load_pool
-from nclone.levels.proof import Prover
+from nclone.search.proof import Prover
 
 SEEDS_PER_RUN = 1 << 24
 """Level seeds that belong to one `seed` of the command line."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nclone.errors import LevelError
+from nclone.errors import LevelError, LevelWarning
+from nclone.geometry import COLUMNS, ROWS
 from nclone.levels import format as fmt
-from nclone.levels.format import EntityType
+from nclone.levels.entity_types import SWITCH_OF, EntityType
 
 CREATED = frozenset(EntityType) - {
     EntityType.NINJA,
@@ -86,12 +88,15 @@ def load_level(source: Source) -> Level:
 def _read(data: bytes, where: str, stem: str) -> Level:
     try:
         _check_frame(data)
+        data, odd = _as_the_game_reads(data)
         entities, doors, offsets = _read_entities(data)
     except LevelError as error:
         raise LevelError(f"{where}{error}") from None
+    for words in odd:
+        warnings.warn(f"{where}{words}", LevelWarning, stacklevel=3)
     key = hashlib.blake2b(data, digest_size=8).hexdigest()
     title = data[fmt.TITLE_AT : fmt.AUTHOR_AT].split(b"\0")[0].decode("latin-1").strip()
-    tiles = np.ones((fmt.ROWS, fmt.COLUMNS), np.uint8)
+    tiles = np.ones((ROWS, COLUMNS), np.uint8)
     inner = np.frombuffer(data, np.uint8, fmt.COUNTS_AT - fmt.TILES_AT, fmt.TILES_AT)
     tiles[1:-1, 1:-1] = inner.reshape(fmt.PLAYABLE_ROWS, fmt.PLAYABLE_COLUMNS)
     for array in (tiles, entities, doors, offsets):
@@ -109,23 +114,32 @@ def _check_frame(data: bytes) -> None:
             f"complete; a level has at least {fmt.RECORDS_AT + fmt.RECORD_BYTES} bytes. "
             "Is the file truncated?"
         )
-    left_over = (size - fmt.RECORDS_AT) % fmt.RECORD_BYTES
-    if left_over:
-        raise LevelError(
-            f"The last entity record at byte {size - left_over} has {left_over} of 5 bytes; "
-            "complete it or cut it off. (Doors written with 9 bytes need their padding byte.)"
-        )
     if (size - fmt.RECORDS_AT) // fmt.RECORD_BYTES > fmt.MAX_RECORDS:
         raise LevelError(
             f"The level has {size} bytes, more than {fmt.MAX_RECORDS} entity records allow "
             f"(end at byte {fmt.RECORDS_AT + fmt.MAX_RECORDS * fmt.RECORD_BYTES}). Is it a level?"
         )
-    if data[fmt.RECORDS_AT] != EntityType.NINJA:
-        raise LevelError(
-            f"The first entity record at byte {fmt.RECORDS_AT} has type {data[fmt.RECORDS_AT]}, "
-            "not 0: the level has no ninja. Put the ninja's record first."
-        )
     _check_position(data, fmt.RECORDS_AT)
+
+
+def _as_the_game_reads(data: bytes) -> tuple[bytes, list[str]]:
+    """The bytes that the game looks at, and what is odd about the level."""
+    odd = []
+    first = data[fmt.RECORDS_AT]
+    if first != EntityType.NINJA:
+        odd.append(
+            f"The first entity record at byte {fmt.RECORDS_AT} has type {first}, not 0; the ninja "
+            "starts at its place, as in the game."
+        )
+    left_over = (len(data) - fmt.RECORDS_AT) % fmt.RECORD_BYTES
+    if left_over:
+        at = len(data) - left_over
+        odd.append(
+            f"The last entity record at byte {at} has {left_over} of 5 bytes and is left out, as "
+            "in the game."
+        )
+        data = data[:at]
+    return data, odd
 
 
 def _read_entities(
@@ -189,7 +203,7 @@ def _check_position(data: bytes, at: int) -> tuple[float, float]:
 def _switch_position(data: bytes, at: int, switch_at: int) -> tuple[float, float]:
     """Position in the record at `switch_at`, which must be the switch of the record at `at`."""
     kind = data[at]
-    wanted = EntityType.EXIT_SWITCH if kind == EntityType.EXIT else fmt.SWITCH_OF[EntityType(kind)]
+    wanted = EntityType.EXIT_SWITCH if kind == EntityType.EXIT else SWITCH_OF[EntityType(kind)]
     if switch_at >= len(data) or data[switch_at] != wanted:
         found = f"type {data[switch_at]}" if switch_at < len(data) else "the end of the data"
         remedy = (

@@ -17,8 +17,8 @@ from frugal_rl.run.untrusted import read_npz
 from nclone.errors import LevelError
 from nclone.files import finished_or_absent
 from nclone.levels.generators import CATEGORIES, Recipe, generate
+from nclone.levels.inputs import Inputs
 from nclone.levels.level import Level
-from nclone.levels.proof import Inputs
 
 BUNDLED = Path(__file__).with_name("pool.npz")
 

@@ -13,21 +13,25 @@ A name is one of
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from nclone.errors import LevelError
+from nclone.errors import LevelError, LevelWarning, ReplayError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
 from nclone.levels.files import DRAWING, read_level
 from nclone.levels.generators import CATEGORIES, mirror_level
+from nclone.levels.inputs import mirrored_actions
 from nclone.levels.level import Level, load_level
-from nclone.levels.mirrored import mirrored_actions, mirrored_members
 from nclone.levels.pool import LevelPool, PoolLevel, Split, load_pool
+from nclone.render.scene import moment_widths
 from nclone.replay.files import REPLAYS, read_replay
+from nclone.search.proof import mirrored_members
 
 MIRRORED = "mirrored:"
 POOL = ".npz"
@@ -35,7 +39,9 @@ IN_FOLDERS = (DRAWING, ".map", *REPLAYS[:2])
 """Suffixes of the files that a folder stands for."""
 
 
-def open_levels(wanted: Sequence[str], split: str = "train") -> list[Level]:
+def open_levels(
+    wanted: Sequence[str], split: str = "train", skip_unreadable: bool = False
+) -> list[Level]:
     """Levels by name, in the order given.
 
     Categories and pools stand for their training levels, or with `split` "eval" for their test
@@ -44,14 +50,16 @@ def open_levels(wanted: Sequence[str], split: str = "train") -> list[Level]:
     Raises:
         LevelError: a name that means nothing; the nearest name is given.
     """
-    return [level for _, level in open_grouped(wanted, split)]
+    return [level for _, level in open_grouped(wanted, split, skip_unreadable)]
 
 
-def open_grouped(wanted: Sequence[str], split: str = "train") -> list[tuple[str, Level]]:
+def open_grouped(
+    wanted: Sequence[str], split: str = "train", skip_unreadable: bool = False
+) -> list[tuple[str, Level]]:
     """As `open_levels`, each with the name that it is judged under: its category, or its own."""
     found: list[tuple[str, Level]] = []
     for name in wanted:
-        members, levels = pool_members(name, split), _open(name, split)
+        members, levels = pool_members(name, split), _open(name, split, skip_unreadable)
         groups = [level.name for level in levels] if members is None else _categories(members)
         found += zip(groups, levels, strict=True)
     return found
@@ -81,6 +89,44 @@ def pool_members(name: str, split: str = "train") -> list[PoolLevel] | None:
     return found
 
 
+def pool_places(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Category and source ("generator/preset") of every training level of these categories.
+
+    Raises:
+        LevelError: a name that is no category.
+    """
+    parts = {name: pool_members(name) for name in names}
+    unknown = [name for name, members in parts.items() if members is None]
+    if unknown:
+        raise LevelError(
+            f"env.curriculum=true needs categories in env.levels, but {unknown} are none. "
+            f"Use some of {', '.join(CATEGORIES)}, or set env.curriculum=false."
+        )
+    members = [m for name in names for m in parts[name] or ()]
+    return [(m.category, f"{m.recipe.generator}/{m.recipe.preset}") for m in members]
+
+
+def widest_moments(*wanted: Sequence[str], skip_unreadable: bool = False) -> tuple[int, int, int]:
+    """`moment_widths` over lists of level names: the training's, then the evaluation's."""
+    stamps = tuple((name, _stamp(name)) for names in wanted for name in names)
+    return _widest(tuple(tuple(names) for names in wanted), stamps, skip_unreadable)
+
+
+@lru_cache(maxsize=64)
+def _widest(
+    wanted: tuple[tuple[str, ...], ...], stamps: Any, skip_unreadable: bool
+) -> tuple[int, int, int]:
+    splits = zip(wanted, ("train", "eval"), strict=True)
+    opened = [open_levels(names, split, skip_unreadable) for names, split in splits]
+    return moment_widths([level for levels in opened for level in levels])
+
+
+def _stamp(name: str) -> int:
+    """When a level file was changed; 0 for what is no file."""
+    path = Path(name)
+    return path.stat().st_mtime_ns if path.is_file() else 0
+
+
 def winning_actions(name: str) -> list[np.ndarray] | None:
     """[T] actions 0..5 per frame that win each level of a name; None where none are known."""
     members = pool_members(name)
@@ -98,12 +144,12 @@ def winning_actions(name: str) -> list[np.ndarray] | None:
     return None
 
 
-def _open(name: str, split: str) -> list[Level]:
+def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
     members = pool_members(name, split)
     if members is not None:
         return LevelPool(members).make_levels()
     if name.startswith(MIRRORED):
-        plain = _open(name.removeprefix(MIRRORED), split)
+        plain = _open(name.removeprefix(MIRRORED), split, skip_unreadable)
         return [load_level(mirror_level(level.map_data)) for level in plain]
     if name in bundled_names():
         return [bundled_level(name)]
@@ -111,15 +157,36 @@ def _open(name: str, split: str) -> list[Level]:
     if path.is_file():
         return [read_level(path)]
     if path.is_dir():
-        return _folder(path)
+        return _folder(path, skip_unreadable)
     raise _unknown(name)
 
 
-def _folder(path: Path) -> list[Level]:
+def _folder(path: Path, skip_unreadable: bool) -> list[Level]:
+    """The levels in the files of a folder; what cannot be read is refused, or left out if asked."""
     files = sorted(p for p in path.iterdir() if p.suffix in IN_FOLDERS)
-    if not files:
+    levels, wrong = [], []
+    for file in files:
+        try:
+            levels.append(read_level(file))
+        except (LevelError, ReplayError) as error:
+            wrong.append(str(error))
+    if wrong and not skip_unreadable:
+        raise LevelError(
+            f"{len(wrong)} of {len(files)} files in {path} cannot be read:\n  "
+            + "\n  ".join(wrong)
+            + "\nMend or move them, or leave them out by skip_unreadable=true "
+            "(env.skip_unreadable=true where env.levels names the folder)."
+        )
+    if not levels:
         raise LevelError(f"The folder {path} holds no level file ({', '.join(IN_FOLDERS)}).")
-    return [read_level(file) for file in files]
+    if wrong:
+        words = "\n  ".join(wrong)
+        warnings.warn(
+            f"{path}: {len(wrong)} of {len(files)} files left out:\n  {words}",
+            LevelWarning,
+            stacklevel=2,
+        )
+    return levels
 
 
 @lru_cache(maxsize=32)

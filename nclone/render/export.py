@@ -78,9 +78,14 @@ def _write_gif(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> i
 
     start = Image.fromarray(first).quantize(palette=palette, dither=Image.Dither.NONE)
     start.save(
-        path, format="GIF", save_all=True, append_images=following(), loop=0, optimize=False,
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=following(),
+        loop=0,
+        optimize=False,
         duration=round(1000 / min(frame_rate, 50)),
-    )  # fmt: skip
+    )
     return count
 
 
@@ -97,11 +102,30 @@ def _write_mp4(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> i
         return 0
     height, width = first.shape[:2]
     command = [
-        imageio_ffmpeg.get_ffmpeg_exe(), "-y", "-loglevel", "error",
-        "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}", "-r", str(frame_rate),
-        "-i", "-", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-c:v", "libx264",
-        "-pix_fmt", "yuv420p", "-crf", "20", str(path),
-    ]  # fmt: skip
+        imageio_ffmpeg.get_ffmpeg_exe(),
+        "-y",
+        "-loglevel",
+        "error",
+        "-f",
+        "rawvideo",
+        "-pix_fmt",
+        "rgb24",
+        "-s",
+        f"{width}x{height}",
+        "-r",
+        str(frame_rate),
+        "-i",
+        "-",
+        "-vf",
+        "pad=ceil(iw/2)*2:ceil(ih/2)*2",
+        "-c:v",
+        "libx264",
+        "-pix_fmt",
+        "yuv420p",
+        "-crf",
+        "20",
+        str(path),
+    ]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as encoder:
         assert encoder.stdin is not None
         assert encoder.stderr is not None
@@ -180,7 +204,7 @@ def contact_sheet(
 ) -> np.ndarray:
     """Small pictures of the beginnings of levels, [H, W, 3] uint8, row by row.
 
-    `paths` are ways [T, 2] px to paint over them.
+    `paths` are routes [T, 2] px to paint over them.
     """
     pictures = []
     for level, path in zip(levels, paths or [None] * len(levels), strict=True):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,48 +12,21 @@ from frugal_rl.observation.codecs.packed import PackedCodec
 from frugal_rl.observation.spec import Derived, Padding, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField
 from nclone.geometry import MAP_WIDTH_PX
-from nclone.levels.level import Level
-from nclone.levels.sources import open_levels
 from nclone.render.raster import (
     GLOBAL_VIEW_SHAPE,
     PLAYER_FRAME_SHAPE,
     GlobalView,
     draw_player_frames,
 )
-from nclone.render.scene import ITEM_COLUMNS, Moment, Stage, scene_items
+from nclone.render.scene import ITEM_COLUMNS, Moment, Stage
+
+if TYPE_CHECKING:
+    pass
+
 
 TABLE = "level"
 SOURCES = (f"{TABLE}_id", "ninja", "codes", "moving")
 Size = tuple[int, int]
-
-
-def moment_widths(levels: Sequence[Level]) -> tuple[int, int, int]:
-    """The most items, state codes and moving entities of any level; at least 1 each.
-
-    Codes are rounded up to whole bytes of packed ones.
-    """
-    scenes = [scene_items(level) for level in levels]
-    sizes = [(len(s.items), len(s.changing), len(s.moving)) for s in scenes]
-    items, codes, moving = (max(1, *column) for column in zip(*sizes, strict=True))
-    return items, -(-codes // 4) * 4, moving
-
-
-def widest_moments(*wanted: Sequence[str]) -> tuple[int, int, int]:
-    """`moment_widths` over lists of level names: the training's, then the evaluation's."""
-    stamps = tuple((name, _stamp(name)) for names in wanted for name in names)
-    return _widest(tuple(tuple(names) for names in wanted), stamps)
-
-
-@lru_cache(maxsize=64)
-def _widest(wanted: tuple[tuple[str, ...], ...], stamps: Any) -> tuple[int, int, int]:
-    splits = zip(wanted, ("train", "eval"), strict=True)
-    return moment_widths([level for names, split in splits for level in open_levels(names, split)])
-
-
-def _stamp(name: str) -> int:
-    """When a level file was changed; 0 for what is no file."""
-    path = Path(name)
-    return path.stat().st_mtime_ns if path.is_file() else 0
 
 
 def items_table_field() -> TableField:
@@ -90,11 +61,17 @@ def frame_fields(
             stacked = stack > 1 and name == "player_frame"
             frames.append(
                 Derived(
-                    name, (stack, *size, 1) if stacked else (*size, 1), np.uint8, 0, 255, doc,
-                    sources=SOURCES, derive=drawer(*size),
-                    twin=f"nclone.derive:{name}_{size[0]}x{size[1]}",
+                    name,
+                    (stack, *size, 1) if stacked else (*size, 1),
+                    np.uint8,
+                    0,
+                    255,
+                    doc,
+                    sources=SOURCES,
+                    derive=drawer(*size),
+                    twin=f"nclone.derive.frames:{name}_{size[0]}x{size[1]}",
                 )
-            )  # fmt: skip
+            )
     return (*_moment_fields(widths, stack, padding), *frames)
 
 
@@ -108,15 +85,28 @@ def _moment_fields(
     return (
         Stored("ninja", (3,), np.int16, -limit, limit, "x px, y px, state + 1", **past),
         Stored(
-            "codes", (codes,), np.uint8, 0, 3, "states of drawn entities",
-            codecs=(PackedCodec((codes,), bits=2),), **past,
+            "codes",
+            (codes,),
+            np.uint8,
+            0,
+            3,
+            "states of drawn entities",
+            codecs=(PackedCodec((codes,), bits=2),),
+            **past,
         ),
         Stored("moving", (moving, 2), np.int16, -limit, limit, "moving entities, px", **past),
         Static(
-            "items", (items, ITEM_COLUMNS), np.int16, -limit, limit, "what a level draws", False,
-            table=TABLE, ragged=True,
+            "items",
+            (items, ITEM_COLUMNS),
+            np.int16,
+            -limit,
+            limit,
+            "what a level draws",
+            False,
+            table=TABLE,
+            ragged=True,
         ),
-    )  # fmt: skip
+    )
 
 
 def stage_of(table: StaticTable) -> Stage:

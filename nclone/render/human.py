@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nclone.geometry import COLUMNS, MAP_HEIGHT_PX, MAP_WIDTH_PX, ROWS, TILE_PX, solid_mask
 from nclone.levels.level import Level
 from nclone.sim import state as st
-from nclone.sim.world import World
+
+if TYPE_CHECKING:
+    from nclone.sim.world import World
+
 
 Colour = tuple[int, int, int]
 Distance = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -35,9 +39,22 @@ FRAME: Colour = (156, 164, 184)
 LIGHT: Colour = (250, 226, 140)
 GLOW: Colour = (255, 252, 236)
 COLOURS = (
-    AIR, ROCK, EDGE, NINJA, BAND, DEADLY, CALM, GOLD, SWITCH, DOOR, MACHINE, PATH, FRAME, LIGHT,
+    AIR,
+    ROCK,
+    EDGE,
+    NINJA,
+    BAND,
+    DEADLY,
+    CALM,
+    GOLD,
+    SWITCH,
+    DOOR,
+    MACHINE,
+    PATH,
+    FRAME,
+    LIGHT,
     GLOW,
-)  # fmt: skip
+)
 """All that a picture can hold, blends at edges apart."""
 _TILE_SAMPLES = 8
 
@@ -158,9 +175,11 @@ def _draw_tiles(tiles: np.ndarray, scale: float, shape: tuple[int, ...]) -> np.n
         picture[..., channel] = AIR[channel] + (ROCK[channel] - AIR[channel]) * share
     inner = np.pad(share, 1, mode="edge")
     around = np.minimum.reduce(
-        [inner[1 + dy : inner.shape[0] - 1 + dy, 1 + dx : inner.shape[1] - 1 + dx]
-         for dy, dx in ((-1, 0), (1, 0), (0, -1), (0, 1))]
-    )  # fmt: skip
+        [
+            inner[1 + dy : inner.shape[0] - 1 + dy, 1 + dx : inner.shape[1] - 1 + dx]
+            for dy, dx in ((-1, 0), (1, 0), (0, -1), (0, 1))
+        ]
+    )
     outline = (share * (1.0 - around))[..., None]
     picture += (np.array(EDGE, np.float32) - picture) * outline
     return (picture + 0.5).astype(np.uint8)

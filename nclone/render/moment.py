@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit, prange
 
 from nclone.render.scene import CHANGING_TYPES
-from nclone.sim.world import World
+
+if TYPE_CHECKING:
+    from nclone.sim.world import World
+
 
 DOOR_TYPES = (5, 6, 8)
 _CHANGING = np.zeros(256, np.bool_)
@@ -50,6 +55,14 @@ def write_moment(
     """
     t = world.table.tables
     _write(
-        world.worlds, world.entities, world.movers, world.doors, t.levels, t.things,
-        chosen, ninja, codes, moving,
-    )  # fmt: skip
+        world.worlds,
+        world.entities,
+        world.movers,
+        world.doors,
+        t.levels,
+        t.things,
+        chosen,
+        ninja,
+        codes,
+        moving,
+    )

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nclone.levels.level import Level
 from nclone.render.atlas import DOOR_HORIZONTAL, DOOR_VERTICAL, DRAWN_KINDS
-from nclone.spec import ITEM_COLUMNS
 
+if TYPE_CHECKING:
+    from nclone.levels.level import Level
+
+
+ITEM_COLUMNS = 6
+"""Values of one drawn item; see `Stage`."""
 CHANGING_TYPES = (1, 2, 3, 4, 5, 6, 8, 14, 21, 26)
 """Types whose picture depends on their state."""
 MOVING_TYPES = (14, 17, 20, 25, 26, 28)
@@ -79,6 +84,17 @@ def scene_items(level: Level) -> SceneItems:
         rows.append((kind, 0, *pixels(x, y), code_slot[int(row)], -1))
     items = np.array(rows, np.int16).reshape(-1, ITEM_COLUMNS)
     return SceneItems(level.tiles, items, changing, moving)
+
+
+def moment_widths(levels: Sequence[Level]) -> tuple[int, int, int]:
+    """The most items, state codes and moving entities of any level; at least 1 each.
+
+    Codes are rounded up to whole bytes of packed ones.
+    """
+    scenes = [scene_items(level) for level in levels]
+    sizes = [(len(s.items), len(s.changing), len(s.moving)) for s in scenes]
+    items, codes, moving = (max(1, *column) for column in zip(*sizes, strict=True))
+    return items, -(-codes // 4) * 4, moving
 
 
 def build_stage(levels: list[SceneItems]) -> Stage:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,10 +23,13 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables
 from frugal_rl.run.untrusted import read_npz
-from nclone.config import NppConfig
 from nclone.files import finished_or_absent
-from nclone.game import Game
+from nclone.game import NppGame
 from nclone.levels.level import Level
+
+if TYPE_CHECKING:
+    from nclone.config import NppConfig
+
 
 AT_ONCE = 64
 """Replays that are played side by side."""
@@ -137,7 +141,7 @@ class _Kept:
             )
         self.tables = Tables()
 
-    def observed(self, game: Game, index: np.ndarray) -> dict[str, np.ndarray]:
+    def observed(self, game: NppGame, index: np.ndarray) -> dict[str, np.ndarray]:
         """Observed fields of the worlds `index`; static ones by id in tables of our own."""
         raw = {n: np.array(v) for n, v in game.observe(index).items()}
         values: dict[str, np.ndarray] = {}
@@ -188,7 +192,9 @@ def _play(
     plan = np.zeros((max(map(len, steps)), len(chosen)), np.uint8)
     for n, actions in enumerate(steps):
         plan[: len(actions), n] = actions
-    game = Game(replace(config, start_frames=0, curriculum=False), levels, len(chosen), threads=1)
+    game = NppGame(
+        replace(config, start_frames=0, curriculum=False), levels, len(chosen), threads=1
+    )
     game.seed([np.random.default_rng(n) for n in range(len(chosen))])
     game.begin(np.arange(len(chosen)), np.array([game.level_table.id_of(d.level) for d in chosen]))
     length = np.array([len(s) for s in steps])
@@ -200,13 +206,13 @@ def _play(
         if not len(index):
             break
         row = kept.observed(game, index)
-        outcome = game.advance(actions)
+        told = game.advance(actions)
         row["actions"] = actions[index]
-        row["rewards"] = outcome.reward[index].astype(np.float32)
+        row["rewards"] = told.reward[index].astype(np.float32)
         row["episode"] = (first + index).astype(np.int32)
         seen.append(row)
-        won |= outcome.won & playing
-        playing &= ~outcome.done
+        won |= told.terminated & ~told.events["died"] & playing
+        playing &= ~(told.terminated | told.truncated)
     merged = {n: np.concatenate([s[n] for s in seen]) for n in seen[0]}
     order = np.argsort(merged["episode"], kind="stable")
     return {n: a[order] for n, a in merged.items()} | {"won": won}

@@ -1,6 +1,5 @@
 """Reward of N worlds per step: presets, potential-based shaping, every component apart."""
 
-from nclone.rewards.book import RewardBook
 from nclone.rewards.config import (
     PRESETS,
     Discount,
@@ -11,6 +10,7 @@ from nclone.rewards.config import (
     TimePenalty,
 )
 from nclone.rewards.kernels import COMPONENTS, POTENTIALS, Events, Motion, Paths
+from nclone.rewards.tracker import RewardTracker
 
 __all__ = [
     "COMPONENTS",
@@ -22,7 +22,7 @@ __all__ = [
     "Paths",
     "Reach",
     "Reward",
-    "RewardBook",
+    "RewardTracker",
     "Shaping",
     "TerminalPotential",
     "TimePenalty",

@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 
 from nclone.geometry import PLAYER_RADIUS_PX
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH, MINE_RADIUS_PX, path_distance
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH, MINE_RADIUS_PX
+from nclone.graph.paths import path_distance
 
 COMPONENTS = (
     "completed",
@@ -22,8 +23,18 @@ COMPONENTS = (
     "exploration",
     "shaping",
 )
-(COMPLETED, BONUS, DEATH, TRUNCATION, SWITCH, TIME, STANDING, BUFFERED_JUMP, EXPLORATION,
- SHAPING) = range(len(COMPONENTS))  # fmt: skip
+(
+    COMPLETED,
+    BONUS,
+    DEATH,
+    TRUNCATION,
+    SWITCH,
+    TIME,
+    STANDING,
+    BUFFERED_JUMP,
+    EXPLORATION,
+    SHAPING,
+) = range(len(COMPONENTS))
 POTENTIALS = ("objective", "hazard", "impact")
 MINE_DEADLY = 0
 IMPACT_LIMIT = 6.0

@@ -11,7 +11,8 @@ import math
 import numpy as np
 
 from nclone.sim.compile import device
-from nclone.sim.state import ARC_RADIUS
+
+ARC_RADIUS = 24.0
 
 
 @device

@@ -12,6 +12,7 @@ import numpy as np
 
 from nclone.sim.compile import device, inlined
 from nclone.sim.geometry import (
+    ARC_RADIUS,
     closest_on_arc,
     closest_on_line,
     grid_index,
@@ -19,7 +20,7 @@ from nclone.sim.geometry import (
     time_to_line,
     time_to_point,
 )
-from nclone.sim.state import ARC_RADIUS, CONVEX, LINE
+from nclone.sim.state import CONVEX, LINE
 
 FAR = 9999999.0
 FRONT_BONUS = 0.1

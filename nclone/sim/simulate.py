@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nclone.levels.format import EntityType
+from nclone.levels.entity_types import EntityType
 from nclone.levels.level import Level, load_level
 from nclone.sim import state as st
 from nclone.sim.world import World, action_of

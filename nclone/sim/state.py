@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone.levels.format import COLUMNS, ROWS
+from nclone.geometry import COLUMNS, ROWS
 
 CELLS = COLUMNS * ROWS
 """Cells are numbered column * 25 + row, the order in which queries visit them."""
@@ -122,7 +122,6 @@ SEGMENT = np.dtype(
 whole numbers, which float32 holds exactly; kernels compute in float64."""
 
 LINE, CONVEX, CONCAVE = range(3)
-ARC_RADIUS = 24.0
 
 THING = np.dtype(
     [("x", np.float64), ("y", np.float64), ("nx", np.float64), ("ny", np.float64)]

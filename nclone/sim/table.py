@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nclone.levels.format import EntityType
-from nclone.levels.level import Level
+from nclone.levels.entity_types import EntityType
 from nclone.sim import state as st
 from nclone.sim.terrain import build_segments, cell_bits
+
+if TYPE_CHECKING:
+    from nclone.levels.level import Level
+
 
 _D = 0.7071067811865476
 ORIENTATIONS = np.array(

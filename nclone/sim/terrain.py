@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nclone.levels.format import COLUMNS, ROWS
+from nclone.geometry import COLUMNS, ROWS
 from nclone.sim.state import CELLS, CONCAVE, CONVEX, LINE, SEGMENT
 
 # Per tile: segments at top, middle, bottom, left, middle, right (two halves each; '-' outer normal

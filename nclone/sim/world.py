@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nclone.levels.level import Level
 from nclone.sim import state as st
 from nclone.sim.advance import advance_parallel, advance_serial, reset_worlds
 from nclone.sim.table import LevelTable
+
+if TYPE_CHECKING:
+    from nclone.levels.level import Level
 
 
 class Arrays(NamedTuple):

@@ -1,15 +1,20 @@
 """Playing by hand, without hands: keys, commands, a policy as the opponent, the window."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from fighting.machine import duel
 from fighting.opponents.scripts import masher
+from fighting.rom import ROM_PATH
 from fighting.tools import by_hand
 from fighting.tools.play import play
-from fighting.tools.replay import Replay
+from fighting.tools.record import record
+from fighting.tools.replay import CartridgeReplay, Replay, ReplayError
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.report.recording import RecordOptions
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import PlayOptions, Window
 
@@ -121,8 +126,54 @@ def test_probing_finds_the_health_of_both_fighters_and_the_clock():
     assert "status: guess" in text
 
 
-def test_a_cartridge_of_ones_own_is_played_on_its_joypad(no_screen):
+def recorded(env, **options):
+    return record(compose_run([f"env={env}", "tracking=disabled"]), RecordOptions(**options))
+
+
+def test_a_match_that_was_kept_is_verified_filmed_and_shown(tmp_path, no_screen, capsys):
+    played(frames=40, record=str(tmp_path))
+    path = tmp_path / "duel_1.replay"
+    assert recorded("fighting", verify=str(tmp_path)) == 0
+    assert recorded("fighting", replay=str(path), video=str(tmp_path / "a.gif"), every=4) == 0
+    assert recorded("fighting", replay=str(path)) == 0
+    words = capsys.readouterr().out
+    assert "duel_1.replay: 40 frames, ends as it did" in words
+    assert "(10 pictures)" in words
+    changed = Replay.load(path)
+    changed.frames[0::2] = bytes([duel.RIGHT]) * 40
+    changed.settings = replace(changed.settings, flags=duel.NO_INTRO)
+    changed.save(path)
+    assert recorded("fighting", verify=str(path)) == 1
+    assert "ENDS OTHERWISE" in capsys.readouterr().out
+
+
+def test_a_cartridge_of_ones_own_is_played_on_its_joypad_and_kept(tmp_path, no_screen, capsys):
     run = compose_run(["env=fighting_game_boy", "tracking=disabled"])
-    assert list(play(run, PlayOptions(frames=5))) == []
-    with pytest.raises(ConfigError, match="probe=true"):
-        list(play(run, PlayOptions(video="x.gif")))
+    film, options = tmp_path / "a.gif", {"frames": 30, "record": str(tmp_path), "every": 3}
+    lines = list(play(run, PlayOptions(video=str(film), **options)))
+    path = tmp_path / "duel_1.replay"
+    assert lines == [f"Replay: {path}", f"Film: {film} (10 pictures)"]
+    assert recorded("fighting_game_boy", verify=str(tmp_path)) == 0
+    assert "30 frames, ends as it did" in capsys.readouterr().out
+    replay = CartridgeReplay.load(path, ROM_PATH.read_bytes())
+    replay.frames += bytes(60)
+    emulator = replay.opened()
+    assert list(replay.play(emulator))[-1] == 89
+    assert replay.outcome(emulator) != replay.end
+    emulator.close()
+
+
+def test_replays_that_do_not_fit_are_refused(tmp_path, no_screen):
+    run = compose_run(["env=fighting_game_boy", "tracking=disabled"])
+    list(play(run, PlayOptions(frames=3, record=str(tmp_path))))
+    path = tmp_path / "duel_1.replay"
+    rom = ROM_PATH.read_bytes()
+    with pytest.raises(ReplayError, match=r"was made on the cartridge fdc8.* Give that cartridge"):
+        CartridgeReplay.load(path, rom[:-1] + b"x")
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ReplayError, match="is truncated: its first state"):
+        CartridgeReplay.load(path, rom)
+    with pytest.raises(ConfigError, match="dataset= is not for env=fighting"):
+        recorded("fighting", dataset="x.npz")
+    with pytest.raises(ConfigError, match="Type verify=FOLDER, or replay=FILE"):
+        recorded("fighting")

@@ -19,7 +19,8 @@ from fighting.tools.bouts import (
 )
 from fighting.tools.pictures import Shot, save_gif
 from fighting.tools.replay import Replay, ReplayError
-from fighting.tools.tournament import intervals
+from fighting.tools.tournament import fought_out, intervals, resumed, write_results
+from frugal_rl.errors import ConfigError
 
 
 def test_expectations_follow_elo():
@@ -66,19 +67,46 @@ def test_a_masher_beats_somebody_who_stands_still_from_both_sides():
     assert fight_out(two, one, 6) == 0
 
 
+def played_out(*given, **options):
+    *_, (_, payoff) = round_robin(*given, **options)
+    return payoff
+
+
 def test_a_tournament_fills_the_matrix_and_repeats_itself():
     players = [
         Contestant("cpu_1", level=1),
         Contestant("masher", script=masher),
         Contestant("cpu_0", level=0),
     ]
-    payoff = round_robin(players, fights=4, seed=3)
+    payoff = played_out(players, fights=4, seed=3)
     np.testing.assert_array_equal(payoff.score + payoff.score.T, payoff.fights)
-    np.testing.assert_array_equal(payoff.score, round_robin(players, fights=4, seed=3).score)
+    np.testing.assert_array_equal(payoff.score, played_out(players, fights=4, seed=3).score)
     assert payoff.score[0, 2] == 4
     assert anchors(players) == {"cpu_1": 900.0, "cpu_0": 800.0}
     assert ratings.level_rating(7) == 1500
     assert len(known_contestants()) == 15
+
+
+def test_a_tournament_that_was_stopped_goes_on_as_if_it_had_not(tmp_path, capsys):
+    players = [Contestant("cpu_1", level=1), Contestant("still", script=still)]
+    players.append(Contestant("masher", script=masher))
+    rules = {"fights": 2, "seed": 5, "policies": []}
+    names = tuple(player.name for player in players)
+    whole = played_out(players, 2, 5, levels_meet=False)
+    _, stopped = next(round_robin(players, 2, 5, levels_meet=False))
+    write_results(tmp_path, stopped, rules)
+    payoff = resumed(tmp_path, names, rules)
+    assert np.count_nonzero(payoff.fights) == 2
+    fought_out(players, rules, payoff, tmp_path)
+    np.testing.assert_array_equal(payoff.score, whole.score)
+    printed = capsys.readouterr().out
+    assert "1 of 3 pairings are known" in printed
+    assert "3 of 3: still 0 of 2 against masher" in printed
+    np.testing.assert_array_equal(resumed(tmp_path, names, rules).score, whole.score)
+    with pytest.raises(ConfigError, match="seed was 5, now it is 6"):
+        resumed(tmp_path, names, {**rules, "seed": 6})
+    with pytest.raises(ConfigError, match="leave resume= out"):
+        resumed(tmp_path / "nowhere", names, rules)
 
 
 @pytest.mark.slow
@@ -159,5 +187,5 @@ def test_random_play_loses_to_the_highest_level():
 
 def test_levels_need_not_meet_each_other():
     players = [Contestant(f"cpu_{n}", level=n) for n in (1, 2)]
-    payoff = round_robin([*players, Contestant("still", script=still)], 2, levels_meet=False)
+    payoff = played_out([*players, Contestant("still", script=still)], 2, levels_meet=False)
     assert payoff.fights.tolist() == [[0, 0, 2], [0, 0, 2], [2, 2, 0]]

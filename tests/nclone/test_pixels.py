@@ -21,7 +21,7 @@ from frugal_rl.run.trainer import no_meter
 from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.testing.env import check_determinism, check_env, check_raw_fields
 from nclone.config import NppConfig
-from nclone.observe import SPEED
+from nclone.observation.observe import SPEED
 from nclone.spec import Observation
 from nclone.vec_env import NppVecEnv
 
@@ -146,7 +146,7 @@ def test_an_environment_with_frames_keeps_the_contract():
         {"player_frame": (128, 128), "global_view": (128, 256)},
         {"obs": Observation.full, "stack": 2},
         {"obs": Observation.graph},
-        {"obs": Observation.ways},
+        {"obs": Observation.routes},
         {"obs": Observation.state},
     ],
 )

@@ -16,10 +16,10 @@ from nclone.config import NppConfig
 from nclone.geometry import MAP_HEIGHT_PX, MAP_WIDTH_PX
 from nclone.graph import lattice, paths
 from nclone.graph.fields import GRAPH_TABLE
-from nclone.levels.explore import explore
+from nclone.search.explore import explore
 from nclone.sim.advance import advance_serial, source_stamp
+from nclone.sim.warm_up import warm_up
 from nclone.spec import Observation
-from nclone.starts import warm_up
 from nclone.vec_env import NppVecEnv
 
 SIZE = np.array([MAP_WIDTH_PX, MAP_HEIGHT_PX])

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nclone.config import NppConfig
-from nclone.game import Game
+from nclone.game import NppGame
 from nclone.levels.format import pack_level
 from nclone.levels.level import load_level
-from npp_rl.auxiliary import MISSING, AuxiliaryHeads, label_rollout
 from npp_rl.config import AuxiliaryTasks
+from npp_rl.networks.auxiliary import MISSING, AuxiliaryHeads, label_rollout
 
 
 def slow_labels(died, done, milestone, n, t, horizon):
@@ -67,10 +67,10 @@ def walked(records, steps=40):
     tiles = np.ones((25, 44), int)
     tiles[10:12, 3:30] = 0
     level = load_level(pack_level(tiles, [[0, 14, 46, 0, 0], *records]))
-    game = Game(NppConfig(start_frames=0), [level], 1, threads=1)
+    game = NppGame(NppConfig(start_frames=0), [level], 1, threads=1)
     game.seed([np.random.default_rng(0)])
     game.begin(np.arange(1))
-    return [int(game.advance(np.array([2])).milestone[0]) for _ in range(steps)]
+    return [int(game.advance(np.array([2])).events["milestone"][0]) for _ in range(steps)]
 
 
 def test_a_milestone_is_a_switch_or_the_exit_and_not_a_door_that_opens_by_itself():

@@ -14,11 +14,11 @@ from frugal_rl.observation.encoding import Encoding
 from nclone.config import NppConfig
 from nclone.levels.pool import Split, load_pool
 from nclone.spec import Observation
-from npp_rl.cloning import Cloning, clone, split_levels
 from npp_rl.config import AttentionAgent
-from npp_rl.demonstrations import record, solutions
-from npp_rl.encoders.interface import GraphEncoding, Readout
-from npp_rl.objectives import ObjectiveValues
+from npp_rl.graphs.encoders.interface import GraphEncoding, Readout
+from npp_rl.networks.objectives import ObjectiveValues
+from npp_rl.teaching.cloning import Cloning, clone, split_levels
+from npp_rl.teaching.demonstrations import record, solutions
 
 CONFIG = NppConfig(obs=Observation.graph, levels=("simplest",))
 ENCODING = Encoding.choose(CONFIG.spec(), Storage.lossless)

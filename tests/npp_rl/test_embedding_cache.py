@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from npp_rl.config import AttentionAgent
-from npp_rl.encoders.interface import GraphEncoding, Readout
-from npp_rl.objectives import ObjectiveValues
+from npp_rl.graphs.encoders.interface import GraphEncoding, Readout
+from npp_rl.networks.objectives import ObjectiveValues
 
 
 @pytest.fixture

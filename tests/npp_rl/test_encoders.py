@@ -6,10 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npp_rl.encoders.build import build_encoder
-from npp_rl.encoders.gcn import Gcn
-from npp_rl.encoders.interface import DegreeScale, GraphEncoding, Kind, Pool
-from npp_rl.encoders.messages import Neighbours, segment_max, segment_mean, segment_softmax
+from npp_rl.graphs.encoders.build import build_encoder
+from npp_rl.graphs.encoders.gcn import Gcn
+from npp_rl.graphs.encoders.interface import DegreeScale, GraphEncoding, Kind, Pool
+from npp_rl.graphs.encoders.messages import Neighbours, segment_max, segment_mean, segment_softmax
 
 KINDS = [
     GraphEncoding(Kind.gcn, 2, 16, 4, 8),

@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from npp_rl.graphs import GraphBatch
-from npp_rl.paths import AHEAD, HOPS, next_nodes, path_values
+from npp_rl.graphs.batches import GraphBatch
+from npp_rl.graphs.paths import AHEAD, HOPS, next_nodes, path_values
 
 
 def corridor(length: int, offset: int = 0) -> tuple[torch.Tensor, torch.Tensor]:

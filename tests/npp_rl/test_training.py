@@ -15,12 +15,12 @@ from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.run.trainer import no_meter
 from nclone.config import NppConfig
 from nclone.spec import Observation
-from npp_rl.cloned_ppo import ClonedPpo
-from npp_rl.cloning import Cloning
 from npp_rl.config import AttentionAgent, AuxiliaryTasks
-from npp_rl.demonstrations import record, solutions
-from npp_rl.encoders.interface import GraphEncoding, Readout
-from npp_rl.objectives import ObjectiveValues
+from npp_rl.graphs.encoders.interface import GraphEncoding, Readout
+from npp_rl.networks.objectives import ObjectiveValues
+from npp_rl.teaching.cloned_ppo import ClonedPpo
+from npp_rl.teaching.cloning import Cloning
+from npp_rl.teaching.demonstrations import record, solutions
 
 LEVELS = ("walk", "fall", "switch_first", "locked_door")
 

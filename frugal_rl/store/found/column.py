@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from frugal_rl.store.columns import Column
+from frugal_rl.store.found.handled import HandledColumn, StackedColumn
 from frugal_rl.store.found.trial import AS_IT_IS, WORTH, Form, best_form, dense, used_bytes
 from frugal_rl.store.layout import ColumnSpec
 
@@ -93,7 +94,7 @@ class FoundColumn(Column):
         row_bytes = min(form.row_bytes, self.spec.row_bytes)
         gains = self._used(seen) > row_bytes * (seen - held.begin) * self.num_envs
         if not gains and held.begin + held.steps > seen:
-            self.segments.append(self._segment(seen, form))
+            self._append(seen)
             return
         segment, every = self._segment(held.begin, form), np.arange(self.num_envs)
         for t in range(held.begin, seen):
@@ -122,7 +123,7 @@ class FoundColumn(Column):
         """Whether the newest segment takes about as much as its rows would as they are."""
         segment = self.segments[-1]
         steps = seen - segment.begin
-        if segment.form.name == AS_IT_IS.name or steps < FIRST_LOOK:
+        if segment.form.name == AS_IT_IS.name or steps < max(FIRST_LOOK, self.steps // 8):
             return False
         return self._used(seen) > WORTH * self.spec.nbytes(steps, self.num_envs)
 
@@ -131,7 +132,15 @@ class FoundColumn(Column):
         form = self._best(seen)
         if form.name != self.segments[-1].form.name:
             self.form = form
-            self.segments.append(self._segment(seen, form))
+            self._append(seen)
+
+    def _append(self, seen: int) -> None:
+        """End the newest segment, and begin another one in the form of now."""
+        held = self.segments[-1]
+        if isinstance(held.column, HandledColumn | StackedColumn):
+            held.column.trim(seen - held.begin)
+            self.segments[-1] = replace(held, steps=seen - held.begin)
+        self.segments.append(self._segment(seen, self.form))
 
     def gather(
         self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None

@@ -61,6 +61,11 @@ class HandledColumn(Column):
         read_bytes(self.rows, self.handles.at(t, n)[:, None], into)
         return out
 
+    def trim(self, steps: int) -> None:
+        """No further steps come: give back what is not used."""
+        self.handles.trim(steps)
+        self.rows.trim()
+
     @property
     def used_bytes(self) -> int:
         """Bytes that what is stored takes, room to grow not counted."""
@@ -188,6 +193,12 @@ class StackedColumn(Column):
         row = np.searchsorted(self.broken.values[: self.broken.used], at)
         handles[b, k] = self.older.values[row, self.stack.parts - 1 - before[b, k]]
         return handles
+
+    def trim(self, steps: int) -> None:
+        """No further steps come: give back what is not used."""
+        self.handles.trim(steps)
+        self.rows.trim()
+        self.age, self.past = self.age[:steps].copy(), self.past[:steps].copy()
 
     @property
     def used_bytes(self) -> int:

@@ -44,6 +44,10 @@ class Plain(Rows):
         """Forget all rows."""
         self.used = 0
 
+    def trim(self) -> None:
+        """Give unused rows back."""
+        self.rows.resize((self.used, self.rows.shape[1]), refcheck=False)
+
     @property
     def used_bytes(self) -> int:
         """Bytes of the rows."""

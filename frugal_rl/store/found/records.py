@@ -72,6 +72,10 @@ class Records(Rows):
         self.state[:, :2] = -1
         self.state[:, 2:] = 0
 
+    def trim(self) -> None:
+        """Give unused words back."""
+        self.words.resize(self.used, refcheck=False)
+
     @property
     def used_bytes(self) -> int:
         """Bytes of the records."""

@@ -13,6 +13,8 @@ class Rows(ABC):
     """Rows of W 64-bit words, each given back bit for bit under the handle that `append` told."""
 
     name: str
+    weight = 1.0
+    """By how much its bytes count more than those of a faster form."""
 
     @abstractmethod
     def __init__(self, num_envs: int, words: int) -> None: ...
@@ -28,6 +30,10 @@ class Rows(ABC):
     @abstractmethod
     def clear(self) -> None:
         """Forget all rows; memory is kept."""
+
+    @abstractmethod
+    def trim(self) -> None:
+        """Give back the memory that no row of now takes."""
 
     @property
     @abstractmethod
@@ -52,6 +58,10 @@ class Handles:
         if largest >> 8 * self.values.itemsize:
             self.values = self.values.astype(np.min_scalar_type(largest))
         self.values[t] = handles
+
+    def trim(self, steps: int) -> None:
+        """Keep the first steps only."""
+        self.values = self.values[:steps].copy()
 
     def at(self, t: np.ndarray, n: np.ndarray) -> np.ndarray:
         """Handles [B] int64."""

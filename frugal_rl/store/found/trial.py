@@ -11,6 +11,7 @@ import numpy as np
 
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.store.columns import ArrayColumn, Column
+from frugal_rl.store.found.compressed import Compressed
 from frugal_rl.store.found.handled import HandledColumn, StackedColumn
 from frugal_rl.store.found.interned import Interned
 from frugal_rl.store.found.plain import Plain
@@ -22,6 +23,8 @@ from frugal_rl.store.layout import ColumnSpec
 WORTH = 0.9
 """A form is taken if it needs less than this share of the rows as they are."""
 
+WORTH_COMPRESSING = 512
+"""Bytes of a row below which compression is not tried."""
 STAYS = 0.8
 """A form is left for one that needs less than this share of it."""
 
@@ -36,6 +39,8 @@ class Form:
     make: Make
     row_bytes: float
     """Bytes of one more row, measured over the second half of the trial."""
+    weight: float = 1.0
+    """By how much they count more than those of a faster form."""
 
     def total(self, spec: ColumnSpec, steps: int, num_envs: int) -> float:
         """Bytes of a whole rollout, by arithmetic."""
@@ -58,15 +63,18 @@ def used_bytes(column: Column, steps: int, of: int) -> float:
     return column.nbytes * steps / of
 
 
-def forms(spec: ColumnSpec, history: np.ndarray) -> dict[str, Make]:
+def forms(spec: ColumnSpec, history: np.ndarray) -> dict[str, tuple[type[Rows], Make]]:
     """The ways worth a trial for rows [T, N, row bytes] uint8, by name."""
     stack = find_stack(history, spec.shape, spec.dtype.itemsize)
+    size = spec.row_bytes if stack is None else stack.part_bytes
+    kinds: tuple[type[Rows], ...] = (Records, Interned)
+    if size >= WORTH_COMPRESSING:
+        kinds += (Compressed,)
     if stack is None:
-        kinds: list[type[Rows]] = [Records, Interned]
-        return {kind.name: partial(HandledColumn, kind=kind) for kind in kinds}
-    kinds = [Records, Interned, Plain]
+        return {k.name: (k, partial(HandledColumn, kind=k)) for k in kinds}
     name = f"stack of {stack.parts} along {stack.outer} x {stack.inner} B"
-    return {f"{name}, {k.name}": partial(StackedColumn, kind=k, stack=stack) for k in kinds}
+    kinds += (Plain,)
+    return {f"{name}, {k.name}": (k, partial(StackedColumn, kind=k, stack=stack)) for k in kinds}
 
 
 def row_bytes_in(make: Make, spec: ColumnSpec, rows: np.ndarray) -> float:
@@ -90,7 +98,14 @@ def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int, current: str) -> F
     """
     num_envs = rows.shape[1]
     history = np.ascontiguousarray(rows).reshape(*rows.shape[:2], -1).view(np.uint8)
-    found = [Form(n, m, row_bytes_in(m, spec, rows)) for n, m in forms(spec, history).items()]
-    best = min(found, key=lambda f: f.row_bytes * (STAYS if f.name == current else 1))
-    worth = best.total(spec, steps, num_envs) < WORTH * spec.nbytes(steps, num_envs)
-    return best if worth else AS_IT_IS
+    found = [
+        Form(name, make, row_bytes_in(make, spec, rows), kind.weight)
+        for name, (kind, make) in forms(spec, history).items()
+    ]
+    most = WORTH * spec.nbytes(steps, num_envs)
+    worth = [form for form in found if form.total(spec, steps, num_envs) < most]
+
+    def cost(form: Form) -> float:
+        return form.row_bytes * form.weight * (STAYS if form.name == current else 1)
+
+    return min(worth, key=cost, default=AS_IT_IS)

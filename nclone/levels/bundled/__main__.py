@@ -8,10 +8,8 @@ from nclone.levels.ascii import parse_drawing
 from nclone.levels.bundled import FOLDER, bundled_names
 from nclone.levels.level import Level, load_level
 from nclone.replay.inputs import actions_of_inputs, inputs_of_actions
-from nclone.sim.explore import find_win
+from nclone.search.solve import solve
 from nclone.sim.world import World
-
-SEEDS = 3
 
 
 def wins(level: Level, actions: np.ndarray) -> bool:
@@ -30,13 +28,12 @@ def main() -> None:
         if stored.exists() and wins(level, actions_of_inputs(stored.read_bytes())):
             print(f"{name}: {stored.stat().st_size} frames, as before")
             continue
-        found = [find_win(level, seed=seed) for seed in range(SEEDS)]
-        best = min((f for f in found if f is not None), key=len, default=None)
-        if best is None:
+        found = solve(level)
+        if found is None:
             print(f"{name}: no inputs found")
             continue
-        stored.write_bytes(inputs_of_actions(best))
-        print(f"{name}: {len(best)} frames, found")
+        stored.write_bytes(inputs_of_actions(found.actions))
+        print(f"{name}: {found.frames} frames, found")
 
 
 if __name__ == "__main__":

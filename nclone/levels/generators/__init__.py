@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nclone.levels.format import pack_level
 from nclone.levels.generators.canvas import Canvas
 from nclone.levels.generators.dice import Dice
 from nclone.levels.generators.mirror import mirror_level
@@ -25,8 +26,13 @@ __all__ = [
 ]
 
 ONE_SIDED = (
-    "single_chamber", "jump_required", "jump_platforms", "mine_maze", "islands", "hills",
-)  # fmt: skip
+    "single_chamber",
+    "jump_required",
+    "jump_platforms",
+    "mine_maze",
+    "islands",
+    "hills",
+)
 """Generators that lead from left to right; every second of their recipes is mirrored."""
 TRAIN_SEEDS, TEST_SEEDS = 0, 1 << 40
 """Seed bases of the two sets; a set would need a million million levels to meet the other."""
@@ -64,7 +70,7 @@ def generate(recipe: Recipe) -> Level:
         )
     canvas = Canvas(Dice(f"{recipe.generator}/{recipe.preset}", recipe.seed))
     presets[recipe.preset].build(canvas)
-    data = canvas.pack(recipe.title)
+    data = pack_level(canvas.tiles, canvas.records(), recipe.title)
     return load_level(mirror_level(data) if recipe.mirrored else data)
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nclone.levels.format import COLUMNS, ROWS, EntityType, pack_level
+from nclone.geometry import COLUMNS, ROWS
+from nclone.levels.entity_types import EntityType
 from nclone.levels.generators.dice import Dice
 
 Range = tuple[int, int]
@@ -111,14 +112,24 @@ class Canvas:
                 if not near[row, column] and self.dice.chance(share):
                     tiles[row, column] = self.dice.between(2, 33)
 
-    def pack(self, title: str) -> bytes:
-        """The level's bytes."""
+    def records(self) -> list[tuple[int, ...]]:
+        """Type, x, y, orientation and mode of all entities, in quarter tiles."""
         records = [(EntityType.NINJA, *_centre(self._spawn), 0, 0), *self._records]
         if self._exit is not None:
             switch, door = self._exit
             records.append((EntityType.EXIT, *_centre(door), 0, 0))
             records.append((EntityType.EXIT_SWITCH, *_centre(switch), 0, 0))
-        return pack_level(self.tiles, records, title)
+        return records
+
+
+def floor_mines(canvas: Canvas, columns: range, row: int, most: int, spacing: int) -> None:
+    """Put up to `most` mines on a floor, at least `spacing` cells apart."""
+    column = columns.start + canvas.dice.between(0, spacing - 1)
+    for _ in range(most):
+        if column >= columns.stop:
+            return
+        canvas.mine(column, row, canvas.dice.between(1, 3), ON_FLOOR)
+        column += spacing + canvas.dice.between(0, 2)
 
 
 def _opposite(part: slice) -> slice:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nclone.levels.generators.canvas import LAST_COLUMN, LAST_ROW, Canvas, Range
-from nclone.levels.generators.corridors import floor_mines
+from nclone.levels.generators.canvas import LAST_COLUMN, LAST_ROW, Canvas, Range, floor_mines
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,10 @@ from nclone.levels.generators.canvas import (
     FIRST_ROW,
     LAST_COLUMN,
     LAST_ROW,
-    ON_FLOOR,
     Canvas,
     Range,
+    floor_mines,
 )
-
-
-def floor_mines(canvas: Canvas, columns: range, row: int, most: int, spacing: int) -> None:
-    """Put up to `most` mines on a floor, at least `spacing` cells apart."""
-    column = columns.start + canvas.dice.between(0, spacing - 1)
-    for _ in range(most):
-        if column >= columns.stop:
-            return
-        canvas.mine(column, row, canvas.dice.between(1, 3), ON_FLOOR)
-        column += spacing + canvas.dice.between(0, 2)
 
 
 @dataclass(frozen=True)

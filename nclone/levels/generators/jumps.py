@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nclone.levels.generators.canvas import ON_FLOOR, Canvas, Range
-from nclone.levels.generators.corridors import floor_mines
+from nclone.levels.generators.canvas import ON_FLOOR, Canvas, Range, floor_mines
 
 
 @dataclass(frozen=True)

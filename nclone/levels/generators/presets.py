@@ -97,11 +97,9 @@ PRESETS: dict[str, dict[str, Generator]] = {
     "hills": {
         "simple": Hills((16, 26), (8, 12), (1, 2), change=(1, 2)),
         "medium": Hills((20, 34), (10, 16), (2, 5), change=(1, 4)),
-        "complex": Hills(
-            (28, 38), (12, 19), (4, 8), (2, 3), (2, 8), ("mild", "straight", "steep")
-        ),
+        "complex": Hills((28, 38), (12, 19), (4, 8), (2, 3), (2, 8), ("mild", "straight", "steep")),
     },
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

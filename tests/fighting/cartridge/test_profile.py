@@ -16,6 +16,7 @@ from fighting.machine.emulator import Emulator, RomError, StateError, read_rom
 from fighting.rom import ROM_PATH
 from fighting.spec import View
 from fighting.tools import candidates
+from fighting.tools.address_search import Found, written
 from frugal_rl.errors import ConfigError
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
@@ -229,3 +230,49 @@ def test_cheat_codes_become_candidates():
     text = 'cheat0_desc = "Infinite Energy P1"\ncheat0_code = "014797C0+01FF00A0"\n'
     (found,) = candidates.from_cheats(text)
     assert (found.addr, found.value) == (0xC097, 0x47)
+
+
+def random_game(frames, lives, score):
+    """Memory of a game: lives at $C000, points at $C001, a frame counter, a clock, a drawn bar."""
+    rng = np.random.default_rng(0)
+    memory = np.zeros((frames, 0x2000), np.uint8)
+    memory[:, 0], memory[:, 2] = lives, np.arange(frames) % 256
+    memory[:, 3] = 9 - np.arange(frames) // 60 % 9
+    memory[:, 4] = np.clip(112 - np.maximum(np.arange(frames) - 40, 0), 0, 112)
+    hits = np.sort(rng.choice(np.arange(40, frames, 45), lives, replace=False))
+    for hit in hits:
+        memory[hit:, 0] -= 1
+    for gain in np.sort(rng.choice(np.arange(50, frames, 30), score, replace=False)):
+        memory[gain:, 1] += 1
+    return memory
+
+
+@pytest.mark.parametrize("lives", [1, 2, 3, 8])
+def test_lives_of_any_size_and_a_score_are_found_and_clocks_are_not_taken_for_them(lives):
+    found = Found.of(random_game(500, lives, 5))
+    assert [(c.addr, c.value) for c in found.fallers] == [(0xC000, lives)]
+    assert [(c.addr, c.value) for c in found.risers] == [(0xC001, 5)]
+
+
+def test_the_profile_that_a_probe_writes_trains_as_it_stands(tmp_path):
+    game = load_profile("duel")
+    line, _ = written(Found.of(random_game(500, 3, 5)), game, tmp_path, "")
+    assert "env.accept_guesses=true" in line
+    assert (tmp_path / "duel_found.png").stat().st_size > 1000
+    path = tmp_path / "duel_found.yaml"
+    config = GameBoyConfig(
+        profile=str(path),
+        rom=str(ROM_PATH),
+        obs=View.ram,
+        accept_guesses=True,
+        allow_unknown_rom=True,
+    )
+    assert {name: text.text for name, text in config.game.goal.reward.items()} == {
+        "score_0": "rise(score_0) / 5",
+        "lives_0": "-fall(lives_0) / 3",
+    }
+    assert config.game.combos == game.combos
+    with pytest.warns(UserWarning, match="fits none yet"):
+        env = GameBoyEnv(config, seed=0)
+    assert env.step(0)[0]["features"].shape == (len(config.game.features),)
+    env.close()

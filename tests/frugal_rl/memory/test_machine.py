@@ -1,5 +1,7 @@
 """The limit is the smallest of budget, pretended machine, control group and physical memory."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -51,3 +53,16 @@ def test_bytes_are_said_in_the_unit_that_suits_them():
     assert [human(n) for n in (12, 1536, 5 << 20, 3 << 30, 100 << 40)] == [
         "12 B", "1.5 KiB", "5.0 MiB", "3.0 GiB", "100.0 TiB",
     ]  # fmt: skip
+
+
+def test_the_address_space_limit_is_a_budget():
+    code = (
+        "import resource\n"
+        "hard = resource.getrlimit(resource.RLIMIT_AS)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (3 << 30, hard))\n"
+        "from frugal_rl.memory.machine import find_limit\n"
+        "found = find_limit()\n"
+        "print(found.ram_bytes, found.ram_source)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split(maxsplit=1) == [str(3 << 30), "address space (ulimit -v)\n"]

@@ -1,11 +1,14 @@
 """The table of savings: its labels are what training shows, and its page is made from it."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import cache
+from tempfile import gettempdir
 
 import pytest
-import torch
+from stable_baselines3.common.utils import set_random_seed
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory import advice
 from frugal_rl.memory.advice import can_serve
 from frugal_rl.memory.profile import MemoryProfile
@@ -36,8 +39,8 @@ SAME_PROBLEM = [s for s in SAVINGS if s.label is not Label.capacity]
 @cache
 def trained(words: tuple[str, ...]) -> bytes:
     """All parameters after two iterations."""
-    torch.manual_seed(0)
-    run = compose_run([*TOY, *words])
+    set_random_seed(0)
+    run = replace(compose_run([*TOY, *words]), run_dir=gettempdir())
     env = run.env.make_vec(6, run.encoding(), run.memory, run.vec, "train")
     learner = run.algo.build(run, env)
     for _ in range(2):
@@ -95,3 +98,34 @@ def test_a_device_is_no_way_out_where_there_is_none():
 
     assert not can_serve(on_device, compose_run(list(TOY)))
     assert can_serve(on_device, compose_run([*TOY[:2], "hardware.device=cuda"]))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("memory.storage=half",),
+        ("memory.micro_batch=16", "memory.gradient_checkpointing=true"),
+        ("memory.budget_gib=0.5",),
+        ("memory=sparse", "memory.buffers=new"),
+        ("algo.n_steps=32",),
+    ],
+    ids=" ".join,
+)
+def test_a_variant_is_the_run_that_its_words_compose(words):
+    run = compose_run([*TOY, "memory.storage=dense"])
+    keys = {word.partition("=")[0] for word in words}
+    kept = [w for w in run.overrides if w.partition("=")[0] not in keys]
+
+    varied, composed = run.variant(words), compose_run([*kept, *words])
+
+    assert varied == composed
+    assert varied.resolved == composed.resolved
+
+
+def test_a_variant_refuses_what_its_words_would_be_refused_for():
+    run = compose_run(list(TOY))
+
+    with pytest.raises(ConfigError, match=r"memory\.graphs=always is not honoured"):
+        run.variant(["memory.graphs=always"])
+    with pytest.raises(ConfigError, match=r"memory\.micro_batch is -1"):
+        run.variant(["memory.micro_batch=-1"])

@@ -10,7 +10,7 @@ from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.plan import assemble
 from frugal_rl.memory.probe import Probe
 from frugal_rl.run.compose import compose_run
-from nclone.guide_switches import Guide, switches
+from nclone.guide import Guide, switches
 
 TOY = [
     "env=toy", "tracking=disabled", "hardware.device=cpu", "algo.num_envs=6", "algo.n_steps=10",

@@ -10,10 +10,11 @@ from frugal_rl.memory import FrameStack, MemoryProfile, Storage
 from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.decoder import Decoder, decode_row, resolve_twin
+from frugal_rl.observation.distinct import by_first_sight, content_ids, distinct
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.observation.mirror import TableMirror, distinct, take
+from frugal_rl.observation.mirror import TableMirror, take
 from frugal_rl.observation.spec import Derived, ObservationSpec, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from frugal_rl.testing.toy import TOY_SPEC, Toy
@@ -129,6 +130,17 @@ def test_distinct_ids_and_places_rebuild_the_ids():
     unique, inverse = distinct(ids)
     assert unique.tolist() == [3, 7, 9]
     assert torch.equal(unique[inverse], ids)
+
+
+def test_groups_are_numbered_by_first_sight_whatever_their_ids():
+    firsts, group = by_first_sight(torch.tensor([7, 3, 3, 9, 7]))
+    assert firsts.tolist() == [0, 1, 3]
+    assert group.tolist() == [0, 1, 1, 2, 0]
+
+
+def test_rows_are_alike_when_every_bit_is():
+    rows = torch.tensor([[1.0, 2.0], [2.0, 1.0], [1.0, 2.0], [0.0, 1.0], [-0.0, 1.0], [2.0, 1.0]])
+    assert content_ids(rows).tolist() == [0, 1, 0, 3, 4, 1]  # same sums of bytes, other rows
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.int16, np.float16, np.bool_])

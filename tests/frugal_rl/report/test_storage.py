@@ -75,7 +75,7 @@ def test_every_switch_that_baseline_turns_off_has_its_own_row():
 def test_the_ablation_says_which_savings_leave_learning_unchanged(tmp_path, monkeypatch):
     """Training is replaced by folders as it leaves them behind; the slow test below trains."""
 
-    def trained(words, seed, at):
+    def trained(words, seed, at, config_dir):
         at.mkdir(parents=True)
         if "memory.storage=half" in words:
             raise ConfigError("half is not possible here.")

@@ -12,7 +12,8 @@ from stable_baselines3.common import buffers as stock
 from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHer
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.store.replay import DictReplayBuffer, HerReplayBuffer, ReplayBuffer
 
 PIXELS = spaces.Box(0, 255, (1, 36, 36), np.uint8)
@@ -231,3 +232,56 @@ def assert_same_draw(ours, theirs, seed):
     for mine, other in zip(*drawn, strict=True):
         assert (mine is None and other is None) or torch.equal(mine, other)
         assert mine is None or mine.dtype == other.dtype
+
+
+def filled(size=90, num_envs=2, frames=3, steps=100, **kwargs):
+    """A replay that has turned over, and the stream it goes on with."""
+    stream = Stream(np.random.default_rng(0), num_envs, frames, (20, 20))
+    space = spaces.Box(0, 255, (frames, 20, 20), np.uint8)
+    replay = ReplayBuffer(size, space, spaces.Discrete(2), "cpu", num_envs, **kwargs)
+    for _ in range(steps):
+        feed(replay, *stream.step())
+    return replay, stream
+
+
+def feed(replay, now, then, ends):
+    infos = [{"TimeLimit.truncated": bool(end)} for end in ends]
+    replay.add(now, then, ends.astype(int), ends * 1.0, ends, infos)
+
+
+@pytest.mark.parametrize("location", [RolloutLocation.ram, RolloutLocation.memmap])
+def test_a_replay_that_was_saved_goes_on_as_if_it_had_not_been(location, tmp_path):
+    replay, stream = filled(location=location, folder=str(tmp_path))
+    other, _ = filled(steps=7, location=location, folder=str(tmp_path))
+
+    other.load(replay.state())
+    for _ in range(130):
+        step = stream.step()
+        feed(replay, *step)
+        feed(other, *step)
+        assert_same_draw(replay, other, 0)
+
+    ours, theirs = (dict(r.parts(), **{"replay/obs/tables": 0}) for r in (replay, other))
+    assert ours == theirs  # a table may have more room than it needs
+
+
+@pytest.mark.parametrize(
+    "changes", [{"size": 80}, {"num_envs": 3}, {"frames": 2}], ids=["capacity", "envs", "space"]
+)
+def test_a_replay_of_another_form_is_refused_and_nothing_is_lost(changes):
+    saved, (replay, _) = filled()[0].state(), filled(**changes)
+    before = replay.observations[np.arange(20), np.zeros(20, int)]
+
+    with pytest.raises(DataError, match="this run builds codec"):
+        replay.load(saved)
+
+    assert np.array_equal(before, replay.observations[np.arange(20), np.zeros(20, int)])
+
+
+def test_a_replay_of_another_codec_is_refused():
+    replay, _ = filled()
+    saved = replay.state()
+    saved["form"] = saved["form"].replace("codec 1", "codec 0")
+
+    with pytest.raises(DataError, match=r"codec 0.*codec 1"):
+        replay.load(saved)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone.graph.distance import DistanceTables
+from nclone.graph.goals import EXIT_SWITCH
 from nclone.graph.landmarks import find_landmarks
-from nclone.graph.paths import EXIT_SWITCH
 from nclone.levels.generators import (
     CATEGORIES,
     PRESETS,

@@ -13,7 +13,8 @@ from nclone.levels import growing
 from nclone.levels.generators import CATEGORIES, TEST_SEEDS, draw_recipes, level_content
 from nclone.levels.growing import PoolMaker, grow_pool
 from nclone.levels.pool import BUNDLED, Split, load_pool
-from nclone.levels.proof import win_all
+from nclone.search.proof import win_all
+from nclone.tools.generate import generate
 
 NAMES = ["simplest", "mine_heavy"]
 
@@ -122,16 +123,16 @@ def test_generators_that_lead_one_way_are_mirrored_every_second_time():
 
 
 def test_the_command_takes_categories_from_env_levels(tmp_path):
-    env = compose_run(["env=nclone", "env.levels=[simplest]"]).env
-    paths = env.generate(str(tmp_path), 2, 0)
+    run = compose_run(["env=nclone", "env.levels=[simplest]"])
+    paths = generate(run, str(tmp_path), 2, 0)
     assert [p.name for p in paths] == ["pool.npz", "pool.json"]
     assert {m.category for m in load_pool(paths[0]).members} == {"simplest"}
-    mixed = compose_run(["env=nclone", "env.levels=[simplest,walk]"]).env
+    mixed = compose_run(["env=nclone", "env.levels=[simplest,walk]"])
     with pytest.raises(ConfigError, match="walk"):
-        mixed.generate(str(tmp_path), 2, 0)
+        generate(mixed, str(tmp_path), 2, 0)
     for count, seed in ((0, 0), (1, -1), (1, 1 << 16)):
         with pytest.raises(ConfigError):
-            env.generate(str(tmp_path), count, seed)
+            generate(run, str(tmp_path), count, seed)
 
 
 def test_a_full_disk_leaves_the_older_pool(grown, tmp_path, monkeypatch):

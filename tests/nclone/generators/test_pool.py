@@ -7,7 +7,7 @@ from nclone.errors import LevelError
 from nclone.levels.generators import EASY, level_content
 from nclone.levels.growing import generate_pool
 from nclone.levels.pool import BUNDLED, LevelPool, Split, load_pool
-from nclone.levels.proof import win_all
+from nclone.search.proof import win_all
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from nclone.config import NppConfig
-from nclone.game import Game
+from nclone.game import NppGame
 from nclone.graph.ahead import AHEAD, PATH_FIELD, PATH_VALUES
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.lattice import UNREACHABLE, WIDTH
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH, path_distance
+from nclone.graph.paths import path_distance
 from nclone.spec import Observation
 
 LEVELS = ("simple", "complex", "mine_heavy")
@@ -15,9 +16,9 @@ LEVELS = ("simple", "complex", "mine_heavy")
 
 @pytest.fixture(scope="module")
 def game():
-    config = NppConfig(obs=Observation.ways, levels=LEVELS, start_frames=0)
+    config = NppConfig(obs=Observation.routes, levels=LEVELS, start_frames=0)
     levels = config.open_levels("train")[::40]
-    game = Game(config, levels, len(levels), order="in turn", threads=1)
+    game = NppGame(config, levels, len(levels), order="in turn", threads=1)
     game.seed([np.random.default_rng(n) for n in range(len(levels))])
     game.begin(np.arange(len(levels)))
     return game
@@ -43,8 +44,8 @@ def test_the_path_ahead_is_the_shortest_way_from_the_ninja(game):
     rng = np.random.default_rng(0)
     compared = 0
     for _ in range(30):
-        outcome = game.advance(rng.integers(0, 6, game.num_worlds))
-        game.begin(np.flatnonzero(outcome.done))
+        told = game.advance(rng.integers(0, 6, game.num_worlds))
+        game.begin(np.flatnonzero(told.terminated | told.truncated))
         rows = game.observe()[PATH_FIELD.name]
         for n in range(game.num_worlds):
             found = slow_way(game, n)

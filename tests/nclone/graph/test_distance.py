@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from nclone.graph.distance import DistanceTables, MineBlock, Truncation
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.landmarks import Landmarks
 from nclone.graph.lattice import NODES, node_position
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH, path_distance, path_distances
+from nclone.graph.paths import path_distance, path_distances
 
 
 def room(key="room", door=False, mines=(), columns=range(1, 21)) -> Landmarks:

@@ -7,16 +7,11 @@ import pytest
 
 from nclone.graph import features
 from nclone.graph.distance import DistanceTables
+from nclone.graph.features import MAX_EDGES, MAX_NODES
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.landmarks import find_landmarks
 from nclone.graph.lattice import node_position
-from nclone.graph.navigation import (
-    MAX_EDGES,
-    MAX_NODES,
-    GraphConfig,
-    build_graph,
-    dense,
-)
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
+from nclone.graph.navigation import GraphConfig, build_graph, dense
 from nclone.levels.format import pack_level
 from nclone.levels.level import load_level
 

@@ -8,7 +8,8 @@ from hypothesis.extra.numpy import arrays
 
 from nclone.errors import LevelError
 from nclone.levels.ascii import GLYPHS, draw_level, parse_drawing
-from nclone.levels.format import RECORDS_AT, EntityType, pack_level
+from nclone.levels.entity_types import EntityType
+from nclone.levels.format import RECORDS_AT, pack_level
 from nclone.levels.level import load_level
 
 KINDS = sorted(set(EntityType) - {0, 3, 4, 7, 9}) + [15, 27]

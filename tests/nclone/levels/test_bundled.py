@@ -6,7 +6,7 @@ import pytest
 from nclone.errors import LevelError
 from nclone.levels.ascii import parse_drawing
 from nclone.levels.bundled import FOLDER, bundled_level, bundled_names, winning_inputs
-from nclone.levels.format import EntityType
+from nclone.levels.entity_types import EntityType
 from nclone.sim.world import World
 
 

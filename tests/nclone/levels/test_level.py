@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as some
 
 import nclone
-from nclone.errors import LevelError
+from nclone.errors import LevelError, LevelWarning
 from nclone.levels.bundled import bundled_level, bundled_names
 from nclone.levels.format import RECORDS_AT, pack_level
 
@@ -75,9 +75,7 @@ def test_a_level_file_is_read_by_its_path(tmp_path):
 BAD = {
     "truncated in the header": (REAL[0][:700], r"ends at byte 700.*truncated"),
     "empty": (b"", r"ends at byte 0"),
-    "incomplete last record": (REAL[0] + b"\1\2", r"record at byte \d+ has 2 of 5 bytes"),
     "oversized": (REAL[0] + bytes(5 * 9000), r"more than 8192 entity records"),
-    "no ninja": (with_byte(REAL[0], RECORDS_AT, 2), r"byte 1230 has type 2.*no ninja"),
     "ninja outside": (with_byte(REAL[0], RECORDS_AT + 1, 200), r"\(200, \d+\), outside the map"),
     "entity outside": (pack_level(TILES, [NINJA, (2, 9, 101, 0, 0)]), r"gold record at byte 1235"),
     "exit without switch": (pack_level(TILES, [NINJA, (3, 9, 9, 0, 0)]), r"byte 1240.*end of the"),
@@ -93,6 +91,24 @@ def test_a_bad_level_is_one_error_that_names_the_place(case):
     data, message = BAD[case]
     with pytest.raises(LevelError, match=message):
         nclone.load_level(data)
+
+
+def test_bytes_after_the_last_record_are_left_out_with_a_warning():
+    plain = nclone.load_level(REAL[0])
+    with pytest.warns(LevelWarning, match=r"record at byte \d+ has 2 of 5 bytes and is left out"):
+        odd = nclone.load_level(REAL[0] + b"\1\2")
+    assert odd.map_data == plain.map_data
+    np.testing.assert_array_equal(odd.entities, plain.entities)
+
+
+@pytest.mark.parametrize(("first", "creates"), [(134, 0), (46, 0), (2, 1)])
+def test_the_ninja_starts_where_the_first_record_stands_whatever_its_type(first, creates):
+    data = pack_level(TILES, [NINJA, (1, 9, 9, 0, 0)])
+    with pytest.warns(LevelWarning, match=rf"byte 1230 has type {first}, not 0"):
+        odd = nclone.load_level(with_byte(data, RECORDS_AT, first))
+    plain = nclone.load_level(data)
+    assert odd.spawn == plain.spawn
+    assert len(odd.entities) == len(plain.entities) + creates
 
 
 def test_an_error_names_the_file(tmp_path):

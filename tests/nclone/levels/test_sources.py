@@ -5,16 +5,15 @@ import pytest
 
 from nclone.errors import LevelError
 from nclone.levels.bundled import bundled_level, winning_inputs
-from nclone.levels.deal import pool_places
 from nclone.levels.files import read_level, write_level
 from nclone.levels.generators import level_content
 from nclone.levels.growing import grow_pool
 from nclone.levels.level import load_level
 from nclone.levels.pool import Split, load_pool
-from nclone.levels.proof import win_all
-from nclone.levels.sources import open_levels, pool_members, winning_actions
+from nclone.levels.sources import open_levels, pool_members, pool_places, winning_actions
 from nclone.replay import Replay, inputs_of_actions
 from nclone.replay.files import write_replays
+from nclone.search.proof import win_all
 from nclone.sim.world import World
 
 

@@ -7,7 +7,7 @@ import torch
 from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from nclone import derive
+from nclone.derive import frames as derive
 from nclone.levels.format import pack_level
 from nclone.levels.generators import draw_recipes, generate
 from nclone.levels.level import load_level
@@ -16,10 +16,9 @@ from nclone.render.fields import (
     PlayerFrame,
     frame_fields,
     items_table_field,
-    moment_widths,
 )
 from nclone.render.moment import write_moment
-from nclone.render.scene import scene_items
+from nclone.render.scene import moment_widths, scene_items
 from nclone.sim.simulate import simulate
 from nclone.sim.world import World
 

@@ -7,7 +7,6 @@ from PIL import Image
 
 from nclone.geometry import is_solid_in_level
 from nclone.levels.generators import Recipe, generate
-from nclone.levels.proof import Prover
 from nclone.render.export import (
     contact_sheet,
     film_run,
@@ -17,6 +16,7 @@ from nclone.render.export import (
     save_film,
 )
 from nclone.render.human import AIR, ROCK, HumanView
+from nclone.search.proof import Prover
 from nclone.sim.world import World
 
 

@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nclone.derive import TorchScene, draw_global_views
-from nclone.derive import draw_player_frames as torch_player_frames
+from nclone.derive.frames import TorchScene, draw_global_views
+from nclone.derive.frames import draw_player_frames as torch_player_frames
 from nclone.geometry import is_solid, solid_mask
 from nclone.levels.format import pack_level
 from nclone.levels.level import load_level

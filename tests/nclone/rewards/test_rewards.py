@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nclone.graph.distance import DistanceTables
+from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.landmarks import Landmarks
-from nclone.graph.paths import EXIT_DOOR, EXIT_SWITCH
 from nclone.rewards import (
     COMPONENTS,
     PRESETS,
@@ -18,7 +18,7 @@ from nclone.rewards import (
     Motion,
     Reach,
     Reward,
-    RewardBook,
+    RewardTracker,
     Shaping,
     TerminalPotential,
     TimePenalty,
@@ -42,7 +42,7 @@ class Walk:
         self.tables = DistanceTables()
         level = np.full(count, self.tables.add_level(marks))
         entry = np.full(count, self.tables.acquire(0, 0))
-        self.book = RewardBook(config, gamma, count)
+        self.tracker = RewardTracker(config, gamma, count)
         self.motion = Motion(*(np.zeros(count) for _ in range(8)))
         self.motion.floor_ny[:] = -1
         self.motion.ceiling_ny[:] = 1
@@ -50,10 +50,10 @@ class Walk:
         self.motion.x[:] = 36
         self.hit = np.zeros(count, bool)
         self.states = np.zeros((count, max(mines, 1)), np.int8)
-        self.paths = RewardBook.paths(self.tables, entry, level, self.hit, self.states)
+        self.paths = RewardTracker.paths(self.tables, entry, level, self.hit, self.states)
         self.frame = np.zeros(count, np.int64)
         self.count = count
-        self.book.begin(np.ones(count, bool), self.motion, self.paths)
+        self.tracker.begin(np.ones(count, bool), self.motion, self.paths)
 
     def step(self, action=2, frames=1, limit=1000, **events):
         self.frame += frames
@@ -65,8 +65,8 @@ class Walk:
         self.hit |= flags[4]
         whole = [np.full(self.count, v, np.int64) for v in (action, frames)]
         limits = np.full(self.count, limit, np.int64)
-        self.book.step(self.motion, self.paths, Events(*whole, self.frame, limits, *flags))
-        return dict(zip(COMPONENTS, self.book.components[0], strict=True))
+        self.tracker.step(self.motion, self.paths, Events(*whole, self.frame, limits, *flags))
+        return dict(zip(COMPONENTS, self.tracker.components[0], strict=True))
 
 
 def without_shaping(**changes) -> Reward:
@@ -93,7 +93,7 @@ def test_death_replaces_all_other_terms_of_its_step(mine, value):
     walk = Walk(without_shaping())
     parts = walk.step(action=0, died=True, died_by_mine=mine, switch_now=True, buffered_jump=True)
     assert parts == {name: value if name == "death" else 0 for name in COMPONENTS}
-    assert walk.book.reward[0] == value
+    assert walk.tracker.reward[0] == value
 
 
 def test_switch_buffered_jump_and_truncation_have_the_values_of_the_table():
@@ -114,7 +114,7 @@ def test_new_cells_pay_once_and_are_counted_at_four_sizes():
         walk.motion.x[:] = x
         paid.append(walk.step()["exploration"])
     assert paid == [0, 1, 0, 11, 111]
-    assert walk.book.explored[0].tolist() == [4, 3, 2, 1]
+    assert walk.tracker.explored[0].tolist() == [4, 3, 2, 1]
 
 
 def test_the_parts_of_the_potential_follow_their_formulas():
@@ -129,8 +129,8 @@ def test_the_parts_of_the_potential_follow_their_formulas():
         1 - np.exp(-np.hypot(66, 6) / 100),
         1 - (5.2 - threshold) / threshold,
     )
-    assert walk.book.parts[0] == pytest.approx(expected)
-    assert walk.book.phi[0] == pytest.approx(np.dot(expected, (0.3, 0.12, 0.09)))
+    assert walk.tracker.parts[0] == pytest.approx(expected)
+    assert walk.tracker.phi[0] == pytest.approx(np.dot(expected, (0.3, 0.12, 0.09)))
 
 
 def test_with_the_reach_of_the_path_every_step_towards_the_switch_pays():
@@ -139,7 +139,7 @@ def test_with_the_reach_of_the_path_every_step_towards_the_switch_pays():
     for x in np.arange(36.0, 252.0, 12):
         walk.motion.x[:] = x
         walk.step()
-        potentials.append(walk.book.parts[0, 0])
+        potentials.append(walk.tracker.parts[0, 0])
     assert potentials[0] < 0.01
     assert (np.diff(potentials) > 0).all()
 
@@ -150,7 +150,7 @@ def test_only_deadly_mines_are_a_hazard_and_contact_is_the_worst(state, x, value
     walk.states[:] = state
     walk.motion.x[:] = x
     walk.step()
-    assert walk.book.parts[0, 1] == value
+    assert walk.tracker.parts[0, 1] == value
 
 
 def test_hitting_the_switch_shapes_nothing_and_turns_to_the_door():
@@ -158,10 +158,10 @@ def test_hitting_the_switch_shapes_nothing_and_turns_to_the_door():
     walk.motion.x[:] = 250
     walk.step()
     assert walk.step(switch_now=True)["shaping"] == 0
-    before = walk.book.phi[0]
+    before = walk.tracker.phi[0]
     walk.motion.x[:] = 300
-    assert walk.step()["shaping"] == pytest.approx(GAMMA * walk.book.phi[0] - before)
-    assert walk.book.phi[0] > before
+    assert walk.step()["shaping"] == pytest.approx(GAMMA * walk.tracker.phi[0] - before)
+    assert walk.tracker.phi[0] > before
 
 
 @given(
@@ -173,17 +173,17 @@ def test_hitting_the_switch_shapes_nothing_and_turns_to_the_door():
 def test_shaping_changes_the_return_by_a_boundary_term_only(way, end, discount):
     config = dataclasses.replace(Reward(), shaping=Shaping(discount=discount))
     walk, plain = Walk(config), Walk(without_shaping())
-    start, frames = walk.book.phi[0], 3
+    start, frames = walk.tracker.phi[0], 3
     gamma = GAMMA**frames if discount is Discount.frame else GAMMA
     shaped = unshaped = 0.0
     for t, (x, vy) in enumerate(way):
         for world in (walk, plain):
             world.motion.x[:], world.motion.vy[:] = x, vy
             world.step(frames=frames, **({end: True} if t == len(way) - 1 else {}))
-        shaped += gamma**t * walk.book.components[0].sum()
-        unshaped += gamma**t * plain.book.components[0].sum()
+        shaped += gamma**t * walk.tracker.components[0].sum()
+        unshaped += gamma**t * plain.tracker.components[0].sum()
 
-    last = gamma ** len(way) * walk.book.phi[0] if end == "truncated" else 0.0
+    last = gamma ** len(way) * walk.tracker.phi[0] if end == "truncated" else 0.0
     assert shaped - unshaped == pytest.approx(last - start, abs=1e-9)
 
 
@@ -197,9 +197,9 @@ def test_shaping_changes_the_return_by_a_boundary_term_only(way, end, discount):
 )
 def test_the_last_step_is_shaped_as_the_terminal_choice_says(terminal, value):
     walk = Walk(dataclasses.replace(Reward(), shaping=Shaping(terminal=terminal)))
-    before = walk.book.phi[0]
+    before = walk.tracker.phi[0]
     walk.motion.x[:] = 100
-    assert walk.step(won=True)["shaping"] == pytest.approx(value(before, walk.book.phi[0]))
+    assert walk.step(won=True)["shaping"] == pytest.approx(value(before, walk.tracker.phi[0]))
 
 
 def test_the_best_policy_of_a_small_walk_is_the_same_with_and_without_shaping():
@@ -209,7 +209,7 @@ def test_the_best_policy_of_a_small_walk_is_the_same_with_and_without_shaping():
         walk = Walk(Reward(), mines=0)
         walk.motion.x[:] = x
         walk.step()
-        potentials.append(walk.book.phi[0])
+        potentials.append(walk.tracker.phi[0])
 
     def best(shape):  # value iteration; the last cell wins, both moves cost time
         values = np.zeros(len(xs))
@@ -234,22 +234,22 @@ def test_component_sums_add_up_to_the_episode_return(name):
     for t in range(20):
         walk.motion.x[:] = rng.uniform(30, 460, 3)
         walk.step(action=int(rng.integers(6)), switch_now=t == 7, won=t == 19)
-        total += walk.book.reward
-    np.testing.assert_allclose(walk.book.sums.sum(axis=1), total, rtol=1e-5)
-    walk.book.begin(np.array([True, False, False]), walk.motion, walk.paths)
-    assert walk.book.sums[0].any() == False  # noqa: E712
-    assert walk.book.sums[1].any()
+        total += walk.tracker.reward
+    np.testing.assert_allclose(walk.tracker.sums.sum(axis=1), total, rtol=1e-5)
+    walk.tracker.begin(np.array([True, False, False]), walk.motion, walk.paths)
+    assert walk.tracker.sums[0].any() == False  # noqa: E712
+    assert walk.tracker.sums[1].any()
 
 
 def test_sparse_pays_for_the_win_alone():
     walk = Walk(PRESETS["sparse"])
     assert sum(walk.step(action=0).values()) == 0
     assert walk.step(won=True)["completed"] == 1
-    assert walk.book.sums.sum() == 1
+    assert walk.tracker.sums.sum() == 1
 
 
 def test_wrong_lengths_are_refused_by_name():
     with pytest.raises(ValueError, match=r"env\.reward\.progressive_time"):
         Reward(progressive_time=(1.0,))
     with pytest.raises(ValueError, match="gamma"):
-        RewardBook(Reward(), 0.0, 1)
+        RewardTracker(Reward(), 0.0, 1)

@@ -10,7 +10,7 @@ from nclone.levels.format import pack_level
 from nclone.levels.level import load_level
 from nclone.sim import geometry as g
 from nclone.sim import queries
-from nclone.sim.frame import collide
+from nclone.sim.advance import collide
 from nclone.sim.terrain import SIGNS, SLOPES
 from nclone.sim.world import World
 

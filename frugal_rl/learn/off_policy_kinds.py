@@ -1,0 +1,109 @@
+"""DQN, QR-DQN, SAC, TD3, TQC and CrossQ: what is theirs, with SB3's names and defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+
+from frugal_rl.learn.off_policy import Count, Factor, OffPolicyConfig
+from frugal_rl.ranges import above, at_least
+
+
+@dataclass(frozen=True)
+class DqnConfig(OffPolicyConfig):
+    """Deep Q-learning."""
+
+    tau: Factor = 1.0
+    target_update_interval: Count = 10_000
+    """Environment steps between two updates of the target."""
+    exploration_fraction: Factor = 0.1
+    """Share of the run in which the share of random actions falls."""
+    exploration_initial_eps: Factor = 1.0
+    exploration_final_eps: Factor = 0.05
+    max_grad_norm: Annotated[float, above(0)] = 10.0
+
+    kind: ClassVar[str] = "DQN"
+    discrete: ClassVar[bool] = True
+
+    def options(self) -> dict[str, Any]:
+        """Target network and exploration."""
+        return {
+            "tau": self.tau,
+            "target_update_interval": self.target_update_interval,
+            "exploration_fraction": self.exploration_fraction,
+            "exploration_initial_eps": self.exploration_initial_eps,
+            "exploration_final_eps": self.exploration_final_eps,
+            "max_grad_norm": self.max_grad_norm,
+        }
+
+    def explore(
+        self, model: Any, best: np.ndarray, drawn: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Each environment takes a random action with SB3's present rate."""
+        return np.where(rng.random(len(best)) < model.exploration_rate, drawn, best)
+
+
+@dataclass(frozen=True)
+class QrDqnConfig(DqnConfig):
+    """Q-learning of quantiles."""
+
+    exploration_final_eps: Factor = 0.01
+    room: ClassVar[str] = "sb3_contrib"
+    kind: ClassVar[str] = "QRDQN"
+
+
+@dataclass(frozen=True)
+class SacConfig(OffPolicyConfig):
+    """Soft actor-critic."""
+
+    batch_size: Count = 256
+    train_freq: Count = 1
+    learning_starts: Annotated[int, at_least(0)] = 100
+
+    kind: ClassVar[str] = "SAC"
+    networks: ClassVar[tuple[int, int]] = (3, 2)
+
+    def options(self) -> dict[str, Any]:
+        """The targets' pace."""
+        return {"tau": self.tau}
+
+
+@dataclass(frozen=True)
+class TqcConfig(SacConfig):
+    """Truncated quantile critics."""
+
+    room: ClassVar[str] = "sb3_contrib"
+    kind: ClassVar[str] = "TQC"
+
+
+@dataclass(frozen=True)
+class CrossQConfig(SacConfig):
+    """Soft actor-critic with batch normalisation and no targets."""
+
+    room: ClassVar[str] = "sb3_contrib"
+    kind: ClassVar[str] = "CrossQ"
+    joins_observations: ClassVar[bool] = True
+    networks: ClassVar[tuple[int, int]] = (3, 0)
+
+    def options(self) -> dict[str, Any]:
+        """There is no target to move."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Td3Config(SacConfig):
+    """Twin delayed policy gradient."""
+
+    action_noise: Annotated[float, at_least(0)] = 0.1
+    """Deviation of the noise on actions, which are scaled to [-1, 1]."""
+    kind: ClassVar[str] = "TD3"
+    networks: ClassVar[tuple[int, int]] = (3, 3)
+
+    def explore(
+        self, model: Any, best: np.ndarray, drawn: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """The policy's actions with noise."""
+        noise = rng.normal(0.0, self.action_noise, best.shape)
+        return np.clip(best + noise, -1, 1).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Derived fields of N++ in torch, on the device that needs them."""

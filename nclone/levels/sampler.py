@@ -1,0 +1,71 @@
+"""Which level comes next: a curriculum over the pool's categories, drawn for N worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nclone.levels.curriculum import Curriculum, CurriculumConfig, Episode, Sink
+from nclone.levels.generators.presets import CATEGORIES
+
+
+class LevelSampler:
+    """Draws levels as a `Curriculum` decides, and tells it how they ended.
+
+    Args:
+        places: category and source ("generator/preset") of every level in `env.levels`; the
+            categories are the stages, in the order of the curriculum.
+        rules: when a stage is left.
+        log: receives every event; `replay_log` repeats the decisions from them.
+    """
+
+    def __init__(
+        self,
+        places: Sequence[tuple[str, str]],
+        rules: CurriculumConfig,
+        log: Sink | None = None,
+    ) -> None:
+        self._place = list(places)
+        self._levels: dict[tuple[str, str], np.ndarray] = {}
+        for place in dict.fromkeys(self._place):
+            self._levels[place] = np.flatnonzero([p == place for p in self._place])
+        stages = {}
+        for name, category in CATEGORIES.items():
+            known = [s for s in category.sources if (name, "/".join(s)) in self._levels]
+            if known:
+                stages[name] = replace(category, sources=tuple(known))
+        self._order = list(stages)
+        self.curriculum = Curriculum(rules, stages, log)
+        self.steps = 0
+
+    @property
+    def stage(self) -> int:
+        """Number of the present stage, 0 for the first."""
+        return self._order.index(self.curriculum.stage)
+
+    def next(self, draws: np.ndarray) -> np.ndarray:
+        """Places of the next levels in `env.levels`; draws [M] in [0, 1) decide them."""
+        chosen = np.empty(len(draws), np.int64)
+        for i, draw in enumerate(draws):
+            rng = np.random.default_rng(int(draw * 2**53))
+            levels = self._levels[self.curriculum.draw(rng)[0]]
+            chosen[i] = levels[rng.integers(len(levels))]
+        return chosen
+
+    def record(self, places: np.ndarray, won: np.ndarray) -> None:
+        """The episodes that ended in one step: places of their levels [M], won [M] bool."""
+        for place, success in zip(places, won, strict=True):
+            stage, source = self._place[place]
+            self.curriculum.record(Episode(stage, source, bool(success), self.steps))
+
+    def state(self) -> dict[str, Any]:
+        """All that an exact resume needs."""
+        return {"steps": self.steps, "curriculum": self.curriculum.state()}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state()`."""
+        self.steps = int(state["steps"])
+        self.curriculum.load(state["curriculum"])

@@ -1,0 +1,1 @@
+"""Navigation graphs in a minibatch: batches, encoders, what is read from them."""

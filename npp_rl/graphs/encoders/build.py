@@ -1,0 +1,16 @@
+"""From values to an encoder."""
+
+from __future__ import annotations
+
+from npp_rl.graphs.encoders.gat import Gat
+from npp_rl.graphs.encoders.gcn import Gcn
+from npp_rl.graphs.encoders.hgt import Hgt
+from npp_rl.graphs.encoders.interface import GraphEncoder, GraphEncoding, Kind
+
+
+def build_encoder(values: GraphEncoding, node_features: int) -> GraphEncoder | None:
+    """The encoder that the values describe; None where the agent reads no graph."""
+    kinds: dict[Kind, type[GraphEncoder]] = {Kind.gcn: Gcn, Kind.gat: Gat, Kind.hgt: Hgt}
+    if values.kind is Kind.none:
+        return None
+    return kinds[values.kind](values, node_features)

@@ -1,0 +1,1 @@
+"""The parts of the attention network, from branches to policy and value."""

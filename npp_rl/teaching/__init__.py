@@ -1,0 +1,1 @@
+"""Learning from winning inputs before and beside reinforcement."""

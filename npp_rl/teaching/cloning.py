@@ -1,0 +1,136 @@
+"""Behaviour cloning: cross-entropy on an expert's actions, the value on what the expert earned."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.ranges import SEED, Range, above, at_least, check_ranges
+
+if TYPE_CHECKING:
+    from npp_rl.teaching.demonstrations import Demonstrations
+
+
+@dataclass(frozen=True)
+class Cloning:
+    """How long and how fast to imitate."""
+
+    epochs: Annotated[int, at_least(0)] = 10
+    """0 leaves cloning out."""
+    batch_size: Annotated[int, at_least(1)] = 512
+    learning_rate: Annotated[float, above(0)] = 1e-3
+    weight_decay: Annotated[float, at_least(0)] = 1e-4
+    value_coef: Annotated[float, at_least(0)] = 0.1
+    """Weight of the value's error; returns are divided by their deviation."""
+    max_grad_norm: Annotated[float, above(0)] = 1.0
+    validation: Annotated[float, Range(0, 1, open_high=True)] = 0.1
+    """Share of levels that are kept out to judge by."""
+    patience: Annotated[int, at_least(1)] = 5
+    """Epochs without a better validation loss before stopping; the best weights are kept."""
+    seed: Annotated[int, SEED] = 0
+
+    def __post_init__(self) -> None:
+        check_ranges(self, "algo.cloning")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one pass gave: cross-entropy and accuracy on both parts."""
+
+    loss: float
+    accuracy: float
+    validation_loss: float
+    validation_accuracy: float
+
+
+def split_levels(demos: Demonstrations, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Indices of samples to learn from and to judge by; a level is in one of them only."""
+    levels = np.unique(demos.level)
+    chosen = np.random.default_rng(seed).permutation(levels)[: int(len(levels) * share)]
+    held = np.isin(demos.level, chosen)
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def clone(
+    policy: FrugalPolicy,
+    demos: Demonstrations,
+    config: Cloning,
+    report: Callable[[int, Epoch], Any] = lambda number, epoch: None,
+) -> list[Epoch]:
+    """Teach `policy` the expert's actions; its tables must be those of `demos`."""
+    learn, judge = split_levels(demos, config.validation, config.seed)
+    optimizer = torch.optim.AdamW(
+        policy.parameters(), config.learning_rate, weight_decay=config.weight_decay
+    )
+    slower = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2, factor=0.5)
+    rng = np.random.default_rng(config.seed)
+    scale = float(demos.returns.std()) or 1.0
+    best, best_loss, since, history = None, float("inf"), 0, []
+    for number in range(config.epochs):
+        policy.set_training_mode(True)
+        order = rng.permutation(learn)
+        losses = [
+            _learn(policy, demos, order[i : i + config.batch_size], config, scale, optimizer)
+            for i in range(0, len(order), config.batch_size)
+        ]
+        loss, accuracy = np.mean(losses, axis=0)
+        judged = _judge(policy, demos, judge) if len(judge) else (float(loss), float(accuracy))
+        history.append(Epoch(float(loss), float(accuracy), *judged))
+        report(number, history[-1])
+        slower.step(judged[0])
+        if judged[0] < best_loss:
+            best, best_loss, since = copy.deepcopy(policy.state_dict()), judged[0], 0
+        else:
+            since += 1
+            if since >= config.patience:
+                break
+    if best is not None:
+        policy.load_state_dict(best)
+    return history
+
+
+def _learn(
+    policy: FrugalPolicy,
+    demos: Demonstrations,
+    index: np.ndarray,
+    config: Cloning,
+    scale: float,
+    optimizer: torch.optim.Optimizer,
+) -> tuple[float, float]:
+    """One step; cross-entropy and accuracy of this minibatch."""
+    out, actions = _output(policy, demos, index)
+    error = F.cross_entropy(out.logits, actions)
+    returns = torch.from_numpy(demos.returns[index]).to(actions.device) / scale
+    total = error + config.value_coef * F.mse_loss(out.value.flatten(), returns)
+    optimizer.zero_grad()
+    (total + sum(out.losses.values())).backward()
+    torch.nn.utils.clip_grad_norm_(policy.parameters(), config.max_grad_norm)
+    optimizer.step()
+    right = (out.logits.argmax(1) == actions).float().mean()
+    return float(error.detach()), float(right)
+
+
+@torch.no_grad()
+def _judge(policy: FrugalPolicy, demos: Demonstrations, index: np.ndarray) -> tuple[float, float]:
+    policy.set_training_mode(False)
+    error, right = 0.0, 0.0
+    for start in range(0, len(index), 4096):
+        out, actions = _output(policy, demos, index[start : start + 4096])
+        error += float(F.cross_entropy(out.logits, actions, reduction="sum"))
+        right += float((out.logits.argmax(1) == actions).sum())
+    return error / len(index), right / len(index)
+
+
+def _output(policy: FrugalPolicy, demos: Demonstrations, index: np.ndarray) -> tuple[Any, Tensor]:
+    rows = {name: row[index] for name, row in demos.rows.items()}
+    actions = torch.from_numpy(demos.actions[index].astype(np.int64)).to(policy.device)
+    return policy.outputs(to_tensors(rows, policy.device)), actions

@@ -1,0 +1,165 @@
+"""Expert data: stored winning inputs, replayed through the observation the agent learns from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from frugal_rl.errors import DataError
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.history import History
+from frugal_rl.observation.tables import Tables
+from nclone.levels.bundled import bundled_names, winning_inputs
+from nclone.levels.generators import CATEGORIES
+from nclone.levels.sources import pool_members
+from nclone.vec_env import NppVecEnv
+
+if TYPE_CHECKING:
+    from nclone.config import NppConfig
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """Rows in policy form with the expert's action, in order of levels.
+
+    rows     name -> [M, *row shape]
+    actions  [M] uint8
+    returns  [M] float32, discounted sum of rewards from this step on
+    level    [M] int64, place of the level in the list that was recorded
+    lost     levels whose inputs did not win; they are left out
+    forbidden  steps left out because the action mask forbids the expert's action
+    """
+
+    rows: dict[str, np.ndarray]
+    actions: np.ndarray
+    returns: np.ndarray
+    level: np.ndarray
+    lost: tuple[int, ...]
+    forbidden: int
+    tables: Tables
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of rows, actions, returns and tables."""
+        arrays = (*self.rows.values(), self.actions, self.returns, self.level)
+        return sum(int(a.nbytes) for a in arrays) + self.tables.nbytes
+
+
+def solutions(config: NppConfig) -> list[np.ndarray]:
+    """Winning actions, one per step, for each training level of a configuration.
+
+    Raises:
+        DataError: a level that comes without winning inputs (a level file).
+    """
+    found: list[np.ndarray] = []
+    for name in config.levels:
+        members = pool_members(name)
+        if members is not None:
+            found += [m.inputs.per_step(config.frame_skip) for m in members]
+        elif name in bundled_names():
+            found.append(bundled_actions(name, config.frame_skip))
+        else:
+            raise DataError(
+                f"env.levels names the file {name}, which comes without winning inputs. Clone "
+                f"from categories ({', '.join(CATEGORIES)}) or bundled levels."
+            )
+    return found
+
+
+def bundled_actions(name: str, frame_skip: int) -> np.ndarray:
+    """[steps] uint8: the inputs of a bundled level, which change with any frame.
+
+    Raises:
+        DataError: they change inside a step of `frame_skip` frames.
+    """
+    frames = np.asarray(winning_inputs(name))
+    steps = frames[::frame_skip]
+    if not np.array_equal(np.repeat(steps, frame_skip)[: len(frames)], frames):
+        raise DataError(
+            f"The winning inputs of '{name}' change inside a step of {frame_skip} frames; "
+            "clone it with env.frame_skip=1."
+        )
+    return steps
+
+
+def record(
+    config: NppConfig,
+    encoding: Encoding,
+    inputs: Sequence[np.ndarray],
+    gamma: float,
+    memory: MemoryProfile | None = None,
+) -> Demonstrations:
+    """Play each level's inputs from its start, all levels side by side, and keep what is seen."""
+    quiet = replace(config, start_frames=0, eval_levels=config.levels, curriculum=False)
+    env = _InOrder(quiet, len(inputs), encoding, memory or MemoryProfile())
+    history = History(encoding, len(inputs), config.episode_steps)
+    rows = history.reset(env.reset(0))
+    longest = max(len(actions) for actions in inputs)
+    plan = np.zeros((longest, len(inputs)), np.uint8)
+    for n, actions in enumerate(inputs):
+        plan[: len(actions), n] = actions
+    seen: list[dict[str, np.ndarray]] = []
+    playing, won = np.ones(len(inputs), np.bool_), np.zeros(len(inputs), np.bool_)
+    kept, rewards, allowed = [], [], []
+    for actions in plan:
+        index = np.flatnonzero(playing)
+        seen.append({name: row[index].copy() for name, row in rows.items()})
+        kept.append(index)
+        allowed.append(env.game.raw["action_mask"][index, actions[index]] > 0)
+        step = env.step(actions)
+        rewards.append(np.where(playing, step.reward, 0.0))
+        if step.ended is not None:
+            ours = playing[step.ended.index]
+            won[step.ended.index[ours]] = step.ended.stats["success"][ours] > 0
+            playing[step.ended.index] = False
+        rows, _ = history.push(step.rows, step.done)
+        if not playing.any():
+            break
+    able = np.concatenate(allowed)
+    return _assembled(seen, kept, np.array(rewards), plan, won, able, gamma, env.tables)
+
+
+class _InOrder(NppVecEnv):
+    """World n plays level n."""
+
+    def __init__(
+        self, config: NppConfig, num_envs: int, encoding: Encoding, memory: MemoryProfile
+    ) -> None:
+        levels = config.open_levels("train")
+        if len(levels) != num_envs:
+            raise DataError(f"There are {len(levels)} levels, but inputs for {num_envs} of them.")
+        super().__init__(replace(config, eval_levels=()), num_envs, encoding, memory, "train")
+        self.game.order = "in turn"
+
+
+def _assembled(
+    seen: list[dict[str, np.ndarray]],
+    kept: list[np.ndarray],
+    rewards: np.ndarray,
+    plan: np.ndarray,
+    won: np.ndarray,
+    able: np.ndarray,
+    gamma: float,
+    tables: Tables,
+) -> Demonstrations:
+    returns = np.zeros_like(rewards, np.float32)
+    ahead = np.zeros(rewards.shape[1])
+    for t in range(len(rewards) - 1, -1, -1):
+        ahead = rewards[t] + gamma * ahead
+        returns[t] = ahead
+    level = np.concatenate(kept)
+    time = np.repeat(np.arange(len(kept)), [len(k) for k in kept])
+    use = np.flatnonzero(won[level] & able)
+    use = use[np.lexsort((time[use], level[use]))]
+    rows = {name: np.concatenate([s[name] for s in seen])[use] for name in seen[0]}
+    at = (time[use], level[use])
+    lost = tuple(int(n) for n in np.flatnonzero(~won))
+    forbidden = int((won[level] & ~able).sum())
+    return Demonstrations(rows, plan[at], returns[at], level[use], lost, forbidden, tables)

@@ -1,0 +1,1 @@
+"""What can be done with the agent besides training: one module per tool."""

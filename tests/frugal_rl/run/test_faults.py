@@ -1,0 +1,192 @@
+"""Whole runs under faults: a disk that is full at each write in turn, kills at any moment."""
+
+import io
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from rich.console import Console
+
+from frugal_rl.errors import FrugalError
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.report.files import read_metrics
+from frugal_rl.report.log import open_log
+from frugal_rl.report.results import RunResult
+from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.finite import not_finite
+from frugal_rl.run.keeping import newest_sound, verify_checkpoints
+from frugal_rl.run.trainer import train
+from frugal_rl.testing.faults import FullDisk, disk
+
+WORDS = (
+    "env=toy", "tracking=disabled", "algo.num_envs=4", "algo.n_steps=8", "algo.batch_size=16",
+    "algo.n_epochs=1", "algo.total_steps=160", "evaluation.episodes=0", "hardware.threads=1",
+    "hardware.device=cpu", "checkpoint_every_steps=32", "agent.actor=[4]", "agent.critic=[4]",
+)  # fmt: skip
+
+
+def whole_run(folder, *words, resume=None):
+    run = replace(compose_run([*WORDS, *words], check=False), run_dir=str(folder), resume=resume)
+    with open_log(run, draw_up(run)) as log:
+        return train(run, log, console=Console(file=io.StringIO()))
+
+
+def looks_sound(folder):
+    """What must hold of any run folder, whatever happened to its run."""
+    if (folder / "checkpoints").is_dir() and list((folder / "checkpoints").glob("*.pt")):
+        assert not [v.problem for v in verify_checkpoints(folder) if v.problem]
+        assert not list(not_finite(newest_sound(folder).content["learner"]))
+    if (folder / "run.json").is_file():
+        steps = [m["step"] for m in read_metrics(folder)]
+        assert steps == sorted(steps)
+        RunResult.read(folder)
+    assert not list(folder.rglob("*.part"))
+
+
+def full_at(folder, moment, until):
+    """The error of a run whose disk is full from one call to another; None if it went on."""
+    with warnings.catch_warnings(), disk(FullDisk(moment, until)):
+        warnings.simplefilter("ignore")
+        try:
+            whole_run(folder)
+        except FrugalError as error:
+            return error
+    return None
+
+
+def calls_of_a_run(folder):
+    count = FullDisk()
+    with disk(count):
+        whole_run(folder)
+    return count.calls
+
+
+def disk_full_at(moments, tmp_path):
+    for moment in moments:
+        for length in (1, 10**9):
+            folder = tmp_path / f"{moment}_{length}"
+            error = full_at(folder, moment, moment + length)
+            assert error is None or "No space left" in str(error)
+            looks_sound(folder)
+
+
+def test_a_disk_that_is_full_at_any_write_loses_nothing_older(tmp_path):
+    calls = calls_of_a_run(tmp_path / "count")
+    assert calls > 60
+    disk_full_at(range(0, calls, calls // 8), tmp_path)
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_at_each_write_in_turn_loses_nothing_older(tmp_path):
+    disk_full_at(range(calls_of_a_run(tmp_path / "count")), tmp_path)
+
+
+def test_after_the_first_checkpoint_a_full_disk_ends_with_the_way_to_continue(tmp_path):
+    calls = calls_of_a_run(tmp_path / "count")
+    error = full_at(tmp_path / "a", calls // 2, 10**9)
+    found = newest_sound(tmp_path / "a")
+    assert f"resume={found.file}" in str(error)
+    whole_run(tmp_path / "b", resume=str(tmp_path / "a"))
+    assert same_weights(tmp_path / "b", tmp_path / "count")
+
+
+def same_weights(a, b):
+    ours, theirs = (load_checkpoint(f)["learner"]["policy"] for f in (a, b))
+    return all(torch.equal(v, theirs[k]) for k, v in ours.items())
+
+
+RUN = """
+import sys
+from pathlib import Path
+sys.path.insert(0, str(Path(sys.argv[1])))
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.report.log import open_log
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.trainer import train
+from dataclasses import replace
+run = compose_run(sys.argv[4:], check=False)
+resume = None if sys.argv[3] == "none" else sys.argv[3]
+run = replace(run, run_dir=sys.argv[2], resume=resume)
+with open_log(run, draw_up(run)) as log:
+    print("begun", flush=True)
+    train(run, log)
+"""
+LONG = ("algo.total_steps=6400", "checkpoint_every_steps=32", "vec=shared_memory", "vec.workers=2")
+
+
+def begun(folder, resume, words):
+    root = str(Path(__file__).resolve().parents[3])
+    command = [sys.executable, "-c", RUN, root, str(folder), str(resume or "none"), *words]
+    env = {**os.environ, "PYTHONPATH": root}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+    while process.stdout.readline() not in ("begun\n", ""):
+        pass
+    return process
+
+
+def killed(process, when):
+    """Kill a run at a moment that `when` says; its children by then."""
+    children = []
+    while process.poll() is None and not when():
+        children = psutil.Process(process.pid).children(recursive=True)
+        time.sleep(0.002)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return children
+
+
+def shared_blocks():
+    return {p.name for p in Path("/dev/shm").glob("psm_*")}
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """The folder of a run that nobody killed."""
+    folder = tmp_path_factory.mktemp("whole")
+    begun(folder, None, [*WORDS, "algo.total_steps=6400"]).communicate()
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(25))
+@pytest.mark.parametrize("inside_a_save", [False, True])
+def test_a_run_that_is_killed_resumes_to_the_same_bits(
+    moment, inside_a_save, tmp_path, uninterrupted
+):
+    words = [*WORDS, "algo.total_steps=6400"]
+    folder = tmp_path / "killed"
+    end = time.monotonic() + random.Random(moment).uniform(0.3, 1.5)
+
+    def when():
+        saving = list((folder / "checkpoints").glob(".*.part"))
+        return time.monotonic() > end and (saving or not inside_a_save)
+
+    killed(begun(folder, None, words), when)
+    saved = list((folder / "checkpoints").glob("*.pt"))
+    resume = folder if saved else None
+    begun(tmp_path / "resumed", resume, words).communicate()
+    assert same_weights(tmp_path / "resumed", uninterrupted)
+
+
+@pytest.mark.slow
+def test_a_killed_run_leaves_no_worker_and_no_shared_memory(tmp_path):
+    before = shared_blocks()
+    folder = tmp_path / "a"
+    children = killed(begun(folder, None, [*WORDS, *LONG]),
+                      lambda: list((folder / "checkpoints").glob("step_*.pt")))  # fmt: skip
+    _, alive = psutil.wait_procs(children, timeout=20)
+    assert not alive
+    deadline = time.monotonic() + 10
+    while shared_blocks() - before and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not shared_blocks() - before

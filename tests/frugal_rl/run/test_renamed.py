@@ -1,0 +1,37 @@
+"""Former words: a saved run is read as what it means today, a typed one is told the new word."""
+
+import pytest
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.identity import check_same_run, identity
+from frugal_rl.run.renamed import MODULES, current, current_values
+from frugal_rl.run.saved import saved_run
+
+
+def test_a_saved_configuration_is_read_with_the_words_of_today():
+    old = {"env": {"obs": "ways", "levels": ["ways"]}, "agent": {"observation": "ways"}}
+    assert current_values(old) == {
+        "env": {"obs": "routes", "levels": ["ways"]},
+        "agent": {"observation": "routes"},
+    }
+
+
+def test_a_former_word_on_the_command_line_is_refused_with_the_new_one():
+    with pytest.raises(ConfigError, match=r"env\.obs=ways is called routes now: type env\.obs=r"):
+        compose_run(["env=nclone", "env.obs=ways"])
+
+
+def test_a_checkpoint_with_a_former_word_is_the_same_run():
+    run = compose_run(["env=nclone", "env.obs=routes"])
+    old = {**identity(run), "env": {**identity(run)["env"], "obs": "ways"}}
+    check_same_run(run, old, "old.pt")
+    values = dict(run.resolved)
+    values["env"] = {**values["env"], "obs": "ways"}
+    assert saved_run({"config": values}, compose_run(["env=nclone"])).env.obs.value == "routes"
+
+
+@pytest.mark.parametrize("old", sorted(m for m in MODULES if m.startswith("npp_rl")))
+def test_a_moved_class_is_found_under_its_former_name(old):
+    module, _, name = current(f"{old}.ClonedPpo").rpartition(".")
+    assert (module, name) == (MODULES[old], "ClonedPpo")

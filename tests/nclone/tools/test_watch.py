@@ -1,0 +1,74 @@
+"""A saved policy is filmed frame by frame, and what it played is kept exactly."""
+
+import numpy as np
+import pytest
+from PIL import Image, ImageSequence
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.play import PlayOptions
+from frugal_rl.run.session import train_planned
+from frugal_rl.run.watch import open_watch
+from nclone.replay.outcome import verify_all
+from nclone.tools.watch import HOLD_FRAMES, Spectator, watch
+
+SMALL = [
+    "algo.num_envs=2", "algo.n_steps=8", "algo.batch_size=8", "algo.total_steps=16",
+    "algo.n_epochs=1", "evaluation.episodes=1", "evaluation.num_envs=1", "tracking=disabled",
+]  # fmt: skip
+
+
+def trained(folder, words):
+    from dataclasses import replace
+
+    from frugal_rl.memory.plan import draw_up
+
+    run = replace(compose_run([*words, *SMALL]), run_dir=str(folder))
+    train_planned(run, draw_up(run))
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("agent"), ["env=nclone", "env.levels=[mines,walk]"])
+
+
+def test_the_second_world_is_always_where_the_first_is(checkpoint):
+    with open_watch(checkpoint, compose_run(["env=nclone"])) as watch:
+        spectator = Spectator(watch, 0.25)
+        game = spectator.game
+        pictures = spectator.one_episode()
+        for k, _ in enumerate(pictures):
+            if k % 4 == 0 and k and k < 40:
+                np.testing.assert_array_equal(spectator.world.position, game.world.position)
+
+
+def test_a_policy_is_filmed_without_a_window_and_its_runs_verify(checkpoint, tmp_path):
+    run = compose_run(["env=nclone"])
+    options = PlayOptions(
+        checkpoint=checkpoint, video=str(tmp_path / "a.gif"), record=str(tmp_path / "runs"),
+        episodes=2, scale=0.25, every=8,
+    )  # fmt: skip
+    said = list(watch(run, options))
+    with Image.open(tmp_path / "a.gif") as film:  # equal frames are kept once, with their time
+        shown_ms = sum(frame.info["duration"] for frame in ImageSequence.Iterator(film))
+    assert said[0].startswith("Film:")
+    assert shown_ms >= 1000 * 2 * HOLD_FRAMES / 60
+    assert said[-1].endswith("lost.")
+    verdicts = verify_all(tmp_path / "runs")
+    assert len(verdicts) == 2
+    assert all(v.reproduced for v in verdicts)
+
+
+def test_typed_words_change_what_is_played(checkpoint):
+    words = ["env=nclone", "env.levels=[jump]"]
+    with open_watch(checkpoint, compose_run(words)) as watch:
+        assert watch.vec_env.game.level_table.level[0].name == "Jump"
+        assert watch.vec_env.num_envs == 1
+
+
+def test_a_checkpoint_of_another_problem_is_refused(tmp_path):
+    path = trained(tmp_path, ["env=toy"])
+    run = compose_run([])
+    with pytest.raises(ConfigError, match=r"not trained on N.*env=toy"):
+        list(watch(run, PlayOptions(checkpoint=path, video="x.gif")))
