@@ -46,7 +46,7 @@ def play(run, choose, split: str = "eval") -> np.ndarray:
     for n, mine in enumerate(held):
         batch.game.begin(np.array([n]), np.array([mine]))
     history = History(batch.encoding, len(held), run.env.episode_steps)
-    rows = history.reset(batch.edge.encode(batch.game.raw(batch.wanted)))
+    rows = history.reset(batch.rows())
     share = np.full(len(held), np.nan)
     while np.isnan(share).any():
         step = batch.step(choose(batch.game, rows))
@@ -59,8 +59,8 @@ def play(run, choose, split: str = "eval") -> np.ndarray:
 
 def best_open(game: MineGame, worth: dict[int, np.ndarray]) -> np.ndarray:
     """The open column whose next block has the highest worth, by mine."""
-    actions = np.zeros(game.num_envs, np.int64)
-    for n in range(game.num_envs):
+    actions = np.zeros(game.num_worlds, np.int64)
+    for n in range(game.num_worlds):
         k = int(game.pits.mine[n])
         opened = np.flatnonzero(game.pits.place[n] >= 0)
         block = game.mines.layouts[k].column_start[opened] + game.pits.depth[n, opened]

@@ -55,7 +55,7 @@ def rules_alone(config: MineConfig, many: int):
     """Digs random allowed columns in `many` pits."""
     mines = config.mines().chosen("train")
     game = config.game(many)
-    game.seed(np.arange(1, many + 1).astype(np.uint64) * np.uint64(7919))
+    game.seed([np.random.default_rng(n) for n in range(many)])
     game.begin(np.arange(many), mines)
     actions = np.zeros(many, np.int64)
 

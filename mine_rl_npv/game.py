@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.observation.tables import Tables
+from frugal_rl.vec_env.game import Advance, Game
 from mine_rl_npv.rules import macros, steps
 from mine_rl_npv.rules.choices import Actions
 from mine_rl_npv.rules.targets import macros_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from mine_rl_npv.rules.mines import MineSet
 
 
-class MineGame:
+class MineGame(Game):
     """N pits of one mine set under one set of rules.
 
     Raw fields that follow from the log are computed only for encodings that store them; see
@@ -40,7 +41,9 @@ class MineGame:
         daily_kg: tuple[int, ...] = (),
         invalid_reward: float = 0.0,
     ) -> None:
-        self.mines, self.spec, self.num_envs = mines, spec, num_envs
+        self.mines, self.spec, self.num_worlds = mines, spec, num_envs
+        self.drawn = np.arange(len(mines.layouts))
+        self.wanted: frozenset[str] = frozenset()
         self.actions, self.clock = actions, clock
         self.max_steps = max_steps or mines.most_blocks
         self.daily_discount = (1.0 + yearly_rate) ** (-1.0 / 365.0)
@@ -85,48 +88,63 @@ class MineGame:
         return table
 
     def watch(self, wanted: Set[str]) -> None:
-        """Allocates what encodings with these rows need beyond the log."""
+        """Allocates what encodings with these rows need beyond the log; `observe` gives them."""
+        self.wanted = frozenset(wanted)
         if "pit" in wanted or self._is_macro:
             cells = int(np.prod(self.mines.shapes.grid))
-            self.planes = np.zeros((self.num_envs, 2, cells), np.float32)
+            self.planes = np.zeros((self.num_worlds, 2, cells), np.float32)
         if self._is_macro:
             self.stamp = np.zeros(self.pits.waiting.shape, np.int32)
         if "depth" in wanted:
-            self.closed = np.zeros((self.num_envs, self.mines.shapes.columns), bool)
+            self.closed = np.zeros((self.num_worlds, self.mines.shapes.columns), bool)
 
-    def seed(self, states: np.ndarray) -> None:
-        """Random states (N,) uint64 of the pits."""
-        self.pits.seed[:] = states
+    def seed(self, rngs: Sequence[np.random.Generator]) -> None:
+        """Each pit's own random state, drawn from its generator; the same in every backend."""
+        self.pits.seed[:] = [rng.integers(1, 2**63) for rng in rngs]
 
-    def begin(self, which: np.ndarray, mines: np.ndarray) -> None:
-        """New episodes in the pits of `which`, each on a mine drawn from `mines`."""
-        steps.begin(self.pits, self.arena, which, mines)
+    def draw_from(self, mines: np.ndarray) -> None:
+        """New episodes are on mines drawn from these; at first from all."""
+        self.drawn = mines
+
+    def begin(self, which: np.ndarray, mines: np.ndarray | None = None) -> None:
+        """New episodes in the pits of `which`, each on a drawn mine, or on one of `mines`."""
+        steps.begin(self.pits, self.arena, which, self.drawn if mines is None else mines)
         self.entry[which] = 0
         self.day[which] = 0
         for changing in (self.closed, self.planes, self.stamp):
             if len(changing):
                 changing[which] = 0
 
-    def advance(self, actions: np.ndarray) -> None:
-        """One action (N,) each; results lie in reward, entry, day, terminated, truncated."""
+    def advance(self, actions: np.ndarray) -> Advance:
+        """One action (N,) each; what was mined lies in entry and day."""
         if self.macros is not None:
-            first, _, pointer, target = self.macros
-            macros.step_macros(
-                self.pits,
-                self.arena,
-                actions,
-                first,
-                pointer,
-                target,
-                self.max_steps,
-                self.invalid_reward,
-                self.reward,
-                self.stamp,
-                self.terminated,
-                self.truncated,
-            )
-            self._redraw()
-            return
+            self._move_targets(actions)
+        else:
+            self._dig_columns(actions)
+        return Advance(self.reward, self.terminated, self.truncated)
+
+    def _move_targets(self, actions: np.ndarray) -> None:
+        """Macro actions: each moves a target with all that it needs."""
+        assert self.macros is not None
+        first, _, pointer, target = self.macros
+        macros.step_macros(
+            self.pits,
+            self.arena,
+            actions,
+            first,
+            pointer,
+            target,
+            self.max_steps,
+            self.invalid_reward,
+            self.reward,
+            self.stamp,
+            self.terminated,
+            self.truncated,
+        )
+        self._redraw()
+
+    def _dig_columns(self, actions: np.ndarray) -> None:
+        """Column actions: one block each."""
         steps.step_columns(
             self.pits,
             self.arena,
@@ -157,7 +175,7 @@ class MineGame:
 
     def _redraw(self) -> None:
         """Planes from the stamps of macro actions."""
-        for n in range(self.num_envs):
+        for n in range(self.num_worlds):
             k = int(self.pits.mine[n])
             cell = self.mines.layouts[k].cell
             mined = self.stamp[n, : len(cell)] > 0
@@ -170,7 +188,7 @@ class MineGame:
         if self.macros is None:
             fields |= {"entry": self.entry, "day": self.day}
         if "pit" in wanted or self._is_macro:
-            fields["pit"] = self.planes.reshape(self.num_envs, 2, *self.mines.shapes.grid)
+            fields["pit"] = self.planes.reshape(self.num_worlds, 2, *self.mines.shapes.grid)
         if "action_mask" in wanted:
             fields["action_mask"] = self.masks()
         if "depth" in wanted:
@@ -181,7 +199,7 @@ class MineGame:
 
     def masks(self) -> np.ndarray:
         """(N, actions) bool."""
-        mask = np.zeros((self.num_envs, int(self.action_space.n)), np.bool_)
+        mask = np.zeros((self.num_worlds, int(self.action_space.n)), np.bool_)
         if self.macros is not None:
             first, count, pointer, target = self.macros
             macros.macro_masks(self.pits, self.arena, first, count, pointer, target, mask)
@@ -193,7 +211,7 @@ class MineGame:
         table, shapes = self.tables[TABLE], self.mines.shapes
         opened = self.pits.place >= 0
         view = table["view"]
-        out = np.empty((self.num_envs, shapes.columns, view.shape[1] + 2), np.float32)
+        out = np.empty((self.num_worlds, shapes.columns, view.shape[1] + 2), np.float32)
         column_features(
             self.pits.depth,
             opened,
@@ -203,7 +221,12 @@ class MineGame:
             table.offsets("view"),
             out,
         )
-        return np.moveaxis(out.reshape(self.num_envs, *shapes.grid[:2], -1), -1, 1)
+        return np.moveaxis(out.reshape(self.num_worlds, *shapes.grid[:2], -1), -1, 1)
+
+    def observe(self, which: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """The raw fields of `watch`, of all pits or of those listed."""
+        raw = self.raw(self.wanted)
+        return raw if which is None else {name: values[which] for name, values in raw.items()}
 
     def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics of ended episodes: money, its share of the undiscounted pit, length, end."""
@@ -215,11 +238,15 @@ class MineGame:
             "success": self.terminated[which].astype(np.float64),
         }
 
-    @property
-    def state_bytes(self) -> int:
-        """Bytes of pits and planes."""
+    def parts(self) -> dict[str, int]:
+        """Bytes of pits and planes, of the mines' graphs, of static tables."""
         extra = self.closed.nbytes + self.planes.nbytes + self.stamp.nbytes
-        return self.pits.nbytes + extra + self.reward.nbytes + self.entry.nbytes + self.day.nbytes
+        extra += self.reward.nbytes + self.entry.nbytes + self.day.nbytes
+        return {
+            "simulators": self.pits.nbytes + extra,
+            "mine graphs": self.arena.nbytes,
+            "static tables": self.tables.nbytes,
+        }
 
     def state(self) -> dict[str, np.ndarray]:
         """Arrays that an exact resume needs."""
@@ -232,8 +259,3 @@ class MineGame:
         for name, values in state.items():
             owner = self.pits if name.startswith("pits.") else self
             getattr(owner, name.removeprefix("pits."))[...] = values
-
-
-def first_draw(seed: int) -> np.uint64:
-    """The pit's own random state for an environment seed; the same in every backend."""
-    return np.uint64(np.random.default_rng(seed).integers(1, 2**63))

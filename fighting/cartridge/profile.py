@@ -112,7 +112,8 @@ class Profile:
             if any(image.bundled for image in self.roms):
                 return read_rom(ROM_PATH)
             raise ConfigError(
-                f"The profile '{self.id}' needs your own cartridge image: env.rom=path/to/file.gb."
+                f"{self.source.at('roms')}: '{self.id}' needs your own cartridge image: "
+                "env.rom=path/to/file.gb."
             )
         rom = read_rom(Path(path))
         digest = sha1(rom)

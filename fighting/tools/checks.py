@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.profile import System
 from fighting.config import DuelConfig
 from fighting.machine.emulator import FRAMES_PER_SECOND, PYBOY_VERSION
+from fighting.tools.tried_out import tried_out
 from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.run.config import RunConfig
 
@@ -41,7 +43,8 @@ class EmulatorFacts:
 
 def checks(run: RunConfig) -> list[Finding]:
     """What the planner should know of the emulators of a run."""
-    return findings(facts_of(run.env))
+    tried = tried_out(run.env) if isinstance(run.env, GameBoyConfig) else []
+    return [*findings(facts_of(run.env)), *tried]
 
 
 def facts_of(env: Any) -> EmulatorFacts:

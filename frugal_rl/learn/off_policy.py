@@ -54,6 +54,8 @@ class Auto(Enum):
 class OffPolicyConfig(ABC):
     """What every algorithm that learns from a replay has; names as in Stable-Baselines3."""
 
+    honours: ClassVar[frozenset[str]] = frozenset({"rollout_location"})
+    """Switches of the memory profile that it reads."""
     num_envs: Count = 1
     n_steps: Count = 256
     """Steps of each environment between two lines of metrics."""

@@ -164,7 +164,7 @@ def horizon(f: Facts) -> Finding | None:
     if f.gamma is None or f.gamma >= 1 or f.episode_steps is None:
         return None
     longest = f.episode_steps[1]
-    share = 1 / (1 - f.gamma) / longest
+    share = round(1 / (1 - f.gamma) / longest, 6)
     far = Severity.info if share > 3 else Severity.ok
     severity = Severity.warning if share < 0.1 else far
     return Finding(

@@ -48,7 +48,7 @@ def play_schedule(
             day[block] = game.day[0]
             sent[block] = action[0] % layout.value.shape[1]
         over = game.terminated | game.truncated
-        rows, _ = history.push(batch.edge.encode(game.raw(batch.wanted)), np.zeros(1, np.bool_))
+        rows, _ = history.push(batch.rows(), np.zeros(1, np.bool_))
     if game.macros is not None:
         day[layout.block] = game.stamp[0, : len(layout.block)] - 1
     return day, sent

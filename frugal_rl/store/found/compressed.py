@@ -19,7 +19,7 @@ class Compressed(Rows):
     """
 
     name = "compressed"
-    weight = 2.0
+    weight = 1.25
 
     def __init__(self, num_envs: int, words: int) -> None:
         self.blocks = np.zeros(0, np.uint8)

@@ -9,6 +9,7 @@ from PIL import Image
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
+from fighting.cartridge.game import CartridgeGame
 from fighting.cartridge.start_states import read_state, write_state
 from fighting.choices import Actions
 from fighting.machine.emulator import StateError
@@ -16,7 +17,9 @@ from fighting.rom import ROM_PATH
 from fighting.rules import Weights
 from fighting.spec import View
 from fighting.tools.play import play
+from fighting.tools.tried_out import judged, trial
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
@@ -221,3 +224,49 @@ def test_a_profile_is_trained_from_its_memory(profile, tmp_path):
     assert line.startswith(f"Film: {film}")
     with Image.open(film) as gif:
         assert gif.n_frames > 1
+
+
+def warned(config):
+    found = judged(config, trial(config, 200))
+    return [finding.id for finding in found if finding.severity is not Severity.ok]
+
+
+@pytest.mark.parametrize(
+    ("changes", "ids"),
+    [
+        ({}, []),
+        ({"reward": "own > 200"}, ["F41"]),
+        ({"end": "own > 200", "time_limit": None}, ["F42"]),
+        ({"reward": "own / 112"}, ["F43"]),
+        ({"features": {"none": "own > 200"}}, ["F44"]),
+    ],
+)
+def test_random_play_says_what_a_profile_lacks(profile, changes, ids):
+    config = GameBoyConfig(profile=profile(**changes), obs=View.ram)
+    assert warned(config) == ids
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"end": None, "time_limit": None}, "rising.yaml, line 1: .*no end: .* Add end:"),
+        ({"reward": None}, "no reward: add reward:"),
+        ({"memory": {"own": {"addr": 0x1000}}}, r"line \d+: memory.own.addr: address 0x1000 lies"),
+        ({"reward": "rise(nothing)"}, r"line \d+, column 14: reward: no value 'nothing'"),
+        ({"actions": {"combos": [["kick"]]}}, r"line \d+: actions.combos\[0\]: no button 'kick'"),
+        (
+            {"actions": {"combos": [[]], "macros": {"m": [["x"], 2]}}},
+            r"macros.m\[0\]: no button 'x'",
+        ),
+        (
+            {"start": [{"until": "own == 200", "timeout": 9}]},
+            r"start\[0\]: `own == 200` did not happen",
+        ),
+        ({"roms": [{"sha1": "0" * 40}]}, "needs your own cartridge image: env.rom="),
+        ({"colour": 1}, r"line \d+: colour: unknown key colour; there are"),
+    ],
+)
+def test_nine_kinds_of_bad_profile_are_one_line_each_with_a_remedy(profile, changes, words):
+    with pytest.raises(ConfigError, match=words) as caught:
+        CartridgeGame(GameBoyConfig(profile=profile(**changes), obs=View.ram), 1)
+    assert "\n" not in str(caught.value)

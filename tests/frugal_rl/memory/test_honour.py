@@ -64,6 +64,12 @@ def test_a_learner_without_a_network_update_reads_no_switch_of_it():
         compose_run(words("mine_cpit", "agent=priority", "algo=evolution", "memory.micro_batch=8"))
 
 
+def test_a_replay_lies_where_it_is_told_to_and_is_drawn_in_one_way():
+    assert compose_run(words("toy", "algo=dqn", "memory.rollout_location=memmap")).notes == ()
+    with pytest.raises(ConfigError, match="not honoured by algo=dqn"):
+        compose_run(words("toy", "algo=dqn", "memory.shuffle=copy"))
+
+
 @pytest.mark.parametrize("env", ENVS)
 def test_the_value_that_a_run_has_anyway_may_be_typed(env):
     run = compose_run(words(env, "memory.level_data=shared", "memory.graphs=lazy"))

@@ -16,7 +16,7 @@ DEPOSIT = Deposit(6, 5, 4, seed=3, richness=0.6)
 def game_of(n=1, **options):
     config = MineConfig(data="synthetic", deposit=DEPOSIT, **options)
     game = config.game(n)
-    game.seed(np.arange(1, n + 1).astype(np.uint64) * 7919)
+    game.pits.seed[:] = np.arange(1, n + 1).astype(np.uint64) * 7919
     game.begin(np.arange(n), config.mines().chosen("train"))
     return game
 

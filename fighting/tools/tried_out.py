@@ -1,0 +1,121 @@
+"""A profile tried out by random play: what is missing, in words, before hours of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fighting.cartridge.config import GameBoyConfig
+from fighting.cartridge.game import CartridgeGame
+from frugal_rl.memory.finding import Finding, Severity
+
+MACHINES = 4
+STEPS = 1000
+"""Random steps in all."""
+NOISE = 0.5
+"""Share of random steps that are paid, above which noise is all that a policy needs."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What random play met: shares of its steps."""
+
+    rewarded: float
+    """Steps with a reward other than 0."""
+    paid: float
+    """Steps with a reward above 0."""
+    ended: int
+    """Episodes that were over by `end`."""
+    cut: int
+    """Episodes that the time limit cut."""
+    changes: bool
+    """Whether the observation is ever another one."""
+
+
+def tried_out(config: GameBoyConfig) -> list[Finding]:
+    """F41 to F44 of a profile whose cartridge is at hand; else nothing."""
+    if not config.rom and not any(image.bundled for image in config.game.roms):
+        return []
+    return judged(config, trial(config))
+
+
+def trial(config: GameBoyConfig, steps: int = STEPS) -> Trial:
+    """Random play on a few machines, always from the same seed."""
+    game = CartridgeGame(replace(config, threads=1), MACHINES)
+    try:
+        return _played(game, max(1, steps // MACHINES))
+    finally:
+        game.close()
+
+
+def _played(game: CartridgeGame, steps: int) -> Trial:
+    every = np.arange(MACHINES)
+    game.action_space.seed(0)
+    game.seed([np.random.default_rng([0, i]) for i in every])
+    game.begin(every)
+    first = {name: np.array(value) for name, value in game.observe().items()}
+    rewarded = paid = ended = cut = 0
+    changes = False
+    for _ in range(steps):
+        told = game.advance(np.stack([game.action_space.sample() for _ in every]))
+        rewarded += int((told.reward != 0).sum())
+        paid += int((told.reward > 0).sum())
+        ended += int(told.terminated.sum())
+        cut += int(told.truncated.sum())
+        changes |= any((game.observe()[name] != value).any() for name, value in first.items())
+        over = np.flatnonzero(told.terminated | told.truncated)
+        if len(over):
+            game.begin(over)
+    total = steps * MACHINES
+    return Trial(rewarded / total, paid / total, ended, cut, changes)
+
+
+def judged(config: GameBoyConfig, met: Trial) -> list[Finding]:
+    """A finding for each thing that may be missing."""
+    at = config.game.source.at
+    unlimited = met.ended == 0 and not config.max_steps and _no_limit(config)
+    return [
+        _finding(
+            "F41",
+            "reward",
+            met.rewarded == 0,
+            f"{met.rewarded:.1%} of steps",
+            f"no reward in {STEPS} random steps: a policy has nothing to begin from",
+            f"{at('reward')}: pay something nearer, or begin nearer to it (start:)",
+        ),
+        _finding(
+            "F42",
+            "episode end",
+            unlimited,
+            f"{met.ended} ended, {met.cut} cut",
+            f"no episode ended in {STEPS} random steps and the profile names no time limit",
+            f"{at('end')}: check its address, or add time_limit: 60",
+        ),
+        _finding(
+            "F43",
+            "noise",
+            met.paid > NOISE,
+            f"{met.paid:.1%} of steps paid",
+            "random play is paid in most of its steps: there is little to learn",
+            f"{at('reward')}: pay a change, such as rise(score), not a value",
+        ),
+        _finding(
+            "F44",
+            "observation",
+            not met.changes,
+            "changes" if met.changes else "never changes",
+            f"the observation was the same in {STEPS} random steps",
+            f"env.obs=half_size, or other addresses in {at('features')}",
+        ),
+    ]
+
+
+def _no_limit(config: GameBoyConfig) -> bool:
+    goal = config.game.goal
+    return goal is not None and not goal.time_limit
+
+
+def _finding(number: str, name: str, wrong: bool, value: str, words: str, remedy: str) -> Finding:
+    severity = Severity.warning if wrong else Severity.ok
+    return Finding(number, name, severity, value, words if wrong else "", remedy)
