@@ -72,7 +72,7 @@ def audit_slopes(slopes: Slopes, by_then: np.ndarray) -> SlopeAudit:
     done = np.where(whole, complete.argmax(axis=1), never)
     pattern = PATTERNS.index(slopes.pattern) + 1 if slopes.pattern else 0
     broken, pairs = np.full(len(start), -1, np.int64), 0
-    for centre in _places(slopes):
+    for centre, edge in _places(slopes):
         order = np.lexsort((centre[:, 0], centre[:, 2]))
         level = np.cumsum(np.diff(centre[order, 2], prepend=centre[order[0], 2]) > SLACK)
         first = np.searchsorted(level, np.arange(level[-1] + 2)).astype(np.int64)
@@ -80,7 +80,7 @@ def audit_slopes(slopes: Slopes, by_then: np.ndarray) -> SlopeAudit:
             pairs,
             _undercuts(
                 centre,
-                slopes.edge,
+                edge,
                 slopes.run,
                 slopes.reach,
                 pattern,
@@ -97,10 +97,11 @@ def audit_slopes(slopes: Slopes, by_then: np.ndarray) -> SlopeAudit:
     return SlopeAudit(int((start < never).sum()), pairs, found, broken[found], slopes.words)
 
 
-def _places(slopes: Slopes) -> list[np.ndarray]:
-    """The lattice's centroids, and those of the file where they differ by more than rounding."""
-    same = np.array_equal(slopes.centre, slopes.stated)
-    return [slopes.centre] if same else [slopes.centre, slopes.stated]
+def _places(slopes: Slopes) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Centroids and edges: on the lattice, and by angle alone where the file has others."""
+    if slopes.pattern or np.array_equal(slopes.centre, slopes.stated):
+        return [(slopes.centre, slopes.edge)]
+    return [(slopes.centre, slopes.edge), (slopes.stated, slopes.edge * 1e-6)]
 
 
 @njit(cache=True)
@@ -149,7 +150,9 @@ def _undercuts(
 @njit(cache=True)
 def _stands_on(x, y, z, upper, lower, run, pattern, bench):
     """Whether a block at (x, y, z) metres from a lower one rests on it under the slope rule."""
-    if 2 * abs(x) < 0.98 * (upper[0] + lower[0]) and 2 * abs(y) < 0.98 * (upper[1] + lower[1]):
+    beside = 2 * z < 0.98 * (upper[2] + lower[2])  # as blocks of a level whose heights waver
+    over = 2 * abs(x) < 0.98 * (upper[0] + lower[0]) and 2 * abs(y) < 0.98 * (upper[1] + lower[1])
+    if over and not beside:
         return True
     if pattern == 0:
         clockwise = np.degrees(np.arctan2(x, y))

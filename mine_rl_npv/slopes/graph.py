@@ -90,14 +90,13 @@ def _in_cone(mode, dx, dy, dz, run, least, most, size, bench):
 @njit(cache=True)
 def _needs(b, a, mode, centre, stated, edge, off, run, least, most, size, place):
     """Whether block b needs block a: in its cone, or above it with a common footprint."""
-    dz = centre[a, 2] - centre[b, 2]
-    if dz <= 1e-6 * size[2]:
-        return False
-    dx, dy = centre[a, 0] - centre[b, 0], centre[a, 1] - centre[b, 1]
+    dx, dy, dz = centre[a] - centre[b]
     if _in_cone(mode, dx, dy, dz, run, least, most, size, place[b, 2]):
         return True
-    if abs(dx) < 0.5 * _OVERLAP * (edge[a, 0] + edge[b, 0]) and abs(dy) < 0.5 * _OVERLAP * (
-        edge[a, 1] + edge[b, 1]
+    if (
+        dz > 1e-6 * size[2]
+        and abs(dx) < 0.5 * _OVERLAP * (edge[a, 0] + edge[b, 0])
+        and abs(dy) < 0.5 * _OVERLAP * (edge[a, 1] + edge[b, 1])
     ):
         return True
     if mode == 0 and (off[a] or off[b]):
@@ -130,7 +129,7 @@ def _cone_arcs(
         for k in range(place[b, 2], shape[2]):
             height = (k - place[b, 2]) * size[2]
             if mode == 0:
-                wide = (height + (0.0 if regular else size[2])) * most
+                wide = (height + (size[2] if margin[2] > 0 else 0.0)) * most
                 wide_x, wide_y = wide + margin[0], wide + margin[1]
             else:
                 wide_x, wide_y = height / size[2] * size[0], height / size[2] * size[1]

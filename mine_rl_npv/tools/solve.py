@@ -93,8 +93,6 @@ class SolveConfig:
     """One HTML file with figures, pictures and the audit; empty writes none."""
     schedule: str = ""
     """The schedule as CSV with the model's own columns; empty writes none."""
-    leaderboard: str = ""
-    """Folder of MineLib instances to solve and rank instead of one instance."""
     output: str = ""
     """Where to write the MineLib solution file; empty writes none."""
     pictures: str = ""

@@ -51,8 +51,12 @@ class Prover:
         self._world: World | None = None
         self._archive: Archive = new_archive(entries, nodes=budget_frames // HOLD_FRAMES + 64)
 
-    def prove(self, level: Level, seed: int = 0) -> Proof:
-        """Search for inputs that win a level within its frame limit."""
+    def prove(self, level: Level, seed: int = 0, guided: bool = True) -> Proof:
+        """Search for inputs that win a level within its frame limit.
+
+        Without `guided` the search knows no distances and goes where it has seldom been: slower,
+        but not led astray where the way back shuts or the shortest path cannot be walked.
+        """
         marks = find_landmarks(level)
         if marks.exit_entities[0] < 0:
             return Proof(None, 0)
@@ -60,11 +64,12 @@ class Prover:
         number = tables.add_level(marks)
         limit = self.frame_limit or int(tables.limit_frames[tables.acquire(number, 0)])
         world = self._start(level)
+        guide = _guide(tables, number, marks)
         node, spent = explore(
             world.table.tables,
             world.arrays,
             word_rows(*world.arrays),
-            _guide(tables, number, marks),
+            guide if guided else guide._replace(rows=np.full_like(guide.rows, -1)),
             self._archive,
             seed,
             HOLD_FRAMES,

@@ -1,5 +1,6 @@
 """The searcher as a player: the first win, then shorter ones for as long as the budget lasts.
 
+Where distances lead nowhere (a trap door shuts on the shortest path) it goes on without them.
 Searches with other seeds look for wins before the best one's frame; each win is then shortened by
 leaving out steps, all candidates of a round played side by side.
 """
@@ -47,23 +48,24 @@ def solutions(
 ) -> Iterator[Solution]:
     """Wins of a level, each shorter than the one before; none where the search finds none.
 
-    The budget bounds the search for each of them; whoever stops asking has the best so far.
+    The budget bounds the frames simulated for all of them (a search may end a few actions late);
+    whoever stops asking has the best so far.
     """
     prover, spent = Prover(budget_frames=budget_frames), 0
     best: Solution | None = None
     for k in range(SEARCHES):
-        if spent >= budget_frames:
+        if spent >= budget_frames or (best is None and k > 1):
             return
-        if best is not None:
-            prover.budget_frames = max(1, (budget_frames - spent) // (SEARCHES - k))
-            prover.frame_limit = best.frames
-        proof = prover.prove(level, seed + k)
+        left = budget_frames - spent
+        # Before the first win: half of the budget led by distances, the rest without them.
+        parts = SEARCHES - k if best is not None else 2 - k
+        prover.budget_frames = max(1, left // parts)
+        prover.frame_limit = None if best is None else best.frames
+        proof = prover.prove(level, seed + k, guided=k == 0 or best is not None)
         spent += proof.frames_spent
         if proof.inputs is None:
-            if best is None:
-                return
             continue
-        actions, played = shortened(level, proof.inputs)
+        actions, played = shortened(level, proof.inputs, budget_frames - spent)
         spent += played
         if best is None or len(actions) < best.frames:
             best = Solution(actions, spent)
@@ -76,17 +78,21 @@ def solve(level: Level, budget_frames: int = BUDGET_FRAMES, seed: int = 0) -> So
     return found[0] if found else None
 
 
-def shortened(level: Level, inputs: Inputs) -> tuple[np.ndarray, int]:
+def shortened(
+    level: Level, inputs: Inputs, budget_frames: int = BUDGET_FRAMES
+) -> tuple[np.ndarray, int]:
     """[T] actions that win, T at most that of `inputs`, and the frames that were simulated.
 
     Of all inputs that are one step of 4 frames shorter somewhere, those whose win comes first are
-    taken, until none is left that wins sooner.
+    taken, until none is left that wins sooner or another round would exceed the budget.
     """
     steps = inputs.per_step()
     frames, spent = _win_frames(level, steps[None])
     best = int(frames[0])
     for _ in range(SHORTENINGS):
         ends = np.flatnonzero(np.diff(steps, append=6))  # one step of each run of equal ones
+        if spent + len(ends) * best > budget_frames:
+            break
         tried = np.stack([np.delete(steps, at) for at in ends]) if len(steps) > 1 else steps[None]
         frames, played = _win_frames(level, tried)
         spent += played

@@ -42,6 +42,19 @@ def test_a_level_without_a_way_to_its_exit_is_not_solved():
     assert solve(load_level(pack_level(tiles, shut)), budget_frames=4000) is None
 
 
+def test_a_trap_door_on_the_shortest_path_is_got_round_without_distances():
+    best = solve(bundled_level("trap_door"))
+    assert best is not None
+    assert win_frame(bundled_level("trap_door"), best.actions) == best.frames
+
+
+@pytest.mark.parametrize("name", ["trap_door", "walk"])
+def test_the_budget_bounds_all_that_is_simulated(name):
+    budget, one_try = 50_000, 400
+    spent = [s.frames_spent for s in solutions(bundled_level(name), budget)]
+    assert all(frames <= budget + 8 * one_try for frames in spent)
+
+
 def test_waiting_is_left_out():
     level = bundled_level("walk")
     first = next(solutions(level, budget_frames=60_000)).actions

@@ -1,0 +1,98 @@
+"""MineLib schedules judged from the text of `.prec`, `.cpit` or `.pcpsp`, and the `.sol` file."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from pathlib import Path
+
+TINY = 1e-6
+
+
+def rows(path: Path) -> list[list[str]]:
+    """Words of each line that carries something, colons as blanks."""
+    text = path.read_text(encoding="ascii").replace(":", " ")
+    lines = (line.split() for line in text.splitlines() if not line.lstrip().startswith("%"))
+    return [line for line in lines if line and line != ["EOF"]]
+
+
+def sections(path: Path) -> tuple[dict[str, str], dict[str, list[list[str]]]]:
+    """One-line keywords with their value, and tables by keyword."""
+    single: dict[str, str] = {}
+    tables: dict[str, list[list[str]]] = {}
+    name = ""
+    for words in rows(path):
+        if re.match(r"[A-Za-z]", words[0]):
+            key = [w for w in words if re.match(r"[A-Za-z_]", w)]
+            name = "_".join(key)
+            if words[0] in ("NAME", "TYPE"):
+                single[words[0]] = words[-1]
+            elif len(words) > len(key):
+                single[name] = words[-1]
+            else:
+                tables[name] = []
+        else:
+            tables[name].append(words)
+    return single, tables
+
+
+def judge(prefix: str, solution: str, pcpsp: bool) -> tuple[float, list[str]]:
+    """Discounted value, and one sentence per broken rule."""
+    problem = Path(f"{prefix}.{'pcpsp' if pcpsp else 'cpit'}")
+    single, tables = sections(problem)
+    rate, periods = float(single["DISCOUNT_RATE"]), int(single["NPERIODS"])
+    share: dict[tuple[int, int, int], float] = defaultdict(float)
+    for b, d, t, fraction in rows(Path(solution)):
+        share[int(b), int(d) if pcpsp else 0, int(t)] += float(fraction)
+    worth = {int(r[0]): [float(w) for w in r[1:]] for r in tables["OBJECTIVE_FUNCTION"]}
+    faults = [f"block {b} is unknown" for b, _, _ in share if b not in worth]
+    faults += [f"period {t} is unknown" for _, _, t in share if not 0 <= t < periods]
+    if faults:
+        return float("nan"), faults
+    value = math.fsum(f * worth[b][d] / (1 + rate) ** t for (b, d, t), f in share.items())
+    by_then: dict[int, list[float]] = {}
+    for (b, _, t), f in share.items():
+        gone = by_then.setdefault(b, [0.0] * periods)
+        for later in range(t, periods):
+            gone[later] += f
+    faults += [
+        f"block {b} is mined {g[-1]:g} times" for b, g in by_then.items() if g[-1] > 1 + TINY
+    ]
+    faults += _precedence(Path(f"{prefix}.prec"), by_then, periods)
+    return value, faults + _limits(tables, share, pcpsp)
+
+
+def _precedence(path: Path, by_then: dict[int, list[float]], periods: int) -> list[str]:
+    never = [0.0] * periods
+    faults = []
+    for words in rows(path):
+        b = int(words[0])
+        if b not in by_then:
+            continue
+        for p in map(int, words[2:]):
+            early = (x > y + TINY for x, y in zip(by_then[b], by_then.get(p, never), strict=True))
+            if any(early):
+                faults.append(f"block {b} goes before block {p}, which it needs")
+    return faults
+
+
+def _limits(
+    tables: dict[str, list[list[str]]], share: dict[tuple[int, int, int], float], pcpsp: bool
+) -> list[str]:
+    takes: dict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
+    for words in tables.get("RESOURCE_CONSTRAINT_COEFFICIENTS", []):
+        d = int(words[1]) if pcpsp else 0
+        takes[int(words[0]), d].append((int(words[-2]), float(words[-1])))
+    used: dict[tuple[int, int], float] = defaultdict(float)
+    for (b, d, t), f in share.items():
+        for r, tonnes in takes[b, d]:
+            used[r, t] += f * tonnes
+    faults = []
+    for r, t, kind, *numbers in tables.get("RESOURCE_CONSTRAINT_LIMITS", []):
+        sum_ = used[int(r), int(t)]
+        low = float(numbers[0]) if kind in "GI" else -math.inf
+        high = float(numbers[-1]) if kind in "LI" else math.inf
+        if sum_ > high * (1 + 1e-9) + 1e-6 or sum_ < low * (1 - 1e-9) - 1e-6:
+            faults.append(f"limit {r} of period {t}: {sum_:g} is outside {low:g} to {high:g}")
+    return faults

@@ -1,0 +1,140 @@
+"""Mutated block models: each is scheduled right by the audit, or refused in one line."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from frugal_rl.errors import FrugalError
+from mine_rl_npv.data.lattice import turn
+from mine_rl_npv.data.synthetic import Deposit, block_model
+from mine_rl_npv.tools.planner import open_mine
+from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+from mine_rl_npv.verify import slopes
+
+HEAD = ["x", "y", "z", "ton", "cu"]
+
+
+def table(rng):
+    """Rows (N, 5) of a small deposit, as floats."""
+    model = block_model(Deposit(6, 5, 4, seed=int(rng.integers(50)), richness=0.8))
+    return np.column_stack((model.centre, model.columns["ton"], model.columns["cu"]))
+
+
+def shuffled(rng, rows):
+    return rng.permutation(rows)
+
+
+def one_moved(rng, rows):
+    rows[rng.integers(len(rows)), rng.integers(3)] += rng.choice([0.1, 2.0, 5.0, 7.5, 9.0, 20.0])
+    return rows
+
+
+def many_moved(rng, rows):
+    rows[:, :3] += rng.normal(0, rng.choice([0.05, 0.5, 3.0]), (len(rows), 3))
+    return rows
+
+
+def voids(rng, rows):
+    return rows[rng.random(len(rows)) < rng.choice([0.95, 0.7, 0.4])]
+
+
+def twice(rng, rows):
+    return np.vstack((rows, rows[rng.integers(len(rows))]))
+
+
+def negative(rng, rows):
+    rows[rng.integers(len(rows)), rng.choice([3, 4])] *= -1
+    return rows
+
+
+def rotated(rng, rows):
+    rows[:, :3] = turn(rows[:, :3], float(rng.uniform(1, 89)))
+    return rows
+
+
+def other_units(rng, rows):
+    rows[:, :3] *= rng.choice([0.001, 3.28084, 100.0])
+    rows[:, 4] *= rng.choice([1.0, 10_000.0])
+    return rows
+
+
+def stretched(rng, rows):
+    rows[:, :3] *= rng.uniform(0.2, 3.0, 3)
+    return rows
+
+
+def missing_numbers(rng, rows):
+    rows[rng.integers(len(rows)), rng.integers(5)] = rng.choice([np.nan, np.inf])
+    return rows
+
+
+MUTATIONS = (
+    shuffled,
+    one_moved,
+    many_moved,
+    voids,
+    twice,
+    negative,
+    rotated,
+    other_units,
+    stretched,
+    missing_numbers,
+)
+
+
+def verdict(seed, tmp_path):
+    """None where the model is refused in one line; else the audited solution, checked again."""
+    rng = np.random.default_rng([seed, 24])
+    rows = table(rng)
+    for mutate in rng.choice(len(MUTATIONS), rng.integers(1, 3), replace=False):
+        rows = MUTATIONS[mutate](rng, rows)
+    divide = str(rng.choice([",", ";", "\t"]))
+    lines = [divide.join(HEAD), *(divide.join(map(repr, row)) for row in rows.tolist())]
+    path = tmp_path / f"{seed}.csv"
+    path.write_text("\n".join(lines))
+    solution, refusal = solved(path)
+    if solution is None:
+        assert str(path) in refusal
+        assert "\n" not in refusal
+        return None
+    assert solution.verdict.feasible, (seed, solution.report())
+    judged(solution, rows, tmp_path / "judged.csv")
+    return solution
+
+
+def solved(path):
+    """A solution and no words, or none and the words of the refusal."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            instance, _ = open_mine(SolveConfig(model=str(path)))
+            return solve(instance, SolveConfig(method=Method.toposort)), ""
+    except FrugalError as error:
+        return None, str(error)
+
+
+def judged(solution, rows, path):
+    """The independent program looks at the coordinates of the file itself."""
+    gone = solution.shares.sum(axis=1)
+    period = np.where(gone.max(axis=1) > 0.5, gone.argmax(axis=1) + 1, 0)
+    lines = [
+        f"{x!r},{y!r},{z!r},{t or ''}"
+        for (x, y, z), t in zip(rows[:, :3].tolist(), period.tolist(), strict=True)
+    ]
+    path.write_text("\n".join(["x,y,z,period", *lines]))
+    _, faults = slopes.judge(str(path), 45.0, {}, [1e-9, 1e-9, 1.0], 0)
+    assert not faults, faults
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_mutated_model_is_right_or_refused(tmp_path, seed):
+    verdict(seed, tmp_path)
+
+
+@pytest.mark.slow
+def test_200_mutated_models_are_right_or_refused(tmp_path):
+    found = [verdict(seed, tmp_path) for seed in range(200)]
+    refused = sum(one is None for one in found)
+    print(f"{len(found) - refused} right by the audit, {refused} refused in one line")
+    assert 20 < refused < 180

@@ -1,0 +1,62 @@
+"""The independent program agrees with the checker, shares no line with it, and sees every break."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from mine_rl_npv.data.block_model import write_csv
+from mine_rl_npv.data.economics import MinePlan
+from mine_rl_npv.data.minelib_write import write_instance
+from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
+from mine_rl_npv.tools.planner import run
+from mine_rl_npv.tools.solve import Kind, Method, SolveConfig
+from mine_rl_npv.verify.__main__ import main
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_written_schedule_is_judged_as_the_checker_judges_it(tmp_path, capsys, kind):
+    write_instance(varied_instance(3, 5, 6), tmp_path / "mine")
+    prefix, out = str(tmp_path / "mine"), str(tmp_path / "plan.sol")
+    config = SolveConfig(instance=prefix, method=Method.greedy, problem=kind, output=out)
+    solution = run(config)
+    flags = ["--pcpsp"] if kind is Kind.pcpsp else []
+    assert main([prefix, out, *flags]) == 0
+    value = float(capsys.readouterr().out.split()[1])
+    assert value == pytest.approx(solution.verdict.value, rel=1e-6)  # six digits are written
+
+
+@pytest.mark.parametrize("broken", ["early", "twice", "heavy"])
+def test_each_broken_rule_is_seen(tmp_path, capsys, broken):
+    write_instance(varied_instance(3, 5, 6), tmp_path / "mine")
+    prefix, out = str(tmp_path / "mine"), tmp_path / "plan.sol"
+    run(SolveConfig(instance=prefix, method=Method.greedy, output=str(out)))
+    lines = out.read_text().splitlines()
+    if broken == "twice":
+        lines.append(lines[0])
+    if broken == "early":
+        lines = [line for line in lines if line.split()[2] != "0"]
+    if broken == "heavy":
+        lines = [" ".join([*line.split()[:2], "0", "1.0"]) for line in lines]
+    out.write_text("\n".join(lines) + "\n")
+    assert main([prefix, str(out)]) == 1
+    words = {"twice": "times", "early": "which it needs", "heavy": "limit"}[broken]
+    assert words in capsys.readouterr().out
+
+
+def test_slopes_are_judged_from_the_schedules_own_rows(tmp_path, capsys):
+    model, out = tmp_path / "model.csv", tmp_path / "plan.csv"
+    write_csv(block_model(Deposit(7, 6, 5, seed=5, richness=0.8)), model)
+    run(SolveConfig(model=str(model), schedule=str(out), plan=MinePlan(slope_levels=0)))
+    assert main([str(out), "--degrees", "45", "--size", "20,20,15"]) == 0
+    assert main([str(out), "--degrees", "20", "--size", "20,20,15"]) == 1
+    assert "undercuts" in capsys.readouterr().out
+    assert main([str(tmp_path / "none.csv")]) == 2
+
+
+def test_the_program_imports_nothing_of_ours():
+    for path in Path("mine_rl_npv/verify").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mine_rl_npv"):
+                assert node.module == "mine_rl_npv.verify"
+            assert "frugal_rl" not in ast.unparse(node) if isinstance(node, ast.Import) else True
