@@ -28,7 +28,7 @@ def choices(group: str) -> list[str]:
 
 ENVIRONMENTS = [
     *(e for e in choices("env") if "_" not in e),
-    *(f"nclone env.obs={obs}" for obs in ("ways", "graph", "pixels", "full")),
+    *(f"nclone env.obs={obs}" for obs in ("routes", "graph", "pixels", "full")),
     "fighting env.obs=gray", "mine_cpit",
 ]  # fmt: skip
 UNREADABLE = {("mine", "attention"), ("mine", "sparse")}

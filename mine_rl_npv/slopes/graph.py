@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from frugal_rl.errors import DataError
-from mine_rl_npv.slopes.cone import PATTERNS, Slopes
+from mine_rl_npv.slopes.cone import PATTERNS, Slopes, cell_slopes
 
 _CELLS_PER_BLOCK = 400
 _OVERLAP = 0.99
@@ -31,6 +31,34 @@ def slope_graph(slopes: Slopes) -> tuple[np.ndarray, np.ndarray]:
     Raises:
         DataError: the blocks are strewn over far more cells than there are blocks.
     """
+    offsets = _unbroken_offsets(slopes)
+    return _arcs(slopes, offsets, len(slopes.centre))
+
+
+def _unbroken_offsets(slopes: Slopes) -> np.ndarray:
+    """Cells (P, 3) int64 that a block needs directly where no cell of its cone is empty.
+
+    A block that has all of them needs nothing else directly: what an empty cell would have named
+    lies in the cone of one of them, which looks behind its own voids. Empty where the lattice is
+    not regular, a centroid lies off it, or the rule is a pattern.
+    """
+    none = np.empty((0, 3), np.int64)
+    if not slopes.regular or slopes.pattern or not slopes.levels or not len(slopes.centre):
+        return none
+    if np.any(slopes.centre != slopes.stated):
+        return none
+    size = bin_size(slopes)
+    reach = np.ceil(slopes.levels * size[2] * slopes.run.max() / size[:2]).astype(np.int64) + 1
+    axes = [np.arange(-r, r + 1) for r in reach] + [np.arange(slopes.levels + 1)]
+    cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+    cells = np.concatenate((np.zeros((1, 3), np.int64), cells[np.any(cells != 0, axis=1)]))
+    whole = cell_slopes(cells, size.tolist(), slopes.run, slopes.levels)
+    _, index = _arcs(whole, none, 1)
+    return cells[index]
+
+
+def _arcs(slopes: Slopes, offsets: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Arcs of the first `count` blocks."""
     first, order, shape, place = _bins(slopes)
     off = np.any(slopes.centre != slopes.stated, axis=1)
     mode = PATTERNS.index(slopes.pattern) + 1 if slopes.pattern else 0
@@ -40,7 +68,8 @@ def slope_graph(slopes: Slopes) -> tuple[np.ndarray, np.ndarray]:
     bins = (place, first, order, np.array(shape), bin_size(slopes))
     apart = off.any() or not slopes.regular
     margin = slopes.edge.max(axis=0) if apart else np.zeros(3)
-    return _cone_arcs(*where, slopes.run, mode, height, slopes.regular, *bins, margin)
+    rule = (slopes.run, mode, height, slopes.regular)
+    return _cone_arcs(*where, *rule, *bins, margin, offsets, count)
 
 
 def bin_size(slopes: Slopes) -> np.ndarray:
@@ -110,22 +139,66 @@ def _with_room(index, filled):
     if filled < len(index):
         return index
     wider = np.empty(2 * filled, np.int32)
-    wider[:filled] = index
+    wider[: len(index)] = index
     return wider
 
 
 @njit(cache=True)
+def _cell(place, offset, shape):
+    """Number of the cell at an offset from a block's."""
+    i, j, k = place + offset
+    return (k * shape[1] + j) * shape[0] + i
+
+
+@njit(cache=True)
+def _has_all(place, offsets, first, shape):
+    """Whether every offset from a block lies in the model and holds a block."""
+    for o in offsets:
+        for axis in range(3):
+            if not 0 <= place[axis] + o[axis] < shape[axis]:
+                return False
+        cell = _cell(place, o, shape)
+        if first[cell] == first[cell + 1]:
+            return False
+    return True
+
+
+@njit(cache=True)
 def _cone_arcs(
-    centre, stated, edge, off, run, mode, levels, regular, place, first, order, shape, size, margin
+    centre,
+    stated,
+    edge,
+    off,
+    run,
+    mode,
+    levels,
+    regular,
+    place,
+    first,
+    order,
+    shape,
+    size,
+    margin,
+    offsets,
+    count,
 ):
     """Arcs of `slope_graph`; stops above `levels` benches in a row without an empty cell."""
-    n = len(centre)
+    n = count
     least, most = run.min(), run.max()
     pointer = np.zeros(n + 1, np.int64)
     index = np.empty(32 * n + 1024, np.int32)
     filled = 0
     for b in range(n):
         start, whole = filled, 0
+        index = _with_room(index, filled + len(offsets))
+        if len(offsets) and _has_all(place[b], offsets, first, shape):
+            for o in offsets:
+                cell = _cell(place[b], o, shape)
+                index[filled] = order[first[cell]]
+                filled += 1
+            index[start:filled].sort()
+            pointer[b + 1] = filled
+            continue
         for k in range(place[b, 2], shape[2]):
             height = (k - place[b, 2]) * size[2]
             if mode == 0:
