@@ -162,9 +162,14 @@ def nature_cnn(shape: tuple[int, int, int], features: int) -> nn.Module:
             "choose agent=mlp."
         )
     body = [
-        nn.Conv2d(shape[0], 32, 8, 4), nn.ReLU(), nn.Conv2d(32, 64, 4, 2), nn.ReLU(),
-        nn.Conv2d(64, 64, 3, 1), nn.ReLU(), nn.Flatten(),
-    ]  # fmt: skip
+        nn.Conv2d(shape[0], 32, 8, 4),
+        nn.ReLU(),
+        nn.Conv2d(32, 64, 4, 2),
+        nn.ReLU(),
+        nn.Conv2d(64, 64, 3, 1),
+        nn.ReLU(),
+        nn.Flatten(),
+    ]
     return _with_linear(body, shape, features)
 
 

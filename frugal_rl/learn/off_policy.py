@@ -159,10 +159,15 @@ class OffPolicyLearner:
         space = encoding.policy_space(episode)
         source = Source(Decoder(encoding, vec_env.tables, plugins), space)
         self.replay = DictReplayBuffer(
-            config.size(run), space, vec_env.action_space, device, vec_env.num_envs,
+            config.size(run),
+            space,
+            vec_env.action_space,
+            device,
+            vec_env.num_envs,
             frame_stack=stacks_of(encoding),
-            location=run.memory.rollout_location, folder=run.run_dir,
-        )  # fmt: skip
+            location=run.memory.rollout_location,
+            folder=run.run_dir,
+        )
         self.model = self._model(run, space, source, device)
         self.policy = StoredRowsPolicy(self.model.policy, source)
         history = History(encoding, vec_env.num_envs, episode)
@@ -174,15 +179,21 @@ class OffPolicyLearner:
         config, agent = self.config, agent_of(run, self.config.kind)
         embed = partial(agent.embedding, self.vec_env.encoding)
         model = config.algorithm()(
-            "MlpPolicy", None, learning_rate=value_at(config.learning_rate, 0.0),
-            batch_size=config.batch_size, gamma=config.gamma,
+            "MlpPolicy",
+            None,
+            learning_rate=value_at(config.learning_rate, 0.0),
+            batch_size=config.batch_size,
+            gamma=config.gamma,
             policy_kwargs={
                 "features_extractor_class": RowsExtractor,
                 "features_extractor_kwargs": {"source": source, "embed": embed},
-                "net_arch": list(agent.actor), "activation_fn": type(agent.activation.layer()),
+                "net_arch": list(agent.actor),
+                "activation_fn": type(agent.activation.layer()),
             },
-            device=device, _init_setup_model=False, **config.options(),
-        )  # fmt: skip
+            device=device,
+            _init_setup_model=False,
+            **config.options(),
+        )
         model.observation_space, model.action_space = space, self.vec_env.action_space
         model.env = SimpleNamespace(action_space=model.action_space)  # all that set-up asks of it
         model.n_envs, model.replay_buffer = self.vec_env.num_envs, self.replay

@@ -31,10 +31,16 @@ Positive = above(0)
 class OnPolicyConfig(ABC):
     """What every algorithm that learns from its own fresh experience has."""
 
-    honours: ClassVar[frozenset[str]] = frozenset({
-        "shuffle", "rollout_location", "trajectories", "precision", "micro_batch",
-        "gradient_checkpointing",
-    })  # fmt: skip
+    honours: ClassVar[frozenset[str]] = frozenset(
+        {
+            "shuffle",
+            "rollout_location",
+            "trajectories",
+            "precision",
+            "micro_batch",
+            "gradient_checkpointing",
+        }
+    )
     """Switches of the memory profile that it reads."""
     num_envs: Count = 128
     n_steps: Count = 128

@@ -85,9 +85,13 @@ def ppo_loss(policy: FrugalPolicy, batch: Minibatch, advantages: Tensor, terms: 
         total = total + extra
     metrics = {**out.losses, **out.metrics}
     return Losses(
-        total, policy_loss.detach(), value_loss.detach(), entropy_loss.detach(),
-        log_ratio.detach(), {k: v.detach() for k, v in metrics.items()},
-    )  # fmt: skip
+        total,
+        policy_loss.detach(),
+        value_loss.detach(),
+        entropy_loss.detach(),
+        log_ratio.detach(),
+        {k: v.detach() for k, v in metrics.items()},
+    )
 
 
 def _clipped_values(values: Tensor, batch: Minibatch, terms: Terms) -> Tensor:

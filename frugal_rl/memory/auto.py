@@ -113,9 +113,13 @@ def _checked(run: RunConfig, probe: ProbeUpdate | None) -> Plan:
 
 
 def _chosen(
-    run: RunConfig, varied: RunConfig, plan: Plan, words: tuple[str, ...], label: Label,
+    run: RunConfig,
+    varied: RunConfig,
+    plan: Plan,
+    words: tuple[str, ...],
+    label: Label,
     tried: tuple[str, ...],
-) -> Choice:  # fmt: skip
+) -> Choice:
     """The choice, written into the run that is made of it."""
     overrides = _explicit(run, words)
     command = command_of(run, overrides)

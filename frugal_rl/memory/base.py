@@ -63,18 +63,25 @@ class Base:
             Confidence.calibrated: "a typical installation",
         }
         always = Part(
-            "interpreter and libraries", how.get(self.confidence, ""), self.process_bytes,
-            CONTEXT_BYTES if self.device else 0, confidence=self.confidence, kind=Kind.process,
-        )  # fmt: skip
+            "interpreter and libraries",
+            how.get(self.confidence, ""),
+            self.process_bytes,
+            CONTEXT_BYTES if self.device else 0,
+            confidence=self.confidence,
+            kind=Kind.process,
+        )
         beyond = [
             Part(
-                f"a tiny {phase.value}", "what it held beyond interpreter and libraries",
-                count - self.process_bytes, confidence=self.confidence, phases=frozenset({phase}),
+                f"a tiny {phase.value}",
+                "what it held beyond interpreter and libraries",
+                count - self.process_bytes,
+                confidence=self.confidence,
+                phases=frozenset({phase}),
                 kind=Kind.process,
             )
             for phase, count in self.by_phase.items()
             if count > self.process_bytes
-        ]  # fmt: skip
+        ]
         return [always, *beyond]
 
 
@@ -87,9 +94,15 @@ def tiny(run: RunConfig) -> RunConfig:
     evaluation = replace(run.evaluation, every_steps=between, episodes=1, num_envs=1)
     mode = "disabled" if run.tracking.wandb == "disabled" else "offline"
     return replace(
-        run, env=env, algo=algo, evaluation=evaluation, checkpoint_every_steps=0, resume=None,
-        tracking=replace(run.tracking, wandb=mode), memory=replace(run.memory, budget_gib=None),
-    )  # fmt: skip
+        run,
+        env=env,
+        algo=algo,
+        evaluation=evaluation,
+        checkpoint_every_steps=0,
+        resume=None,
+        tracking=replace(run.tracking, wandb=mode),
+        memory=replace(run.memory, budget_gib=None),
+    )
 
 
 def arithmetic_base(run: RunConfig) -> Base:
@@ -163,9 +176,13 @@ def _measure(run: RunConfig) -> dict[str, Any]:
     request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
     done = subprocess.run(
         [sys.executable, "-m", "frugal_rl.run.dry_run"],
-        input=json.dumps(request), capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
         raise ConfigError(f"A tiny run of this kind fails: {said}")

@@ -35,10 +35,12 @@ def replay_parts(run: RunConfig, size: int, networks: tuple[int, int], agent: An
     words = f"{weights:,} weights x {learning} networks x (weight, gradient, 2 moments)"
     parts.append(
         Part(
-            "networks", f"{words} + {targets} targets, float32", total,
+            "networks",
+            f"{words} + {targets} targets, float32",
+            total,
             confidence=Confidence.calibrated,
         )
-    )  # fmt: skip
+    )
     rows = sum(nbytes for _, nbytes, _ in _rows(run))
     batch = run.algo.batch_size * (2 * rows + 8 * 4 * math.isqrt(max(weights, 1)))
     formula = f"{run.algo.batch_size} x (2 x {rows} B + activations)"
@@ -73,10 +75,11 @@ def _rows(run: RunConfig) -> list[tuple[str, int, int]]:
     encoding = run.encoding()
     steps = run.env.episode_steps + 1
     rows = [
-        (r.name, r.nbytes * steps, 0) if r.window == EPISODE
+        (r.name, r.nbytes * steps, 0)
+        if r.window == EPISODE
         else (r.name, r.nbytes, int(r.window > 1))
         for r in encoding.rows
-    ]  # fmt: skip
+    ]
     return [*rows, ("age", 4, 0)] if encoding.windowed else rows
 
 

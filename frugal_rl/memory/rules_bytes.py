@@ -13,19 +13,25 @@ from frugal_rl.memory.part import human
 def observation_size(f: Facts) -> Finding:
     """F01: one observation as the space declares it."""
     return Finding(
-        "F01", "observation size", Severity.info, f"{f.observation_bytes:,} B",
+        "F01",
+        "observation size",
+        Severity.info,
+        f"{f.observation_bytes:,} B",
         f"one observation is {human(f.observation_bytes)}",
-    )  # fmt: skip
+    )
 
 
 def rollout_bytes(f: Facts) -> Finding:
     """F02: the rollout's observations against memory: warn above a quarter."""
     held = f.rollout_bytes
     return Finding(
-        "F02", "rollout", grade(held / f.ram_bytes, 0.25, 1.0), human(held),
+        "F02",
+        "rollout",
+        grade(held / f.ram_bytes, 0.25, 1.0),
+        human(held),
         f"the rollout takes {held / f.ram_bytes:.0%} of {human(f.ram_bytes)}",
         "memory=lossless",
-    )  # fmt: skip
+    )
 
 
 def rollout_peak(f: Facts) -> Finding:
@@ -34,30 +40,39 @@ def rollout_peak(f: Facts) -> Finding:
     copied = "; flattening copies the observations once more" if f.flattened_bytes else ""
     severity = grade(peak / f.ram_bytes, 0.8, 1.0)
     return Finding(
-        "F03", "rollout peak", severity, human(peak),
+        "F03",
+        "rollout peak",
+        severity,
+        human(peak),
         f"the update peaks at {human(peak)} of observations{copied}",
         f"memory.shuffle=gather or algo.n_steps={max(1, f.n_steps // 2)}",
-    )  # fmt: skip
+    )
 
 
 def environments(f: Facts) -> Finding:
     """F06: simulators and worker processes, warn above a tenth of memory."""
     per_worker = WORKER_BYTES.get(f.vec, 0)
     return Finding(
-        "F06", "environments", grade(f.env_bytes / f.ram_bytes, 0.1), human(f.env_bytes),
+        "F06",
+        "environments",
+        grade(f.env_bytes / f.ram_bytes, 0.1),
+        human(f.env_bytes),
         f"{f.num_envs} environments, {human(per_worker)} per worker process" if per_worker else "",
         "vec=threads",
-    )  # fmt: skip
+    )
 
 
 def total(f: Facts) -> Finding:
     """F07: everything, the largest part named first: warn above 0.7."""
     share = f.total_bytes / f.ram_bytes
     return Finding(
-        "F07", "total memory", grade(share, 0.7, 1.0), human(f.total_bytes),
+        "F07",
+        "total memory",
+        grade(share, 0.7, 1.0),
+        human(f.total_bytes),
         f"most of it is '{f.largest}'; {share:.0%} of {human(f.ram_bytes)}",
         "python scripts/plan.py compare=true",
-    )  # fmt: skip
+    )
 
 
 def minibatch(f: Facts) -> Finding | None:
@@ -66,11 +81,14 @@ def minibatch(f: Facts) -> Finding | None:
         return None
     need = minibatch_need(f)
     return Finding(
-        "F08", "minibatch on the device", grade(need / f.vram_bytes, 0.6, 1.0), human(need),
+        "F08",
+        "minibatch on the device",
+        grade(need / f.vram_bytes, 0.6, 1.0),
+        human(need),
         f"{human(f.decoded_bytes)} float32 + {human(f.minibatch_bytes)} stored + "
         f"{human(f.activation_bytes)} activations + {human(f.weight_bytes)} weights",
         f"memory.micro_batch={max(1, f.batch_size // 2)}",
-    )  # fmt: skip
+    )
 
 
 def minibatch_need(f: Facts) -> int:
@@ -89,10 +107,13 @@ def accumulation(f: Facts) -> Finding | None:
     saved = (minibatch_need(f) - f.weight_bytes) * (1 - 1 / pieces)
     size = f.batch_size // pieces
     return Finding(
-        "F20", "accumulated gradient", Severity.info, f"{pieces} pieces",
+        "F20",
+        "accumulated gradient",
+        Severity.info,
+        f"{pieces} pieces",
         f"the same gradient from {pieces} micro-batches of {size}: {human(saved)} less",
         f"memory.micro_batch={size}",
-    )  # fmt: skip
+    )
 
 
 def checkpoints_on_disk(f: Facts) -> Finding | None:
@@ -102,10 +123,13 @@ def checkpoints_on_disk(f: Facts) -> Finding | None:
     count = max(1, saves(f))
     need = count * f.checkpoint_bytes
     return Finding(
-        "F24", "checkpoints on disk", grade(need / f.free_disk_bytes, 0.05), human(need),
+        "F24",
+        "checkpoints on disk",
+        grade(need / f.free_disk_bytes, 0.05),
+        human(need),
         f"{count} x {human(f.checkpoint_bytes)} of {human(f.free_disk_bytes)} free",
         "checkpoint_every_steps=0",
-    )  # fmt: skip
+    )
 
 
 def saves(f: Facts) -> int:
@@ -114,6 +138,12 @@ def saves(f: Facts) -> int:
 
 
 RULES: tuple[Rule, ...] = (
-    observation_size, rollout_bytes, rollout_peak, environments, total, minibatch, accumulation,
+    observation_size,
+    rollout_bytes,
+    rollout_peak,
+    environments,
+    total,
+    minibatch,
+    accumulation,
     checkpoints_on_disk,
-)  # fmt: skip
+)

@@ -15,11 +15,13 @@ def batch_against_samples(f: Facts) -> Finding:
     """F09: a minibatch is no larger than the rollout."""
     fits = f.batch_size <= f.samples
     return Finding(
-        "F09", "minibatch against rollout", Severity.ok if fits else Severity.error,
+        "F09",
+        "minibatch against rollout",
+        Severity.ok if fits else Severity.error,
         f"{f.samples / f.batch_size:g} minibatches",
         "" if fits else f"a minibatch of {f.batch_size} exceeds the rollout of {f.samples}",
         f"algo.batch_size={largest_divisor(f.samples, f.batch_size)}",
-    )  # fmt: skip
+    )
 
 
 def largest_divisor(number: int, most: int) -> int:
@@ -37,10 +39,13 @@ def divisibility(f: Facts) -> Finding:
     """F10: the last minibatch of an epoch is as large as the others."""
     rest = f.samples % f.batch_size
     return Finding(
-        "F10", "minibatches divide the rollout", Severity.warning if rest else Severity.ok,
-        f"rest {rest}", f"the last minibatch has {rest} samples" if rest else "",
+        "F10",
+        "minibatches divide the rollout",
+        Severity.warning if rest else Severity.ok,
+        f"rest {rest}",
+        f"the last minibatch has {rest} samples" if rest else "",
         f"algo.batch_size={largest_divisor(f.samples, f.batch_size)}",
-    )  # fmt: skip
+    )
 
 
 def updates(f: Facts) -> Finding:
@@ -48,11 +53,13 @@ def updates(f: Facts) -> Finding:
     steps = f.iterations * f.gradient_steps_per_rollout
     few = f.iterations < FEWEST_ITERATIONS
     return Finding(
-        "F11", "updates", Severity.warning if few else Severity.info,
+        "F11",
+        "updates",
+        Severity.warning if few else Severity.info,
         f"{f.iterations:,} iterations, {steps:,} gradient steps",
         f"only {f.iterations} policy updates" if few else "",
         f"algo.n_steps={max(1, f.n_steps // 4)}" if few else "",
-    )  # fmt: skip
+    )
 
 
 def reuse(f: Facts) -> Finding:
@@ -60,10 +67,13 @@ def reuse(f: Facts) -> Finding:
     steps = f.gradient_steps_per_rollout
     much = steps > MOST_GRADIENT_STEPS and f.target_kl is None
     return Finding(
-        "F12", "gradient steps per rollout", Severity.warning if much else Severity.ok, f"{steps}",
+        "F12",
+        "gradient steps per rollout",
+        Severity.warning if much else Severity.ok,
+        f"{steps}",
         f"{steps} gradient steps on one rollout" if much else "",
         "algo.n_epochs=4 or algo.target_kl=0.02",
-    )  # fmt: skip
+    )
 
 
 def rollout_against_episode(f: Facts) -> Finding | None:
@@ -83,10 +93,13 @@ def rollout_against_episode(f: Facts) -> Finding | None:
     envs = f.num_envs * 8 if most > 20 else max(1, f.num_envs // 2)
     steps = max(1, f.samples // envs)
     return Finding(
-        "F13", "rollout against episode", Severity.warning if odd else Severity.ok,
+        "F13",
+        "rollout against episode",
+        Severity.warning if odd else Severity.ok,
         f"{fewest:.2g} to {most:.2g} episodes" if fewest != most else f"{most:.2g} episodes",
-        words if odd else "", f"algo.num_envs={envs} algo.n_steps={steps}",
-    )  # fmt: skip
+        words if odd else "",
+        f"algo.num_envs={envs} algo.n_steps={steps}",
+    )
 
 
 def name_clash(f: Facts) -> Finding | None:
@@ -95,12 +108,15 @@ def name_clash(f: Facts) -> Finding | None:
         return None
     same = f.time_limit_steps == f.n_steps
     return Finding(
-        "F14", "one number, two meanings", Severity.warning if same else Severity.ok,
+        "F14",
+        "one number, two meanings",
+        Severity.warning if same else Severity.ok,
         f"{f.n_steps} and {f.time_limit_steps}",
         "the rollout's length and the episode's limit are the same number: is one meant for both?"
-        if same else "",
+        if same
+        else "",
         "algo.n_steps=",
-    )  # fmt: skip
+    )
 
 
 def environments_against_cores(f: Facts) -> Finding:
@@ -109,11 +125,13 @@ def environments_against_cores(f: Facts) -> Finding:
     wanted = max(1, per_core * f.cores) if f.vec != "serial" else 1
     idle = f.num_envs < wanted / 2
     return Finding(
-        "F16", "environments against cores", Severity.warning if idle else Severity.ok,
+        "F16",
+        "environments against cores",
+        Severity.warning if idle else Severity.ok,
         f"{f.num_envs} of {wanted}",
         f"cores idle {max(0.0, 1 - f.num_envs / wanted):.0%}" if idle else "",
         f"algo.num_envs={wanted} algo.n_steps={max(1, f.samples // wanted)}",
-    )  # fmt: skip
+    )
 
 
 def workers_against_cores(f: Facts) -> Finding | None:
@@ -123,11 +141,13 @@ def workers_against_cores(f: Facts) -> Finding | None:
         return None
     many = workers > 2 * f.cores or f.torch_threads * workers > 2 * f.cores
     return Finding(
-        "F17", "workers against cores", Severity.warning if many else Severity.ok,
+        "F17",
+        "workers against cores",
+        Severity.warning if many else Severity.ok,
         f"{workers} workers, {f.torch_threads} threads, {f.cores} cores",
         "workers and torch threads wait for each other" if many else "",
         "hardware.threads=1 or vec=threads",
-    )  # fmt: skip
+    )
 
 
 def frequency_units(f: Facts) -> Finding | None:
@@ -136,11 +156,13 @@ def frequency_units(f: Facts) -> Finding | None:
         return None
     whole = f.save_every_steps % f.samples == 0
     return Finding(
-        "F23", "frequency units", Severity.ok if whole else Severity.info,
+        "F23",
+        "frequency units",
+        Severity.ok if whole else Severity.info,
         f"every {f.save_every_steps / f.samples:.3g} iterations",
         "" if whole else "saves come at the first iteration after each multiple",
         f"checkpoint_every_steps={f.samples * max(1, round(f.save_every_steps / f.samples))}",
-    )  # fmt: skip
+    )
 
 
 def evaluation(f: Facts) -> Finding | None:
@@ -150,13 +172,19 @@ def evaluation(f: Facts) -> Finding | None:
     every = f.eval_every_steps or f.total_steps
     cost = f.eval_steps / every
     odd = f.eval_seed_is_training_seed or cost > 0.2
-    words = "evaluated on the training seed" if f.eval_seed_is_training_seed else (
-        f"evaluation takes up to {cost:.0%} of the training's steps" if odd else ""
-    )  # fmt: skip
+    words = (
+        "evaluated on the training seed"
+        if f.eval_seed_is_training_seed
+        else (f"evaluation takes up to {cost:.0%} of the training's steps" if odd else "")
+    )
     return Finding(
-        "F25", "evaluation", Severity.warning if odd else Severity.ok, f"{cost:.1%}", words,
+        "F25",
+        "evaluation",
+        Severity.warning if odd else Severity.ok,
+        f"{cost:.1%}",
+        words,
         "evaluation.every_steps= or evaluation.episodes=",
-    )  # fmt: skip
+    )
 
 
 def horizon(f: Facts) -> Finding | None:
@@ -168,11 +196,16 @@ def horizon(f: Facts) -> Finding | None:
     far = Severity.info if share > 3 else Severity.ok
     severity = Severity.warning if share < 0.1 else far
     return Finding(
-        "F30", "horizon", severity, f"{share:.0%} of an episode",
+        "F30",
+        "horizon",
+        severity,
+        f"{share:.0%} of an episode",
         f"algo.gamma={f.gamma:g} looks {1 / (1 - f.gamma):.0f} steps ahead, an episode takes up to "
-        f"{longest}" if severity is not Severity.ok else "",
+        f"{longest}"
+        if severity is not Severity.ok
+        else "",
         f"algo.gamma={1 - 1 / max(2, longest):.4g}",
-    )  # fmt: skip
+    )
 
 
 def bf16_units(f: Facts) -> Finding | None:
@@ -181,11 +214,15 @@ def bf16_units(f: Facts) -> Finding | None:
         return None
     slow = not f.has_bf16
     return Finding(
-        "F37", "bf16 units", Severity.warning if slow else Severity.ok, "none" if slow else "yes",
+        "F37",
+        "bf16 units",
+        Severity.warning if slow else Severity.ok,
+        "none" if slow else "yes",
         "without units for bf16 an update takes about 12 times as long as in float32"
-        if slow else "",
+        if slow
+        else "",
         "memory.precision=float32",
-    )  # fmt: skip
+    )
 
 
 def total_steps(f: Facts) -> Finding:
@@ -194,14 +231,27 @@ def total_steps(f: Facts) -> Finding:
     steps = f.iterations * f.samples
     whole = f.total_steps % f.samples == 0
     return Finding(
-        "F35", "total steps", Severity.ok if whole else Severity.info, f"{steps:,} steps",
+        "F35",
+        "total steps",
+        Severity.ok if whole else Severity.info,
+        f"{steps:,} steps",
         "" if whole else f"{exact:.2f} -> {f.iterations} rollouts = {steps:,} steps",
         f"algo.total_steps={steps}",
-    )  # fmt: skip
+    )
 
 
 RULES: tuple[Rule, ...] = (
-    batch_against_samples, divisibility, updates, reuse, rollout_against_episode, name_clash,
-    environments_against_cores, workers_against_cores, frequency_units, evaluation, horizon,
-    total_steps, bf16_units,
-)  # fmt: skip
+    batch_against_samples,
+    divisibility,
+    updates,
+    reuse,
+    rollout_against_episode,
+    name_clash,
+    environments_against_cores,
+    workers_against_cores,
+    frequency_units,
+    evaluation,
+    horizon,
+    total_steps,
+    bf16_units,
+)

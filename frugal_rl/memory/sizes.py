@@ -174,11 +174,14 @@ def _column_part(column: ColumnSpec, steps: int, envs: int, wanted: RolloutLocat
     on_device = place is RolloutLocation.device
     mapped = ", in a mapped file" if place is RolloutLocation.memmap else ""
     return Part(
-        f"rollout: {column.name}", column.formula(steps, envs) + mapped,
-        0 if on_device else count, count if on_device else 0, kind=Kind.rollout,
+        f"rollout: {column.name}",
+        column.formula(steps, envs) + mapped,
+        0 if on_device else count,
+        count if on_device else 0,
+        kind=Kind.rollout,
         confidence=Confidence.exact if column.codec is None else Confidence.calibrated,
         source=column.allocated_by(wanted),
-    )  # fmt: skip
+    )
 
 
 def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
@@ -190,11 +193,14 @@ def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
     on_device = has_accelerator(run.hardware.device)
     formula = f"{batch} samples x {per_sample + scalars:,} B"
     return Part(
-        "minibatch", formula, batch * (per_sample + scalars),
+        "minibatch",
+        formula,
+        batch * (per_sample + scalars),
         batch * (per_sample + scalars) if on_device else 0,
-        phases=ALL_PHASES if reused else UPDATE, kind=Kind.minibatch,
+        phases=ALL_PHASES if reused else UPDATE,
+        kind=Kind.minibatch,
         source="frugal_rl.store.rollout:RolloutBuffer.samples",
-    )  # fmt: skip
+    )
 
 
 def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> list[Part]:
@@ -212,22 +218,42 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
         ("parameters", "all weights, float32", weights, Kind.parameters, ALL_PHASES),
         ("gradients", "one per weight", probe.gradient_bytes, Kind.gradients, ALL_PHASES),
         ("optimiser", "two moments per weight", probe.optimizer_bytes, Kind.optimiser, ALL_PHASES),
-        ("workspace", "a first small update", probe.fixed_bytes if device else 0,
-         Kind.learner, ALL_PHASES),
-        ("activations", f"{at_once} samples x {probe.bytes_per_sample:,.0f} B", update,
-         Kind.activations, UPDATE),
-        ("acting", f"{run.algo.num_envs} envs x {probe.forward_bytes_per_sample:,.0f} B", act,
-         Kind.learner, ACTING),
-    ]  # fmt: skip
+        (
+            "workspace",
+            "a first small update",
+            probe.fixed_bytes if device else 0,
+            Kind.learner,
+            ALL_PHASES,
+        ),
+        (
+            "activations",
+            f"{at_once} samples x {probe.bytes_per_sample:,.0f} B",
+            update,
+            Kind.activations,
+            UPDATE,
+        ),
+        (
+            "acting",
+            f"{run.algo.num_envs} envs x {probe.forward_bytes_per_sample:,.0f} B",
+            act,
+            Kind.learner,
+            ACTING,
+        ),
+    ]
     parts = [
         Part(
-            name, formula, 0 if device else count, count if device else 0, kind=kind,
-            confidence=Confidence.exact if kind in WEIGHTS else Confidence.probed, phases=phases,
+            name,
+            formula,
+            0 if device else count,
+            count if device else 0,
+            kind=kind,
+            confidence=Confidence.exact if kind in WEIGHTS else Confidence.probed,
+            phases=phases,
             source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
         )
         for name, formula, count, kind, phases in rows
         if count
-    ]  # fmt: skip
+    ]
     shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
     copied = weights * (1 + device) + probe.optimizer_bytes + run.algo.num_envs * shown
     what = "copies of weights, moments and newest observations"

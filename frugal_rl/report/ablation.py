@@ -104,9 +104,13 @@ def wanted(options: AblationOptions) -> list[Saving]:
 
 
 def _cell(
-    run: RunConfig, options: AblationOptions, name: str, label: str, words: tuple[str, ...],
+    run: RunConfig,
+    options: AblationOptions,
+    name: str,
+    label: str,
+    words: tuple[str, ...],
     digest: Digest,
-) -> Cell:  # fmt: skip
+) -> Cell:
     """One row: trained on all seeds, or why it cannot be."""
     own = {"base", "out", "seeds", "only", "seed", "memory"}
     typed = [o for o in run.overrides if o.split("=")[0] not in own]
@@ -167,10 +171,15 @@ def ablation_document(run: RunConfig, options: AblationOptions, cells: list[Cell
 def table_of(cells: list[Cell]) -> TableBlock:
     """Optimisation | label | bytes per transition | predicted | measured | steps/s | unchanged?"""
     columns = (
-        "optimisation", "label", "bytes per transition", "peak predicted, MiB",
+        "optimisation",
+        "label",
+        "bytes per transition",
+        "peak predicted, MiB",
         "peak measured, MiB",
-        "steps/s", "success", "learning unchanged?",
-    )  # fmt: skip
+        "steps/s",
+        "success",
+        "learning unchanged?",
+    )
     first = cells[0]
     return TableBlock(columns, [_line(c, first) for c in cells])
 
@@ -181,11 +190,15 @@ def _line(cell: Cell, first: Cell) -> tuple[str, ...]:
         return (cell.name, cell.label, "-", "-", "-", "-", "-", "impossible here")
     same = "bit for bit" if cell.digests == first.digests else "no"
     return (
-        cell.name, cell.label, show(row.bytes_per_transition, ",.0f"),
-        _mib(row.predicted_bytes), _mib(row.measured_bytes),
-        show(row.steps_per_second, ",.0f"), show(row.success, ".1%"),
+        cell.name,
+        cell.label,
+        show(row.bytes_per_transition, ",.0f"),
+        _mib(row.predicted_bytes),
+        _mib(row.measured_bytes),
+        show(row.steps_per_second, ",.0f"),
+        show(row.success, ".1%"),
         "-" if cell is first else same,
-    )  # fmt: skip
+    )
 
 
 def _mib(count: float | None) -> str:

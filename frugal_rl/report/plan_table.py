@@ -17,8 +17,11 @@ SMALL_SHARE = 0.002
 """Parts below this share of the peak are shown in one line."""
 STYLES = {"fits": "green", "tight": "yellow", "does not fit": "red"}
 SEVERITY_STYLES = {
-    Severity.ok: "green", Severity.info: "cyan", Severity.warning: "yellow", Severity.error: "red",
-}  # fmt: skip
+    Severity.ok: "green",
+    Severity.info: "cyan",
+    Severity.warning: "yellow",
+    Severity.error: "red",
+}
 
 
 def plan_view(plan: Plan, ways: Sequence[Way]) -> Group:
@@ -42,9 +45,11 @@ def parts_table(plan: Plan) -> Table:
         table.add_row(*_cells(part))
     if rest:
         total = Part(
-            f"{len(rest)} smaller parts", "", sum(p.ram_bytes for p in rest),
+            f"{len(rest)} smaller parts",
+            "",
+            sum(p.ram_bytes for p in rest),
             sum(p.vram_bytes for p in rest),
-        )  # fmt: skip
+        )
         table.add_row(*_cells(total))
     return table
 
@@ -115,9 +120,14 @@ def comparison_table(plans: Sequence[tuple[str, Plan | str]]) -> Table:
             continue
         vram = human(plan.vram_bytes) if plan.vram_bytes else "-"
         table.add_row(
-            name, plan.label, f"{plan.bytes_per_transition:,.0f}", human(plan.rollout_bytes),
-            human(plan.ram_bytes), vram, Text(plan.verdict, style=STYLES[plan.verdict]),
-        )  # fmt: skip
+            name,
+            plan.label,
+            f"{plan.bytes_per_transition:,.0f}",
+            human(plan.rollout_bytes),
+            human(plan.ram_bytes),
+            vram,
+            Text(plan.verdict, style=STYLES[plan.verdict]),
+        )
     return table
 
 

@@ -128,7 +128,12 @@ def storage_table(checks: list[FieldCheck]) -> Table:
     for c in checks:
         verdict = c.error or ("exact" if c.largest_error == 0 else "rounded")
         table.add_row(
-            c.field, c.representation, c.label, f"{c.dense_bytes:,}", f"{c.stored_bytes:,}",
-            f"{c.largest_error:.3g}", verdict if c.passed else f"WRONG: {verdict}",
-        )  # fmt: skip
+            c.field,
+            c.representation,
+            c.label,
+            f"{c.dense_bytes:,}",
+            f"{c.stored_bytes:,}",
+            f"{c.largest_error:.3g}",
+            verdict if c.passed else f"WRONG: {verdict}",
+        )
     return table

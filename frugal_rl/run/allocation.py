@@ -14,8 +14,20 @@ from frugal_rl.errors import CheckpointError
 
 SCRATCH_BYTES = 256 << 20
 """What any network may take beside its weights: initialisation, constants, tables."""
-MAKERS = {"empty", "empty_strided", "zeros", "ones", "full", "rand", "randn", "new_empty",
-          "new_zeros", "new_full", "arange", "eye"}  # fmt: skip
+MAKERS = {
+    "empty",
+    "empty_strided",
+    "zeros",
+    "ones",
+    "full",
+    "rand",
+    "randn",
+    "new_empty",
+    "new_zeros",
+    "new_full",
+    "arange",
+    "eye",
+}
 """Operations that make tensors of a size that is given to them."""
 
 

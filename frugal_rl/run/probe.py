@@ -24,9 +24,13 @@ def probe_update(run: RunConfig) -> Probe:
     request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
     done = subprocess.run(
         [sys.executable, "-m", "frugal_rl.run.probe_process"],
-        input=json.dumps(request), capture_output=True, text=True, timeout=TIMEOUT_SECONDS,
-        check=False, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT_SECONDS,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
         raise ConfigError(f"The learner cannot be probed: {said}")

@@ -31,10 +31,14 @@ class ProgressBar:
         self.last_line = 0.0
         self.recent = {n: deque[float](maxlen=WINDOW) for n in ("return", "success")}
         self.bar = Progress(
-            TextColumn("{task.percentage:>3.0f}%"), BarColumn(), MofNCompleteColumn(),
-            TextColumn("{task.fields[words]}"), TimeRemainingColumn(),
-            console=self.console, disable=not self.console.is_terminal,
-        )  # fmt: skip
+            TextColumn("{task.percentage:>3.0f}%"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[words]}"),
+            TimeRemainingColumn(),
+            console=self.console,
+            disable=not self.console.is_terminal,
+        )
         self.task = self.bar.add_task("train", total=total_steps, completed=done_steps, words="")
 
     def __enter__(self) -> ProgressBar:

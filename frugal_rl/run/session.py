@@ -108,8 +108,12 @@ def score_table(results: dict[str, Result]) -> Table:
         for level, score in {"all": result.score, **result.levels}.items():
             means = score.means
             table.add_row(
-                player, level, str(score.episodes), f"{means['success']:.1%}",
+                player,
+                level,
+                str(score.episodes),
+                f"{means['success']:.1%}",
                 f"{score.success_low:.1%} to {score.success_high:.1%}",
-                f"{means['return']:.3g}", f"{means['length']:.1f}",
-            )  # fmt: skip
+                f"{means['return']:.3g}",
+                f"{means['length']:.1f}",
+            )
     return table

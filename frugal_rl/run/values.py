@@ -20,10 +20,18 @@ Fetch = Callable[[str], np.ndarray]
 DTYPES = {
     str(d).removeprefix("torch."): d
     for d in (
-        torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.bool, torch.uint8,
-        torch.int8, torch.int16, torch.int32, torch.int64,
+        torch.float32,
+        torch.float64,
+        torch.float16,
+        torch.bfloat16,
+        torch.bool,
+        torch.uint8,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
     )
-}  # fmt: skip
+}
 """Tensor types that a checkpoint may hold, by name."""
 
 

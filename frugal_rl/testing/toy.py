@@ -53,15 +53,32 @@ TOY_SPEC = ObservationSpec(
         Stored("moves", (1,), np.int8, 0, 4, "action + 1", window=EPISODE, observed=False),
         Static("walls", (SIZE, SIZE), np.uint8, 0, 1, "1 where no one walks", table=TABLE),
         Static("doors", (MOST_DOORS, 2), np.float32, 0, 1, "x and y", table=TABLE, ragged=True),
-        Derived("picture", (SIZE, SIZE), np.uint8, 0, 2, "walls and walker",
-                sources=("walls", "position"), derive=picture,
-                twin="frugal_rl.testing.toy_twins:picture"),
-        Derived("turns", (4,), np.int16, 0, 10_000, "moves taken, by action",
-                sources=("moves",), derive=turns, twin="frugal_rl.testing.toy_twins:turns"),
+        Derived(
+            "picture",
+            (SIZE, SIZE),
+            np.uint8,
+            0,
+            2,
+            "walls and walker",
+            sources=("walls", "position"),
+            derive=picture,
+            twin="frugal_rl.testing.toy_twins:picture",
+        ),
+        Derived(
+            "turns",
+            (4,),
+            np.int16,
+            0,
+            10_000,
+            "moves taken, by action",
+            sources=("moves",),
+            derive=turns,
+            twin="frugal_rl.testing.toy_twins:turns",
+        ),
         Private("distance", (1,), np.float32, 0, 2 * SIZE, "cells to the goal"),
     ),
     action_mask="action_mask",
-)  # fmt: skip
+)
 
 
 def toy_tables() -> Tables:
