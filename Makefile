@@ -30,6 +30,7 @@ docs: .venv/.docs
 
 clean:
 	rm -rf .venv build dist *.egg-info
+	find . -name "*.nb[ic]" -delete # compiled kernels
 
 .venv/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
