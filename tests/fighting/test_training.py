@@ -193,10 +193,10 @@ def test_one_more_cartridge_costs_less_than_two_mebibytes():
     assert each < 2 << 20
 
 
-def test_a_worker_that_dies_ends_the_run_with_a_word():
+def test_a_worker_that_dies_and_may_not_be_replaced_ends_the_run_with_a_word():
     config = DuelConfig(threads=1)
     encoding = Encoding.choose(config.spec(), Storage.lossless)
-    env = SharedMemory(workers=2).build(config, 4, encoding, MemoryProfile())
+    env = SharedMemory(workers=2, restarts=0).build(config, 4, encoding, MemoryProfile())
     env.reset(0)
     env.step(np.zeros(4, np.int64))
     os.kill(env._processes[1].pid, signal.SIGKILL)

@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from nclone import derive, spec
+from nclone import spec
+from nclone.derive import frames
 from nclone.geometry import COLUMNS, ROWS, is_solid_in_level
 
 
@@ -39,10 +40,10 @@ def test_the_tile_window_and_its_torch_twin_agree_to_the_bit(seed):
     tensors = {k: torch.from_numpy(v) for k, v in sources.items()}
 
     kernel = spec.tile_window(sources, Tables())
-    gathered = derive.tile_window_by_gathers(tensors["tiles"], tensors["cell"].long())
+    gathered = frames.tile_window_by_gathers(tensors["tiles"], tensors["cell"].long())
 
     assert_array_equal(gathered.numpy(), kernel)
-    assert_array_equal(derive.tile_window(tensors, {}).numpy(), kernel)
+    assert_array_equal(frames.tile_window(tensors, {}).numpy(), kernel)
 
 
 def test_the_tile_window_counts_solid_pixels_around_the_ninja():
