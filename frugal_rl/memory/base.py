@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
 
@@ -30,7 +29,6 @@ TYPICAL_BYTES = 520 * MIB
 """CPython 3.11 with torch 2.13 (CPU), stable-baselines3 2.9, numba 0.68, hydra 1.3, wandb 0.31."""
 CONTEXT_BYTES = 500 * MIB
 """A CUDA context; between 0.3 and 0.6 GiB by device and driver."""
-TIMEOUT_SECONDS = 300
 TINY = {"num_envs": 4, "n_steps": 4, "batch_size": 8, "total_steps": 48}
 """Three rollouts, so that what happens only once is over."""
 TINY_EVALUATION_STEPS = 32
@@ -173,18 +171,5 @@ def _sources(run: RunConfig) -> str:
 
 
 def _measure(run: RunConfig) -> dict[str, Any]:
-    request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
-    done = subprocess.run(
-        [sys.executable, "-m", "frugal_rl.run.dry_run"],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_SECONDS,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
-        raise ConfigError(f"A tiny run of this kind fails: {said}")
-    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    answer: dict[str, Any] = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
     return answer

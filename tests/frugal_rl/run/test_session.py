@@ -85,8 +85,8 @@ def test_the_probe_counts_weights_exactly_and_finds_a_cost_per_sample(trained):
 
 
 def test_a_probe_that_breaks_off_says_so(monkeypatch):
-    monkeypatch.setattr("frugal_rl.run.probe.sys.executable", "/bin/false")
-    with pytest.raises(ConfigError, match="cannot be probed: nothing was said"):
+    monkeypatch.setattr("frugal_rl.memory.child.sys.executable", "/bin/false")
+    with pytest.raises(ConfigError, match="Measuring the learner fails: nothing was said"):
         probe_update(compose_run(WORDS))
 
 

@@ -1,0 +1,46 @@
+"""A measurement in a process of its own: it speaks, it fails in words, it ends."""
+
+import sys
+
+import pytest
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory import child
+from frugal_rl.run.compose import compose_run
+
+PROGRAMS = {
+    "answers": "import sys, json; print(json.load(sys.stdin)['values']['seed'])",
+    "is_slow": "import time; time.sleep(0.5); print(1)",
+    "fails": "import sys; sys.exit('no such network')",
+    "hangs": "import time; time.sleep(60)",
+}
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    for name, code in PROGRAMS.items():
+        (tmp_path / f"{name}.py").write_text(code)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.setattr(child, "WORD_SECONDS", 0.1)
+    run = compose_run(["env=toy", "seed=7"])
+    return lambda name, **most: child.ask_child(name, run, "It", **most)
+
+
+def test_the_run_is_handed_over_and_the_last_line_comes_back(program):
+    assert program("answers") == 7
+
+
+def test_a_slow_measurement_says_that_it_goes_on(program, capfd):
+    assert program("is_slow") == 1
+
+    assert "It, 0 s (kernels are compiled at first)" in capfd.readouterr().err
+
+
+def test_a_failure_is_told_by_its_last_line(program):
+    with pytest.raises(ConfigError, match="It fails: no such network"):
+        program("fails")
+
+
+def test_one_that_hangs_is_ended_with_a_remedy(program):
+    with pytest.raises(ConfigError, match=r"longer than 0 s\. .*probe=false"):
+        program("hangs", most_seconds=0.3)
