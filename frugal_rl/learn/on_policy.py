@@ -17,6 +17,7 @@ from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
 from frugal_rl.learn.update import ALONE, Rollout, Terms, Update, update_threads
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Precision
+from frugal_rl.observation.untraced import before_compiling
 from frugal_rl.ranges import above, at_least, between, check_ranges
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
@@ -88,6 +89,7 @@ class OnPolicyConfig(ABC):
             adam_eps=self.adam_eps,
         )
         if self.compile:
+            before_compiling()
             policy.network.compile()
         return policy.to(choose_device(run.hardware.device))
 
