@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.on_policy import OnPolicyConfig
+from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.ranks import Ranks, started_by_torchrun
 from frugal_rl.memory.auto import AUTO
 from frugal_rl.memory.machine import GIB, find_limit

@@ -12,8 +12,8 @@ import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples
 
 from frugal_rl.errors import ConfigError, RankError
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.ranks import Ranks, told
 from frugal_rl.learn.update import Record
 from frugal_rl.memory import MemoryProfile
