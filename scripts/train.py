@@ -1,7 +1,5 @@
 """Train one agent: `python scripts/train.py env=nclone memory=parallel`."""
 
-import sys
-
 from omegaconf import DictConfig
 
 from frugal_rl.memory.auto import prepare
@@ -13,7 +11,7 @@ from frugal_rl.run.probe import probe_update
 def train(cfg: DictConfig) -> None:
     """Plan, then train; every option lives in conf/, `--help` lists them."""
     run = build_run(cfg)  # frozen dataclasses from here on
-    if run.launch.processes > 1:
+    if run.launch.size > 1:
         train_together(run)
         return
     run, plan = prepare(run, probe_update)  # refuses what cannot fit before torch is imported
@@ -25,12 +23,13 @@ def train(cfg: DictConfig) -> None:
 
 def train_together(run) -> None:
     """Start the processes of a data-parallel run, or be one of them."""
-    from frugal_rl.run.launch import launches, share_of, start_ranks
-    from frugal_rl.run.session import train_planned
+    from frugal_rl.run.launch import launches, start_ranks
+    from frugal_rl.run.session import train_rank
 
     if launches(run):
-        sys.exit(start_ranks(run))
-    train_planned(run, prepare(share_of(run), probe_update)[1])
+        start_ranks(run)
+    else:
+        train_rank(run, probe_update)
 
 
 if __name__ == "__main__":
