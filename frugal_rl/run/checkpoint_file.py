@@ -23,8 +23,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from frugal_rl.errors import CheckpointError, DataError
-from frugal_rl.run.untrusted import LIMITS, Limits, parse_json, printable, shown
 from frugal_rl.run.values import Blobs, as_bytes, from_json, to_json
+from frugal_rl.untrusted.limits import LIMITS, Limits
+from frugal_rl.untrusted.nested import parse_json
+from frugal_rl.untrusted.printing import printable, shown
 
 FORMAT = 2
 """Raised when files of an older form can no longer be read."""

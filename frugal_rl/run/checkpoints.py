@@ -13,7 +13,7 @@ from typing import Any
 from frugal_rl.errors import CheckpointError
 from frugal_rl.run.checkpoint_file import pieces_of, read_file, read_manifest, verify_file
 from frugal_rl.run.disk import write_whole
-from frugal_rl.run.untrusted import shown
+from frugal_rl.untrusted.printing import shown
 
 LAST = "last.pt"
 """Name of the newest checkpoint in a run's `checkpoints/`."""
