@@ -22,8 +22,9 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 from frugal_rl.run.manifest import FORMAT, MAGIC, Entry, Manifest, damaged, read_manifest
-from frugal_rl.run.untrusted import LIMITS, Limits, printable
 from frugal_rl.run.values import Blobs, as_bytes, from_json, to_json
+from frugal_rl.untrusted.limits import LIMITS, Limits
+from frugal_rl.untrusted.printing import printable
 
 CHUNK_BYTES = 1 << 20
 

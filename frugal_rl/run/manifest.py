@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from frugal_rl.errors import CheckpointError, DataError
-from frugal_rl.run.untrusted import LIMITS, Limits, parse_json, printable, shown
+from frugal_rl.untrusted.limits import LIMITS, Limits
+from frugal_rl.untrusted.nested import parse_json
+from frugal_rl.untrusted.printing import printable, shown
 
 LAST = "last.pt"
 """Name of the newest checkpoint in a run's `checkpoints/`."""

@@ -20,7 +20,7 @@ from frugal_rl.memory.part import human
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.identity import check_same_run
 from frugal_rl.run.manifest import LAST, find_checkpoint, read_manifest
-from frugal_rl.run.untrusted import shown
+from frugal_rl.untrusted.printing import shown
 
 LEAST_FREE_BYTES = 16 << 20
 """A run writes more than this even where it saves nothing but its end."""
