@@ -14,7 +14,8 @@ from pathlib import Path
 
 from frugal_rl.errors import DataError, FolderInUseError
 from frugal_rl.run.disk import told, write_all
-from frugal_rl.run.untrusted import parse_json, printable, shown
+from frugal_rl.untrusted.nested import parse_json
+from frugal_rl.untrusted.printing import printable, shown
 
 LOCK = "run.lock"
 STALE_SECONDS = 3600.0
