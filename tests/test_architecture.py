@@ -16,7 +16,13 @@ MAX_FUNCTION_LINES = 60
 # What a room may import, by prefix; rooms not named here may import the standard rooms below them.
 ARROWS = {
     "frugal_rl.errors": (),
-    "frugal_rl.observation": ("frugal_rl.observation", "frugal_rl.errors", "frugal_rl.plugins"),
+    "frugal_rl.untrusted": ("frugal_rl.untrusted", "frugal_rl.errors"),
+    "frugal_rl.observation": (
+        "frugal_rl.observation",
+        "frugal_rl.errors",
+        "frugal_rl.plugins",
+        "frugal_rl.untrusted",
+    ),
     "frugal_rl.vec_env": (
         "frugal_rl.vec_env",
         "frugal_rl.observation",

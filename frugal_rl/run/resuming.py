@@ -19,7 +19,7 @@ from frugal_rl.run.finite import ENVIRONMENTS, not_finite
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.identity import check_same_run, identity
 from frugal_rl.run.keeping import newest_sound
-from frugal_rl.run.untrusted import printable, shown
+from frugal_rl.untrusted.printing import printable, shown
 
 COLLECTOR = "collector"
 NO_STATE = {ENVIRONMENTS: None}
