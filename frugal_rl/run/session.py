@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -57,8 +58,9 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(run, meter, plan)
+        began = time.perf_counter()
         summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
-        summary |= meter.summary(plan)
+        summary |= meter.summary(plan) | {"seconds": time.perf_counter() - began}
     show_closing(run, plan, summary)
     return summary
 
