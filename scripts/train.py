@@ -17,7 +17,7 @@ def train(cfg: DictConfig) -> Outcome:
     with doing("reading the configuration"):
         run = build_run(cfg)  # frozen dataclasses from here on
         check_resumed(run)
-    if run.launch.processes > 1:
+    if run.launch.size > 1:
         return train_together(run)
     with doing("planning"):
         run, plan = prepare(run, probe_update)  # refuses what cannot fit before torch is imported
@@ -28,13 +28,13 @@ def train(cfg: DictConfig) -> Outcome:
 
 def train_together(run) -> Outcome:
     """Start the processes of a data-parallel run, or be one of them."""
-    from frugal_rl.run.launch import launches, share_of, start_ranks
-    from frugal_rl.run.session import train_planned
+    from frugal_rl.run.launch import launches, start_ranks
+    from frugal_rl.run.session import train_rank
 
     if launches(run):
-        return Outcome(files=[run.run_dir], status=start_ranks(run))
-    summary = train_planned(run, prepare(share_of(run), probe_update)[1])
-    return Outcome(summary, [run.run_dir])
+        return Outcome({"interrupted": start_ranks(run)}, [run.run_dir])
+    train_rank(run, probe_update)
+    return Outcome()
 
 
 if __name__ == "__main__":
