@@ -17,6 +17,7 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 from torch import Tensor
 from torch.nn import functional as F
 
+from frugal_rl.doing import doing
 from frugal_rl.learn.on_policy_config import Terms
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
@@ -115,13 +116,16 @@ class Update:
         """Learn from a rollout; returns the metrics that Stable-Baselines3 logs."""
         self.policy.set_training_mode(True)
         record = Record()
-        for _ in range(n_epochs):
-            record.new_epoch()
-            for batch in rollout.get(batch_size):
-                goes_on = self.learn(batch, terms, record)
-                del batch  # else the next one would be drawn beside it
-                if not goes_on:
-                    return record.summary(rollout, terms)
+        count = n_epochs * -(-np.size(rollout.returns) // batch_size)
+        with doing("updating", count, "minibatches") as work:
+            for _ in range(n_epochs):
+                record.new_epoch()
+                for batch in rollout.get(batch_size):
+                    goes_on = self.learn(batch, terms, record)
+                    del batch  # else the next one would be drawn beside it
+                    work.done += 1
+                    if not goes_on:
+                        return record.summary(rollout, terms)
         return record.summary(rollout, terms)
 
     def learn(self, batch: Minibatch, terms: Terms, record: Record) -> bool:
