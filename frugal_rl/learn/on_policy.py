@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Enum
 from typing import Annotated, Any, ClassVar
 
 import torch
@@ -11,7 +12,7 @@ import torch
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import Collector
 from frugal_rl.learn.optimizer import FlatAdam
-from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.policy import Actor, FrugalPolicy
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
 from frugal_rl.learn.update import ALONE, Rollout, Terms, Update, update_threads
@@ -20,6 +21,16 @@ from frugal_rl.memory.profile import Precision
 from frugal_rl.ranges import above, at_least, between, check_ranges
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
+
+
+class Engine(Enum):
+    """What computes the perceptron's updates and actions."""
+
+    exact = "exact"
+    """Torch, equal to Stable-Baselines3 to the bit."""
+    compiled = "compiled"
+    """Kernels of our own on the CPU, equal to the exact one up to rounding."""
+
 
 Value = float | Constant | Linear | WarmUp
 Count = Annotated[int, at_least(1)]
@@ -64,6 +75,8 @@ class OnPolicyConfig(ABC):
     """Value truncated episodes together; one by one, as SB3 does, differs in the last bits."""
     compile: bool = False
     """Compile the network with torch.compile; pays off in long runs only."""
+    engine: Engine = Engine.exact
+    """`compiled` runs perceptrons on the CPU in kernels, equal up to rounding."""
 
     def __post_init__(self) -> None:
         check_ranges(self, "algo")
@@ -110,12 +123,28 @@ class OnPolicyLearner(ABC):
         self.policy = config.build_policy(run, vec_env)
         at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
         self.threads = update_threads(run.hardware.threads, self.policy, at_once)
-        rate = value_at(config.learning_rate, 0.0)
-        self.optimizer = FlatAdam(
-            self.policy.parameters(), rate, config.adam_eps, config.fused_adam
-        )
-        self.update = Update(self.policy, self.optimizer, run.memory.micro_batch)
+        self.actor: Actor = self.policy
+        self.optimizer, self.update = self.engine(run)
         self.collector = self.collector_for(run)
+
+    def engine(self, run: RunConfig) -> tuple[FlatAdam, Update]:
+        """What steps and what learns; the compiled engine acts as well."""
+        config, policy = self.config, self.policy
+        parameters, rate = policy.parameters(), value_at(config.learning_rate, 0.0)
+        if config.engine is Engine.exact:
+            exact = FlatAdam(parameters, rate, config.adam_eps, config.fused_adam)
+            return exact, Update(policy, exact, run.memory.micro_batch)
+        # Its kernels take memory and time to load, which other runs keep.
+        from frugal_rl.learn.compiled.acting import CompiledActor
+        from frugal_rl.learn.compiled.engine import CompiledPerceptron
+        from frugal_rl.learn.compiled.refusal import refuse_what_has_no_kernel
+        from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
+
+        refuse_what_has_no_kernel(config, run, policy)
+        adam = CompiledAdam(parameters, rate, config.adam_eps, fused=False)
+        compiled = CompiledPerceptron(policy, adam, self.threads)
+        self.actor = CompiledActor(compiled)
+        return adam, CompiledUpdate(policy, adam, compiled)
 
     @abstractmethod
     def collector_for(self, run: RunConfig) -> Collector:
@@ -125,7 +154,7 @@ class OnPolicyLearner(ABC):
         """One collection on one torch thread, one update on all."""
         with phase(Phase.rollout):
             torch.set_num_threads(1)  # more threads beside busy simulators slow inference down
-            rollout = self.collector.collect(self.policy)
+            rollout = self.collector.collect(self.actor)
         self.num_steps += self.collector.collected * self.ranks.size
         with phase(Phase.update):
             torch.set_num_threads(self.threads)
@@ -152,6 +181,7 @@ class OnPolicyLearner(ABC):
         return {
             **self.collector.parts(),
             **self.optimizer.parts(),
+            **self.update.parts(),
             "tables_on_device": self.policy.decoder.nbytes,
         }
 

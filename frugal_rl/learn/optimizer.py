@@ -32,10 +32,11 @@ class FlatAdam:
     ) -> None:
         self.parameters = [p for p in parameters if p.requires_grad]
         starts = list(accumulate((padded(p) for p in self.parameters), initial=0))
+        self.starts = starts[:-1]
         like = self.parameters[0]
         self.flat = nn.Parameter(torch.zeros(starts[-1], dtype=like.dtype, device=like.device))
         self.flat.grad = torch.zeros_like(self.flat)
-        for p, start in zip(self.parameters, starts, strict=False):
+        for p, start in zip(self.parameters, self.starts, strict=True):
             here = slice(start, start + p.numel())
             self.flat.data[here] = p.detach().flatten()
             p.data = self.flat.data[here].view_as(p)
@@ -43,6 +44,10 @@ class FlatAdam:
         self.gradients: list[Tensor] = [p.grad for p in self.parameters if p.grad is not None]
         self.largest = torch.zeros((), dtype=like.dtype, device=like.device)
         self.adam = torch.optim.Adam([self.flat], lr=learning_rate, eps=eps, fused=fused)
+
+    def places(self) -> dict[int, int]:
+        """Where each parameter begins in the flat one, by its id."""
+        return {id(p): start for p, start in zip(self.parameters, self.starts, strict=True)}
 
     @property
     def gradient(self) -> Tensor:
