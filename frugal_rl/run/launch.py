@@ -21,7 +21,7 @@ from torch.distributed.elastic.rendezvous import RendezvousError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.errors import ConfigError, RankError
-from frugal_rl.learn.on_policy import OnPolicyConfig
+from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.ranks import Ranks, started_by_torchrun
 from frugal_rl.memory.auto import AUTO
 from frugal_rl.memory.machine import GIB, find_limit
