@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,8 +87,9 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
+        began = time.perf_counter()
         summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
-        summary |= meter.summary(plan)
+        summary |= meter.summary(plan) | {"seconds": time.perf_counter() - began}
         if ranks.size > 1:
             summary["memory/rank_peak_bytes"] = ranks.at_first(meter.peak_bytes)
             log.summary(summary)

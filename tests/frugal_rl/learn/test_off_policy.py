@@ -11,8 +11,8 @@ import torch
 from rich.console import Console
 
 from frugal_rl.errors import CheckpointError, ConfigError, MemoryBudgetError
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.off_policy import Auto
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.off_policy_config import Auto
 from frugal_rl.learn.off_policy_kinds import (
     CrossQConfig,
     DqnConfig,
