@@ -128,7 +128,7 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(disk.os, "write", full)
-    with pytest.raises(DiskError, match="Segment 3 cannot be written.*No space left"):
+    with pytest.raises(DiskError, match=r"Segment 3 cannot be written.*No space left"):
         segments.save({"rows": np.ones(5)})
 
     assert np.array_equal(segments.load()["rows"], before["rows"])
