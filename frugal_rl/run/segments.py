@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -160,7 +161,7 @@ class Segments:
 
     def _state(self, index: Mapping[str, Any], number: int, files: ExitStack) -> dict[str, Any]:
         blocks = zip(_places(index), _digests(index), strict=True)
-        opened: dict[int, tuple[BinaryIO, int]] = {}
+        opened: dict[int, tuple[BufferedReader, int]] = {}
 
         def fetch(name: str) -> np.ndarray:
             raw = np.empty(int(index["sizes"][name]), np.uint8)
@@ -181,7 +182,7 @@ class Segments:
             raise damaged(self.path(number), "it holds no values by name.")
         return state
 
-    def _opened(self, segment: int, wanted: int, files: ExitStack) -> tuple[BinaryIO, int]:
+    def _opened(self, segment: int, wanted: int, files: ExitStack) -> tuple[BufferedReader, int]:
         """A segment's file, and where its blocks begin."""
         path = self.path(segment)
         if not path.is_file():
@@ -193,7 +194,7 @@ class Segments:
         return files.enter_context(path.open("rb")), first.at if first else 0
 
     def _read(
-        self, out: np.ndarray, opened: tuple[BinaryIO, int], place: Place, digest: bytes
+        self, out: np.ndarray, opened: tuple[BufferedReader, int], place: Place, digest: bytes
     ) -> None:
         file, begin = opened
         file.seek(begin + place.at)
