@@ -73,7 +73,7 @@ class CompactMaskableBuffer(ExtraColumns, maskable.MaskableRolloutBuffer):  # ty
         """sb3-contrib's sample tuple for env-major indices [B]."""
         n, t = np.divmod(indices, self.buffer_size)
         shown = self.observations_at(t, n)
-        kind = (
+        kind: Any = (
             maskable.MaskableRolloutBufferSamples
             if self._single
             else maskable.MaskableDictRolloutBufferSamples
@@ -117,14 +117,14 @@ class CompactRecurrentBuffer(ExtraColumns, recurrent.RecurrentRolloutBuffer):  #
         for name in STATES:
             self._extra_column(name, (hidden_state_shape[1], hidden_state_shape[3]))
 
-    def add(self, *arguments: Any, lstm_states: Any, **keywords: Any) -> None:
+    def add(self, *arguments: Any, lstm_states: Any, **keywords: Any) -> None:  # type: ignore[override]
         """Copy one step and the states before it."""
         for name, state in zip(STATES, (*lstm_states.pi, *lstm_states.vf), strict=True):
             rows = state.detach().cpu().numpy().swapaxes(0, 1)
             self.extra[name].write(self.pos, rows, None)
         super().add(*arguments, **keywords)
 
-    def get(self, batch_size: int | None = None) -> Iterator[Any]:
+    def get(self, batch_size: int | None = None) -> Iterator[Any]:  # type: ignore[override]
         """Minibatches in order of time from a random place on, as sb3-contrib draws them."""
         total = self.buffer_size * self.n_envs
         begin = np.random.randint(total)  # noqa: NPY002 - SB3's stream of random numbers
@@ -142,10 +142,10 @@ class CompactRecurrentBuffer(ExtraColumns, recurrent.RecurrentRolloutBuffer):  #
         lengths = np.diff(first, append=len(indices)).tolist()
 
         def padded(values: torch.Tensor) -> torch.Tensor:
-            return pad_sequence(values.split(lengths), batch_first=True).flatten(0, 1)
+            return pad_sequence(list(torch.split(values, lengths)), True).flatten(0, 1)
 
         shown = {name: padded(v) for name, v in self.observations_at(t, n).items()}
-        kind = (
+        kind: Any = (
             type_aliases.RecurrentRolloutBufferSamples
             if self._single
             else type_aliases.RecurrentDictRolloutBufferSamples
