@@ -16,7 +16,13 @@ MAX_FUNCTION_LINES = 60
 # What a room may import, by prefix; rooms not named here may import the standard rooms below them.
 ARROWS = {
     "frugal_rl.errors": (),
-    "frugal_rl.observation": ("frugal_rl.observation", "frugal_rl.errors", "frugal_rl.plugins"),
+    "frugal_rl.untrusted": ("frugal_rl.untrusted", "frugal_rl.errors"),
+    "frugal_rl.observation": (
+        "frugal_rl.observation",
+        "frugal_rl.errors",
+        "frugal_rl.plugins",
+        "frugal_rl.untrusted",
+    ),
     "frugal_rl.vec_env": (
         "frugal_rl.vec_env",
         "frugal_rl.observation",
@@ -37,6 +43,7 @@ DECODING = (
     "frugal_rl.observation.decoder",
     "frugal_rl.observation.distinct",
     "frugal_rl.observation.mirror",
+    "frugal_rl.observation.untraced",
 )  # with the codecs' torch halves the side of the observation that learners read, workers never
 TORCH_FREE = ("env", "spec", "sim", "rules", "levels", "vec_env")
 

@@ -11,7 +11,9 @@ from typing import Any
 
 from frugal_rl.errors import DataError
 from frugal_rl.run.disk import write_whole
-from frugal_rl.run.untrusted import parse_json, read_text, shown
+from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.nested import parse_json
+from frugal_rl.untrusted.printing import shown
 
 METRICS = "metrics.jsonl"
 PLAN = "plan.json"

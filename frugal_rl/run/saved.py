@@ -18,7 +18,7 @@ from frugal_rl.run.compose import run_from
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import evaluation_env
 from frugal_rl.run.renamed import current_values
-from frugal_rl.run.untrusted import printable, shown
+from frugal_rl.untrusted.printing import printable, shown
 from frugal_rl.vec_env.interface import VectorEnv
 
 

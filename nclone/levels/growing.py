@@ -25,7 +25,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from frugal_rl.run.untrusted import read_npz
+from frugal_rl.untrusted.arrays import read_npz
 from nclone.errors import LevelError
 from nclone.files import write_whole
 from nclone.levels.generators import (

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from frugal_rl.run.untrusted import read_npz
+from frugal_rl.untrusted.arrays import read_npz
 from nclone.errors import LevelError
 from nclone.files import finished_or_absent
 from nclone.levels.generators import CATEGORIES, Recipe, generate

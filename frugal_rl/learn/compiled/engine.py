@@ -13,9 +13,9 @@ from torch import Tensor
 from frugal_rl.learn.compiled.blas import one_blas_thread
 from frugal_rl.learn.compiled.kernels import differentiate, infer
 from frugal_rl.learn.compiled.layers import perceptron
+from frugal_rl.learn.on_policy_config import Terms
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.learn.update import Terms
 from frugal_rl.observation.aligned import aligned_empty
 
 BLOCK = 128
@@ -74,9 +74,17 @@ class CompiledPerceptron:
         logits, values = np.empty((len(x), self.outputs), np.float32), np.empty(len(x), np.float32)
         with one_blas_thread():
             infer(
-                self.flat, net.layers, net.buffers, net.inputs, x, lane.arena, lane.scratch, BLOCK,
-                logits, values,
-            )  # fmt: skip
+                self.flat,
+                net.layers,
+                net.buffers,
+                net.inputs,
+                x,
+                lane.arena,
+                lane.scratch,
+                BLOCK,
+                logits,
+                values,
+            )
         return logits, values
 
     def differentiate(
@@ -95,10 +103,27 @@ class CompiledPerceptron:
             blocks = -(-len(x) // BLOCK)
             first, last = (blocks * k // self.threads * BLOCK for k in (i, i + 1))
             differentiate(
-                first, min(last, len(x)), self.flat, net.layers, net.buffers, net.inputs, x, mask,
-                actions, old, net.groups, net.log_std, numbers, lane.arena, lane.deltas,
-                lane.scratch, BLOCK, into, log_ratio, lane.sums,
-            )  # fmt: skip
+                first,
+                min(last, len(x)),
+                self.flat,
+                net.layers,
+                net.buffers,
+                net.inputs,
+                x,
+                mask,
+                actions,
+                old,
+                net.groups,
+                net.log_std,
+                numbers,
+                lane.arena,
+                lane.deltas,
+                lane.scratch,
+                BLOCK,
+                into,
+                log_ratio,
+                lane.sums,
+            )
 
         with one_blas_thread():
             others = (

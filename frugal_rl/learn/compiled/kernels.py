@@ -27,14 +27,22 @@ def source_stamp() -> int:
     return int.from_bytes(hashlib.blake2b(b"".join(texts), digest_size=7).digest(), "little")
 
 
-def _build_kernels(stamp: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Acting and learning; `stamp` becomes a part of their cache key."""
+def _build_infer(stamp: int) -> Callable[..., None]:
+    """Acting; `stamp` becomes a part of the kernel's cache key."""
 
     @kernel
     def infer(
-        flat: Any, layers: Any, buffers: Any, inputs: Any, x: Any, arena: Any, scratch: Any,
-        block: Any, logits: Any, values: Any,
-    ) -> None:  # fmt: skip
+        flat: Any,
+        layers: Any,
+        buffers: Any,
+        inputs: Any,
+        x: Any,
+        arena: Any,
+        scratch: Any,
+        block: Any,
+        logits: Any,
+        values: Any,
+    ) -> None:
         """X [B, ...] -> logits [B, n] and values [B], which the last two layers give."""
         for first in range(0, x.shape[0] if stamp >= 0 else 0, block):
             m = min(block, x.shape[0] - first)
@@ -47,12 +55,35 @@ def _build_kernels(stamp: int) -> tuple[Callable[..., None], Callable[..., None]
                 for j in range(z.shape[1]):
                     logits[first + i, j] = z[i, j]
 
+    return infer
+
+
+def _build_differentiate(stamp: int) -> Callable[..., None]:
+    """Learning; `stamp` becomes a part of the kernel's cache key."""
+
     @kernel
     def differentiate(
-        first: Any, last: Any, flat: Any, layers: Any, buffers: Any, inputs: Any, x: Any, mask: Any,
-        actions: Any, old: Any, groups: Any, log_std: Any, terms: Any, arena: Any, deltas: Any,
-        scratch: Any, block: Any, gradient: Any, log_ratio: Any, sums: Any,
-    ) -> None:  # fmt: skip
+        first: Any,
+        last: Any,
+        flat: Any,
+        layers: Any,
+        buffers: Any,
+        inputs: Any,
+        x: Any,
+        mask: Any,
+        actions: Any,
+        old: Any,
+        groups: Any,
+        log_std: Any,
+        terms: Any,
+        arena: Any,
+        deltas: Any,
+        scratch: Any,
+        block: Any,
+        gradient: Any,
+        log_ratio: Any,
+        sums: Any,
+    ) -> None:
         """Gradient of PPO's loss over samples `first` to `last` of a minibatch; its parts' sums.
 
         x          [B, ...] float32; mask [B, n] uint8, or [B, 0]; actions [B, a] float32
@@ -80,16 +111,14 @@ def _build_kernels(stamp: int) -> tuple[Callable[..., None], Callable[..., None]
             value_loss(v, old, start, terms, view(deltas, buffers, layers[-1, OUT], block, m), sums)
             backward(flat, layers, buffers, arena, deltas, block, m, gradient, scratch)
 
-    return infer, differentiate
+    return differentiate
 
 
-infer, differentiate = _build_kernels(source_stamp())
+infer, differentiate = _build_infer(source_stamp()), _build_differentiate(source_stamp())
 
 
 @kernel
-def clipped_adam(
-    flat: Any, gradient: Any, mean: Any, square: Any, most: Any, rates: Any
-) -> Any:  # fmt: skip
+def clipped_adam(flat: Any, gradient: Any, mean: Any, square: Any, most: Any, rates: Any) -> Any:
     """Clip the gradient's norm to `most`, then Adam, all in place; returns the norm before.
 
     rates  [6] float32: 1 - beta1, beta2, 1 - beta2, sqrt of the second bias correction, epsilon,

@@ -34,9 +34,17 @@ def surrogate(log_ratio: Any, advantage: Any, terms: Any, sums: Any) -> Any:
 
 @inlined
 def categorical_loss(
-    z: Any, mask: Any, actions: Any, old: Any, start: Any, groups: Any, terms: Any, dz: Any,
-    log_ratio: Any, sums: Any,
-) -> None:  # fmt: skip
+    z: Any,
+    mask: Any,
+    actions: Any,
+    old: Any,
+    start: Any,
+    groups: Any,
+    terms: Any,
+    dz: Any,
+    log_ratio: Any,
+    sums: Any,
+) -> None:
     """One or several choices: logits z [m, n], of which groups[g] to groups[g + 1] are choice g.
 
     dz [m, n] is written: first probabilities and log-probabilities, then the gradient.
@@ -79,9 +87,18 @@ def categorical_loss(
 
 @inlined
 def gaussian_loss(
-    z: Any, actions: Any, old: Any, start: Any, flat: Any, log_std: Any, terms: Any, dz: Any,
-    gradient: Any, log_ratio: Any, sums: Any,
-) -> None:  # fmt: skip
+    z: Any,
+    actions: Any,
+    old: Any,
+    start: Any,
+    flat: Any,
+    log_std: Any,
+    terms: Any,
+    dz: Any,
+    gradient: Any,
+    log_ratio: Any,
+    sums: Any,
+) -> None:
     """Independent normals with means z [m, n]; the deviations' gradient is added."""
     spread = terms[ENTROPY_COEFFICIENT] * terms[SHARE]
     for i in range(z.shape[0]):

@@ -114,9 +114,16 @@ def copy_columns(source: Any, first: Any, into: Any, at: Any, count: Any) -> Non
 
 @inlined
 def backward(
-    flat: Any, layers: Any, buffers: Any, arena: Any, deltas: Any, block: Any, m: Any,
-    gradient: Any, scratch: Any,
-) -> None:  # fmt: skip
+    flat: Any,
+    layers: Any,
+    buffers: Any,
+    arena: Any,
+    deltas: Any,
+    block: Any,
+    m: Any,
+    gradient: Any,
+    scratch: Any,
+) -> None:
     """From d loss / d outputs in `deltas` to the parameters' gradient, which is added to."""
     for back in range(layers.shape[0]):
         layer = layers[layers.shape[0] - 1 - back]

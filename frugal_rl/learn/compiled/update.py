@@ -10,9 +10,10 @@ from torch import Tensor
 from frugal_rl.learn.compiled.engine import CompiledPerceptron
 from frugal_rl.learn.compiled.kernels import clipped_adam
 from frugal_rl.learn.compiled.losses import ENTROPY, POLICY, VALUE
-from frugal_rl.learn.optimizer import FlatAdam
+from frugal_rl.learn.on_policy_config import Terms
+from frugal_rl.learn.optimizer import BETA1, BETA2, FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.learn.update import Losses, Record, Terms, Update
+from frugal_rl.learn.update import Losses, Record, Update
 
 
 class CompiledAdam(FlatAdam):
@@ -20,15 +21,11 @@ class CompiledAdam(FlatAdam):
 
     def step(self, max_grad_norm: float) -> None:
         """Clip the gradient's norm, then update the parameters."""
-        state, group = self.adam.state[self.flat], self.adam.param_groups[0]
-        if not state:
-            state["step"] = torch.tensor(0.0)
-            state["exp_avg"] = torch.zeros_like(self.flat)
-            state["exp_avg_sq"] = torch.zeros_like(self.flat)
+        state = self.begin()
         state["step"] += 1
-        steps, (beta1, beta2) = float(state["step"]), group["betas"]
-        root, pace = (1 - beta2**steps) ** 0.5, group["lr"] / (1 - beta1**steps)
-        rates = (1 - beta1, beta2, 1 - beta2, root, group["eps"], pace)
+        steps = float(state["step"])
+        root, pace = (1 - BETA2**steps) ** 0.5, self.rate / (1 - BETA1**steps)
+        rates = (1 - BETA1, BETA2, 1 - BETA2, root, self.eps, pace)
         norm = clipped_adam(
             self.flat.detach().numpy(),
             self.gradient.numpy(),
@@ -71,9 +68,7 @@ class CompiledUpdate(Update):
 
 def losses_of(means: np.ndarray, log_ratio: np.ndarray, terms: Terms) -> Losses:
     """What the record keeps of a minibatch."""
-    total = (
-        means[POLICY] + terms.ent_coef * means[ENTROPY] + terms.vf_coef * means[VALUE]
-    )  # fmt: skip
+    total = means[POLICY] + terms.ent_coef * means[ENTROPY] + terms.vf_coef * means[VALUE]
     total, policy, value, entropy = (
         torch.tensor(v, dtype=torch.float32)
         for v in (total, means[POLICY], means[VALUE], means[ENTROPY])

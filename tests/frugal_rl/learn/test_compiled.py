@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.agents import Activation, MlpAgent
 from frugal_rl.learn.compiled.engine import BLOCK, CompiledPerceptron
 from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
-from frugal_rl.learn.networks import Activation, MlpAgent
-from frugal_rl.learn.on_policy import Engine
+from frugal_rl.learn.on_policy_config import Engine, Terms
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.learn.ppo import PpoConfig
-from frugal_rl.learn.update import Record, Terms, Update
+from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.learn.update import Record, Update
 from frugal_rl.memory import MemoryProfile, Storage
 from frugal_rl.memory.profile import Precision
 from frugal_rl.observation.encoding import Encoding
@@ -31,13 +31,23 @@ from frugal_rl.testing.toy import Toy
 from frugal_rl.vec_env.episodes import Episodes
 
 ALGO = PpoConfig(
-    num_envs=6, n_steps=16, batch_size=32, n_epochs=3, total_steps=6 * 16 * 4, ent_coef=0.01,
+    num_envs=6,
+    n_steps=16,
+    batch_size=32,
+    n_epochs=3,
+    total_steps=6 * 16 * 4,
+    ent_coef=0.01,
     engine=Engine.compiled,
-)  # fmt: skip
+)
 RUN = RunConfig(
-    Toy(), MlpAgent(actor=(32, 16), critic=(24,)), ALGO, MemoryProfile(), None,
-    hardware=Hardware("cpu", threads=1), seed=5,
-)  # fmt: skip
+    Toy(),
+    MlpAgent(actor=(32, 16), critic=(24,)),
+    ALGO,
+    MemoryProfile(),
+    None,
+    hardware=Hardware("cpu", threads=1),
+    seed=5,
+)
 ACTIONS = st.one_of(
     st.integers(2, 12).map(spaces.Discrete),
     st.lists(st.integers(2, 5), min_size=1, max_size=3).map(spaces.MultiDiscrete),
@@ -83,9 +93,13 @@ def policy_on(actions, agent, picture, masked):
     spec = ObservationSpec(tuple(fields), action_mask="mask" if masked else None)
     encoding = Encoding.choose(spec, Storage.dense)
     return FrugalPolicy(
-        encoding.policy_space(), actions, lambda _: 1e-3,
-        agent=agent, encoding=encoding, tables=Tables(),
-    )  # fmt: skip
+        encoding.policy_space(),
+        actions,
+        lambda _: 1e-3,
+        agent=agent,
+        encoding=encoding,
+        tables=Tables(),
+    )
 
 
 def minibatch(policy, samples, random):
@@ -239,9 +253,13 @@ def test_a_picture_under_convolutions_is_refused_by_its_name():
     spec = ObservationSpec((Stored("screen", (36, 36), np.uint8, 0, 255),))
     encoding = Encoding.choose(spec, Storage.dense)
     policy = FrugalPolicy(
-        encoding.policy_space(), spaces.Discrete(2), lambda _: 1e-3,
-        agent=MlpAgent(), encoding=encoding, tables=Tables(),
-    )  # fmt: skip
+        encoding.policy_space(),
+        spaces.Discrete(2),
+        lambda _: 1e-3,
+        agent=MlpAgent(),
+        encoding=encoding,
+        tables=Tables(),
+    )
     adam = CompiledAdam(policy.parameters(), 1e-3, 1e-5, fused=False)
 
     with pytest.raises(ConfigError, match="'screen' is a picture"):

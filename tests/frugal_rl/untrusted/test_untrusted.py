@@ -18,17 +18,12 @@ from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.trainer import train
-from frugal_rl.run.untrusted import (
-    Limits,
-    deeper_than,
-    markdown_cell,
-    parse_json,
-    plain_dtype,
-    printable,
-    read_npz,
-    read_text,
-)
 from frugal_rl.testing.faults import damages
+from frugal_rl.untrusted.arrays import plain_dtype, read_npz
+from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.limits import Limits
+from frugal_rl.untrusted.nested import deeper_than, parse_json
+from frugal_rl.untrusted.printing import markdown_cell, printable
 
 ARRAYS = {
     "whole": np.arange(3000, dtype=np.int16).reshape(3, 1000),

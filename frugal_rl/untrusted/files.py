@@ -1,0 +1,69 @@
+"""Whole files, and what was packed with zlib, within a number of bytes."""
+
+from __future__ import annotations
+
+import stat
+import zlib
+from pathlib import Path
+
+from frugal_rl.errors import DataError
+from frugal_rl.untrusted.limits import LIMITS, MIB, Limits
+from frugal_rl.untrusted.printing import shown
+
+
+def read_bytes(path: Path, at_most: int = LIMITS.file_bytes) -> bytes:
+    """A file as it is; pipes and devices, which may never end, are refused.
+
+    Raises:
+        DataError: it is missing, no regular file, or longer than `at_most` bytes.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DataError(f"{shown(path)} cannot be read: it is no regular file.")
+        with path.open("rb") as file:
+            raw = file.read(at_most + 1)
+    except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError
+        if isinstance(error, DataError):
+            raise
+        words = getattr(error, "strerror", None) or error
+        raise DataError(f"{shown(path)} cannot be read: {words}.") from error
+    if len(raw) > at_most:
+        raise DataError(f"{shown(path)} is longer than {_size(at_most)}, which is the most.")
+    return raw
+
+
+def read_text(path: Path, limits: Limits = LIMITS) -> str:
+    """A text file in UTF-8, refused above `text_bytes`.
+
+    Raises:
+        DataError: the file is missing, too long, or not UTF-8.
+    """
+    raw = read_bytes(path, limits.text_bytes)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{shown(path)} is no UTF-8 text: {error.reason} at byte {error.start}."
+        ) from error
+
+
+def inflate(packed: bytes, at_most: int) -> bytes:
+    """What zlib packed, complete and of at most so many bytes.
+
+    Raises:
+        DataError: the stream is damaged, cut, or unpacks to more.
+    """
+    decoder = zlib.decompressobj()
+    try:
+        raw = decoder.decompress(packed, at_most + 1)
+    except zlib.error as error:
+        raise DataError(f"its packed part is damaged ({error})") from error
+    if len(raw) > at_most:
+        raise DataError(f"its packed part holds more than {_size(at_most)}")
+    if not decoder.eof:
+        raise DataError("its packed part is not complete")
+    return raw
+
+
+def _size(num_bytes: int) -> str:
+    return f"{num_bytes / MIB:g} MiB" if num_bytes >= MIB else f"{num_bytes:,} bytes"

@@ -1,0 +1,28 @@
+"""The most that a file may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that a file may ask for."""
+
+    file_bytes: int = 1 << 40
+    text_bytes: int = 64 * MIB
+    """JSON, or any other text."""
+    yaml_bytes: int = 4 * MIB
+    """YAML, which takes about a second for each MiB."""
+    entries: int = 200_000
+    depth: int = 100
+    """Lists and mappings inside each other."""
+    array_bytes: int = 16384 * MIB
+    """All arrays of an archive together, unpacked."""
+    ratio: float = 400.0
+    """Unpacked bytes per byte on disk."""
+
+
+LIMITS = Limits()
