@@ -96,6 +96,7 @@ class Trainer:
         vec_env = own.env.make_vec(own.algo.num_envs, own.encoding(), own.memory, own.vec, "train")
         try:
             self.learner = own.algo.build(own, self.guard.watch(vec_env))
+            self.guard.adapt(self.learner)
             self.join()
             self.saves = Saves(run, self.learner, self.ranks)
             if run.resume:
