@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from frugal_rl.doing import doing
+from frugal_rl.learn.on_policy_config import Terms
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ranks import Ranks
@@ -35,19 +36,6 @@ class Rollout(Protocol):
 
     def get(self, batch_size: int) -> Iterable[Any]:
         """Minibatches in a fresh random order."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The numbers in the loss, at one moment of the run."""
-
-    clip_range: float
-    clip_range_vf: float | None
-    ent_coef: float
-    vf_coef: float
-    normalize_advantage: bool
-    max_grad_norm: float
-    target_kl: float | None
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,10 @@ class Job:
     number: int
     side_by_side: bool
     command: Command
+    words: tuple[str, ...] = ()
+    """The overrides of this job alone."""
+    config_dir: str = ""
+    """The folder of `--config-dir`."""
 
 
 @dataclass(frozen=True)
