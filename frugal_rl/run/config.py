@@ -136,11 +136,41 @@ class Launch:
     """How many processes train one run together, and what happens when one is lost."""
 
     processes: Annotated[int, at_least(1)] = 1
-    """Processes of this machine; each has its share of environments, rollout and minibatch."""
+    """Processes per machine; each has its share of environments, rollout and minibatch."""
+    nodes: Annotated[int, at_least(1)] = 1
+    """Machines; each is given the same command."""
+    meet: str = ""
+    """`host:port` of the first machine, where all of them meet; empty with one machine."""
+    address: str = ""
+    """Under which the others reach this machine; empty means its name."""
     restarts: Annotated[int, at_least(0)] = 0
-    """How often torchrun starts all of them again after one was lost."""
+    """How often all processes start again after one was lost, from the last sound checkpoint."""
     timeout_s: Annotated[float, above(0)] = 1800.0
     """Seconds that a process waits for the others."""
+
+    def __post_init__(self) -> None:
+        if self.nodes > 1 and not self.meet:
+            raise ConfigError(
+                f"launch.nodes={self.nodes} need a place to meet: launch.meet=HOST:29400, with the "
+                "first machine's name, in the same command on each of them."
+            )
+
+    @property
+    def size(self) -> int:
+        """Processes of all machines together."""
+        return self.nodes * self.processes
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """How runs share this machine with each other, in a sweep or side by side."""
+
+    ledger: str = ""
+    """File in which running ones reserve what they are planned to hold; empty means none."""
+    budget_gib: Annotated[float | None, above(0)] = None
+    """What they may hold together; None means what the machine has."""
+    skip_impossible: bool = False
+    """Pass over combinations that are refused."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +198,7 @@ class RunConfig:
     hardware: Hardware = field(default_factory=Hardware)
     tracking: Tracking = field(default_factory=Tracking)
     launch: Launch = field(default_factory=Launch)
+    sweep: Sweep = field(default_factory=Sweep)
     seed: Annotated[int, SEED] = 0
     run_dir: str = "runs/latest"
     checkpoint_every_steps: Annotated[int, at_least(0)] = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.memory.usage import resident_bytes
+from frugal_rl.sb3.spaces import check_space
 from frugal_rl.store.columns import Column
 from frugal_rl.store.found.column import FIRST_LOOK, FoundColumn
 from frugal_rl.store.layout import ColumnSpec
@@ -22,26 +24,74 @@ UNITS |= {"GB": 10**9, "TiB": 1 << 40}
 
 
 def compact(
-    env: Any, budget: str | int | None = None, compare_with_dense: bool = False
+    env: Any,
+    budget: str | int | None = None,
+    compare_with_dense: bool = False,
+    algorithm: type | None = None,
 ) -> dict[str, Any]:
     """Keywords of a stock SB3 model: `PPO("CnnPolicy", env, **compact(env, budget="8GiB"))`.
 
     Args:
-        env: the environment that the model is given; its space must be one that can be stored.
+        env: the environment that the model is given; an observation that cannot be stored, or that
+            Stable-Baselines3 cannot read, is refused by name.
         budget: the most that the process may hold. The run is refused as soon as the first rows
             tell that the rollout will not fit, with a size that does.
         compare_with_dense: keep every observation a second time as it is and compare each draw
             with it: for doubters and for bug reports.
+        algorithm: the class of the model, where it is sb3-contrib's MaskablePPO.
     """
     space = env.observation_space
-    for name, inner in space.spaces.items() if isinstance(space, spaces.Dict) else ():
-        if isinstance(inner, spaces.Dict | spaces.Tuple):
-            raise ConfigError(
-                f"Observation '{name}' is a {type(inner).__name__} inside a Dict, which "
-                "Stable-Baselines3 does not take. Flatten it with gymnasium.wrappers."
-            )
+    check_space(space)
+    kind = buffer_class(algorithm, isinstance(space, spaces.Dict))
     keywords = {"budget_bytes": as_bytes(budget), "compare_with_dense": compare_with_dense}
-    return {"rollout_buffer_class": CompactRolloutBuffer, "rollout_buffer_kwargs": keywords}
+    return {"rollout_buffer_class": kind, "rollout_buffer_kwargs": keywords}
+
+
+def buffer_class(algorithm: type | None, dictionary: bool) -> type[CompactRolloutBuffer]:
+    """The rollout that an algorithm's class asks for."""
+    names = [] if algorithm is None else [c.__name__ for c in algorithm.__mro__]
+    if "RecurrentPPO" in names:
+        raise ConfigError(
+            "RecurrentPPO takes no rollout_buffer_class. Build it without compact(), and then: "
+            "model = frugal_rl.sb3.shrink(model, budget=...)."
+        )
+    if "MaskablePPO" not in names:
+        return CompactRolloutBuffer
+    contrib = import_module("frugal_rl.sb3.contrib")  # an optional package
+    kind = contrib.CompactDictMaskableBuffer if dictionary else contrib.CompactMaskableBuffer
+    return kind  # type: ignore[no-any-return]
+
+
+def shrink(model: Any, budget: str | int | None = None, compare_with_dense: bool = False) -> Any:
+    """The same model with its rollout in the smallest exact form; also for RecurrentPPO.
+
+    Example: `model = shrink(RecurrentPPO("MlpLstmPolicy", env), budget="8GiB")`.
+
+    Args:
+        model: an on-policy model of Stable-Baselines3 or sb3-contrib that has not trained yet.
+        budget: as for `compact`.
+        compare_with_dense: as for `compact`.
+    """
+    stock, space = model.rollout_buffer, model.observation_space
+    check_space(space)
+    given: list[Any] = [stock.buffer_size, space, model.action_space]
+    if hasattr(stock, "hidden_state_shape"):
+        contrib = import_module("frugal_rl.sb3.contrib")  # an optional package
+        dictionary = isinstance(space, spaces.Dict)
+        kind = contrib.CompactDictRecurrentBuffer if dictionary else contrib.CompactRecurrentBuffer
+        given.append(stock.hidden_state_shape)
+    else:
+        kind = buffer_class(type(model), isinstance(space, spaces.Dict))
+    model.rollout_buffer = kind(
+        *given,
+        model.device,
+        gamma=model.gamma,
+        gae_lambda=model.gae_lambda,
+        n_envs=model.n_envs,
+        budget_bytes=as_bytes(budget),
+        compare_with_dense=compare_with_dense,
+    )
+    return model
 
 
 def as_bytes(size: str | int | None) -> int | None:

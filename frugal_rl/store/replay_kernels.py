@@ -7,6 +7,16 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from frugal_rl.store.chain_kernels import (
+    BESIDE,
+    WHOLE,
+    copy_row,
+    mark_groups,
+    put_record,
+    read_chains,
+)
+from frugal_rl.store.region import CHUNK_BYTES
+
 BACK = np.uint8(0x0F)
 """Bits of a code: how many older frames are rows before this one."""
 PAD_REPEATS = np.uint8(0x10)
@@ -79,8 +89,108 @@ def code_stacks(
             code |= WHOLE_NEXT
         if not is_first and not same_units(now[older:], last[older:]):
             code |= APART
-            told[n] = last[older:]
-        last[:] = then
+            copy_row(last[older:], told[n])
+        copy_row(then, last)
         codes[n] = code
         seen |= code
     return seen
+
+
+UNUSUAL = np.uint8(WHOLE_NOW | WHOLE_NEXT | APART)
+"""Bits of a code that ask for more than a row in a chain."""
+NOT_ADDED = np.int64(-1)
+
+
+@njit(cache=True)
+def add_step(
+    observed: Any, following: Any, slot: int, row: int, base: int, used: int,
+    codes: Any, frames: int, kept_codes: Any, before: Any, told: Any,
+    newest: Any, groups: Any, middles: Any, tops: Any, units: Any, starts: Any,
+    touched: Any,
+) -> Any:  # fmt: skip
+    """One step inside a block in one call: codes, then a record of each newest frame.
+
+    Returns the end of the records, or `NOT_ADDED` with nothing but the codes written where one of
+    them is unusual.
+
+    observed, following, before, codes, told   as in `code_stacks`
+    slot, row             where the step's codes and starts lie in their rings
+    base, used            where its block begins in units, and its records
+    kept_codes            [T, N] uint8, no rows where nothing is stacked
+    newest                [N, W] uint64 the newest frame of each environment
+    groups, middles, tops scratch
+    units                 uint16; starts [S, N] uint32; touched: chunks of units that hold memory
+    """
+    frame = newest.shape[1]
+    seen = code_stacks(observed, following, before, frame, frames, False, codes, told)
+    if seen & UNUSUAL:
+        return NOT_ADDED
+    first = used
+    for n in range(observed.shape[0]):
+        now, last = observed[n][(frames - 1) * frame :], newest[n]
+        now16 = now.view(np.uint16)
+        size = mark_groups(now, last, groups, middles, tops)
+        starts[row, n] = used - base
+        if size < now16.shape[0]:
+            used = put_record(now16, last.view(np.uint16), groups, middles, tops, units, used)
+        else:
+            starts[row, n] |= WHOLE
+            copy_row(now16, units[used : used + now16.shape[0]])
+            used += now16.shape[0]
+        copy_row(now, last)
+        if frames > 1:
+            kept_codes[slot, n] = codes[n]
+    for chunk in range(2 * first // CHUNK_BYTES, -(-2 * used // CHUNK_BYTES)):
+        touched[chunk] = True
+    return used
+
+
+@njit(cache=True)
+def draw_steps(
+    steps: Any, n: Any, walks: Any, kept_codes: Any, before: Any, side_keys: Any, sides: Any,
+    units: Any, starts: Any, bases: Any, links: Any, anchors: Any, anchor_of: Any,
+    key_every: int, count: int, tops: int, state: Any, words: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Observations and what they led to in one call; returns all bits of all codes.
+
+    steps, n     [B] int64         absolute steps that are held, and environments
+    walks        [4, B] int64      scratch
+    kept_codes   [T, N] uint8      no rows where nothing is stacked
+    before       [N, k * frame]    what the newest step led to
+    side_keys    [M] int64 ascending, sides [M] int64   starts of the rows beside others
+    out          [B, k + 1, frame] uint64
+    the rest     as in `read_chains`
+    """
+    frames, seen = out.shape[1] - 1, np.uint8(0)
+    first, last, place, aside = walks[0], walks[1], walks[2], walks[3]
+    for b in range(steps.shape[0]):
+        step, env, back = steps[b], n[b], np.int64(0)
+        if frames > 1:
+            code = kept_codes[step % kept_codes.shape[0], env]
+            seen |= code
+            back = np.int64(code & BACK)
+        first[b], last[b], place[b], aside[b] = step - back, step + 1, frames - 1 - back, -1
+        if starts[step % starts.shape[0], env] & BESIDE != 0:
+            at = np.searchsorted(side_keys, step * starts.shape[1] + env)
+            last[b], aside[b] = step, sides[at]
+        elif step == count - 1:
+            last[b] = step
+    read_chains(
+        units, starts, bases, links, anchors, anchor_of, key_every, count, tops,
+        first, last, n, place, aside, state, words, words, out,
+    )  # fmt: skip
+    for b in range(steps.shape[0]):
+        if steps[b] == count - 1:
+            copy_row(before[n[b]][(frames - 1) * out.shape[2] :], out[b, frames])
+        if place[b] > 0:
+            code = kept_codes[steps[b] % kept_codes.shape[0], n[b]]
+            pad_stack(out[b], place[b], code & PAD_REPEATS != 0)
+    return seen
+
+
+@njit(cache=True)
+def pad_stack(stack: Any, place: Any, repeats: bool) -> None:
+    """Fill the frames before `place` with the one that lies there, or with zeros."""
+    for j in range(place):
+        for i in range(stack.shape[1]):
+            stack[j, i] = stack[place, i] if repeats else np.uint64(0)
