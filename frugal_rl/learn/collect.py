@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.doing import doing
+from frugal_rl.learn.policy import Actor
 from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.learn.tally import EpisodeTally, EventLog
 from frugal_rl.learn.update import Rollout
@@ -36,7 +37,7 @@ class Collector(Protocol):
     collected: int
     """Environment steps of the last collection."""
 
-    def collect(self, policy: FrugalPolicy) -> Rollout:
+    def collect(self, policy: Actor) -> Rollout:
         """Act with the policy; what happened, with advantages and returns."""
 
     def metrics(self) -> dict[str, float]:
@@ -76,26 +77,28 @@ class StepCollector:
         self.starts = np.ones(self.vec_env.num_envs, np.bool_)
 
     @torch.no_grad()
-    def collect(self, policy: FrugalPolicy) -> RolloutBuffer:
+    def collect(self, policy: Actor) -> RolloutBuffer:
         """T steps of N environments, then advantages and returns."""
         rollout, device = self.rollout, policy.device
         policy.set_training_mode(False)
         rollout.reset()
         self.events.begin(policy.network.events)
-        for t in range(rollout.buffer_size):
-            acted = policy(to_tensors(self.obs, device))
-            actions, values, log_probs = (x.numpy(force=True) for x in acted)
-            rollout.add(self.obs, actions, np.asarray(LATER), self.starts, values, log_probs)
-            step = self.vec_env.step(bounded(actions, self.vec_env.action_space))
-            rollout.rewards[t] = self.rewarded(step, policy)
-            self.tally.add(step.ended)
-            self.events.add(step)
+        with doing("collecting", rollout.buffer_size, "steps of each environment") as work:
+            for t in range(rollout.buffer_size):
+                acted = policy(to_tensors(self.obs, device))
+                actions, values, log_probs = (x.numpy(force=True) for x in acted)
+                rollout.add(self.obs, actions, np.asarray(LATER), self.starts, values, log_probs)
+                step = self.vec_env.step(bounded(actions, self.vec_env.action_space))
+                rollout.rewards[t] = self.rewarded(step, policy)
+                self.tally.add(step.ended)
+                self.events.add(step)
+                work.done += 1
         rollout.labels = self.events.labels(policy.network)
         last = policy.predict_values(to_tensors(self.obs, device))
         rollout.compute_returns_and_advantage(last, self.starts)
         return rollout
 
-    def rewarded(self, step: Step, policy: FrugalPolicy) -> np.ndarray:
+    def rewarded(self, step: Step, policy: Actor) -> np.ndarray:
         """Rewards [N] with the value of the last observation where a limit ended an episode."""
         obs, final = self.history.push(step.rows, step.done, step.final_index, step.final_rows)
         self.obs = obs
@@ -105,7 +108,7 @@ class StepCollector:
             reward[step.final_index] += self.rollout.gamma * self._values(final, policy)
         return reward
 
-    def _values(self, final: Rows, policy: FrugalPolicy) -> np.ndarray:
+    def _values(self, final: Rows, policy: Actor) -> np.ndarray:
         """Values [M] of final observations; singly, as SB3 does, their last bits may differ."""
         device = policy.device
         if self.batched_bootstrap:

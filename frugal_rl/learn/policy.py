@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from functools import cached_property
+from typing import Any, Protocol, cast
 
 import torch
 from gymnasium import spaces
@@ -21,6 +22,27 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 
 Rows = Mapping[str, Tensor]
+
+
+class Actor(Protocol):
+    """What collecting asks of a policy."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where rows are wanted."""
+
+    @property
+    def network(self) -> Network:
+        """What may need labels."""
+
+    def set_training_mode(self, mode: bool) -> None:
+        """Batch norm and dropout learn, or not."""
+
+    def __call__(self, obs: Rows, deterministic: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions [B, ...], values [B, 1], log-probabilities [B]."""
+
+    def predict_values(self, obs: Rows) -> Tensor:
+        """Values [B, 1]."""
 
 
 @contextmanager
@@ -67,7 +89,12 @@ class FrugalPolicy(ActorCriticPolicy):
         with one_thread():
             self.network: Network = agent.build(encoding, tables, action_space)
         self.network.recompute = recompute
-        self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1), eps=adam_eps)
+        self._adam: dict[str, Any] = {"lr": lr_schedule(1), "eps": adam_eps}
+
+    @cached_property
+    def optimizer(self) -> torch.optim.Optimizer:  # type: ignore[override]
+        """Adam for Stable-Baselines3's own learners; ours have one of theirs and ask for none."""
+        return torch.optim.Adam(self.parameters(), **self._adam)
 
     def extract_features(  # type: ignore[override]
         self, obs: Rows, features_extractor: BaseFeaturesExtractor | None = None

@@ -17,6 +17,8 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 from torch import Tensor
 from torch.nn import functional as F
 
+from frugal_rl.doing import doing
+from frugal_rl.learn.on_policy_config import Terms
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ranks import Ranks
@@ -34,19 +36,6 @@ class Rollout(Protocol):
 
     def get(self, batch_size: int) -> Iterable[Any]:
         """Minibatches in a fresh random order."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The numbers in the loss, at one moment of the run."""
-
-    clip_range: float
-    clip_range_vf: float | None
-    ent_coef: float
-    vf_coef: float
-    normalize_advantage: bool
-    max_grad_norm: float
-    target_kl: float | None
 
 
 @dataclass(frozen=True)
@@ -127,18 +116,32 @@ class Update:
         """Learn from a rollout; returns the metrics that Stable-Baselines3 logs."""
         self.policy.set_training_mode(True)
         record = Record()
-        for _ in range(n_epochs):
-            record.new_epoch()
-            for batch in rollout.get(batch_size):
-                goes_on = self.learn(batch, terms, record)
-                del batch  # else the next one would be drawn beside it
-                if not goes_on:
-                    return record.summary(rollout, terms)
+        count = n_epochs * -(-np.size(rollout.returns) // batch_size)
+        with doing("updating", count, "minibatches") as work:
+            for _ in range(n_epochs):
+                record.new_epoch()
+                for batch in rollout.get(batch_size):
+                    goes_on = self.learn(batch, terms, record)
+                    del batch  # else the next one would be drawn beside it
+                    work.done += 1
+                    if not goes_on:
+                        return record.summary(rollout, terms)
         return record.summary(rollout, terms)
 
     def learn(self, batch: Minibatch, terms: Terms, record: Record) -> bool:
         """One minibatch; False where `target_kl` stops the update before its step."""
         advantages = normalised(batch.advantages, terms, self.ranks)
+        self.differentiate(batch, advantages, terms, record)
+        if terms.target_kl is not None and self.mean_kl(record) > 1.5 * terms.target_kl:
+            return False
+        self.ranks.average(self.optimizer.gradient)
+        self.optimizer.step(terms.max_grad_norm)
+        return True
+
+    def differentiate(
+        self, batch: Minibatch, advantages: Tensor, terms: Terms, record: Record
+    ) -> None:
+        """The gradient of one minibatch's loss into the optimiser's."""
         self.optimizer.zero_grad()
         pieces = list(split(batch, advantages, self.micro_batch))
         for piece, piece_advantages in pieces:
@@ -146,11 +149,10 @@ class Update:
             share = len(piece_advantages) / len(advantages)
             (losses.total if len(pieces) == 1 else losses.total * share).backward()  # type: ignore[no-untyped-call]
             record.add(losses, share)
-        if terms.target_kl is not None and self.mean_kl(record) > 1.5 * terms.target_kl:
-            return False
-        self.ranks.average(self.optimizer.gradient)
-        self.optimizer.step(terms.max_grad_norm)
-        return True
+
+    def parts(self) -> dict[str, int]:
+        """Bytes held between updates, by name."""
+        return {}
 
     def mean_kl(self, record: Record) -> float:
         """Divergence of the last minibatch, over all ranks: they stop together."""

@@ -11,9 +11,9 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from frugal_rl.learn.networks import MlpAgent
+from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import FrameStack, MemoryProfile, Storage
 from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle
 from frugal_rl.observation.encoding import Encoding
@@ -27,14 +27,22 @@ from frugal_rl.vec_env.plain import env_seeds
 
 UPDATES = 4
 ALGO = PpoConfig(
-    num_envs=6, n_steps=16, batch_size=32, n_epochs=3, total_steps=6 * 16 * UPDATES,
-    ent_coef=0.01, batched_bootstrap=False,
-)  # fmt: skip
+    num_envs=6,
+    n_steps=16,
+    batch_size=32,
+    n_epochs=3,
+    total_steps=6 * 16 * UPDATES,
+    ent_coef=0.01,
+    batched_bootstrap=False,
+)
 SB3 = {"n_steps": 16, "batch_size": 32, "n_epochs": 3, "ent_coef": 0.01, "device": "cpu", "seed": 5}
 BASELINE = MemoryProfile(
-    storage=Storage.dense, internal_observations=True, frame_stack=FrameStack.copies,
-    buffers=Buffers.new, shuffle=Shuffle.copy,
-)  # fmt: skip
+    storage=Storage.dense,
+    internal_observations=True,
+    frame_stack=FrameStack.copies,
+    buffers=Buffers.new,
+    shuffle=Shuffle.copy,
+)
 LOSSLESS = MemoryProfile()
 
 
