@@ -44,7 +44,8 @@ HERE = "localhost:0"
 
 def launches(run: RunConfig) -> bool:
     """Whether this process is to start those that train, instead of training itself."""
-    return run.launch.size > 1 and not started_by_torchrun()
+    alone = run.launch.size == 1 and not run.launch.scheduler
+    return not alone and not started_by_torchrun()
 
 
 def share_of(run: RunConfig) -> RunConfig:
