@@ -157,13 +157,8 @@ class Launch:
     """Between two machines, for the plan of what the network costs."""
     latency_ms: Annotated[float, at_least(0)] = 0.1
     """One way between two machines, for the same plan."""
-
-    def __post_init__(self) -> None:
-        if self.nodes > 1 and not self.meet and not self.scheduler:
-            raise ConfigError(
-                f"launch.nodes={self.nodes} need a place to meet: launch.meet=HOST:29400, with the "
-                "first machine's name, in the same command on each of them."
-            )
+    steps_per_second: Annotated[float, at_least(0)] = 0.0
+    """Of one process alone, as a run prints it, for the same plan; 0 means unknown."""
 
     @property
     def size(self) -> int:
