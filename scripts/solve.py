@@ -9,10 +9,10 @@ from frugal_rl.run.compose import main, plain
 @main("solve")
 def solve(cfg: DictConfig) -> None:
     """Print value, certified gap, slopes, time and memory; write the files that were asked for."""
-    from mine_rl_npv.tools.planner import run
+    from mine_rl_npv.tools.planner import answer
     from mine_rl_npv.tools.solve import SolveConfig
 
-    print(run(build_as(SolveConfig, plain(cfg))).report())
+    print(answer(build_as(SolveConfig, plain(cfg))))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,15 @@ from mine_rl_npv.tools.solve import Method, SolveConfig, solve
 EVERY_SECONDS = 5.0
 
 
+def answer(config: SolveConfig) -> str:
+    """What `scripts/solve.py` prints: one schedule's report, or a leaderboard."""
+    if not config.leaderboard:
+        return run(config).report()
+    from mine_rl_npv.tools.leaderboard import make_leaderboard  # imports matplotlib
+
+    return make_leaderboard(config)
+
+
 def run(config: SolveConfig) -> Solution:
     """Opens the instance, solves it, and writes what was asked for."""
     with warnings.catch_warnings():
