@@ -3,24 +3,45 @@
 from __future__ import annotations
 
 import runpy
+import shutil
 import sys
+from pathlib import Path
 
-from frugal_rl.run.building import nearest
-from frugal_rl.run.compose import folder
+from frugal_rl.invocation import called_as, program_word, python_word
+from frugal_rl.run.nearness import nearest
+from frugal_rl.run.search_path import folder
 
 
 def main() -> None:
     """Run the script that the first word names with the words after it."""
     scripts = folder("scripts")
-    commands = sorted(p.stem for p in scripts.glob("*.py"))
+    commands = sorted(p.stem for p in scripts.glob("*.py") if not p.stem.startswith("_"))
     if len(sys.argv) < 2 or sys.argv[1] in ("-h", "--help"):
-        print(f"usage: frugal-rl COMMAND [key=value ...]\ncommands: {' '.join(commands)}")
+        print(usage(scripts, commands))
         return
     command = sys.argv[1]
     if command not in commands:
         sys.exit(f"frugal-rl {command} is no command; {nearest(command, commands)}")
+    called_as(*beginning())
     sys.argv = [f"{command}.py", *sys.argv[2:]]
     runpy.run_path(str(scripts / f"{command}.py"), run_name="__main__")
+
+
+def beginning() -> list[str]:
+    """The words that this command was called by."""
+    if Path(sys.argv[0]).name == "frugal-rl" or shutil.which("frugal-rl"):
+        return [program_word("frugal-rl")]
+    return [python_word(), "-m", "frugal_rl"]
+
+
+def usage(scripts: Path, commands: list[str]) -> str:
+    """What each command is for: the first line of its script."""
+    width = max(map(len, commands))
+    lines = ["usage: frugal-rl COMMAND [key=value ...] [--json | --quiet]", "", "commands:"]
+    for command in commands:
+        first = (scripts / f"{command}.py").read_text().split("\n", 1)[0]
+        lines.append(f"  {command:<{width}}  {first.strip(chr(34)).partition(':')[0]}")
+    return "\n".join([*lines, "", "frugal-rl COMMAND --help lists its options."])
 
 
 if __name__ == "__main__":

@@ -3,15 +3,19 @@
 from omegaconf import DictConfig
 
 from frugal_rl.report.ablation import AblationOptions, ablate
-from frugal_rl.run.compose import build_run, main, options
+from frugal_rl.run.command import main
+from frugal_rl.run.compose import build_run, options
 from frugal_rl.run.digest import parameter_digest
+from frugal_rl.run.outcome import Outcome
 
 
 @main("ablate")
-def run_ablation(cfg: DictConfig) -> None:
+def run_ablation(cfg: DictConfig) -> Outcome:
     """Write the table "optimisation | label | bytes | peaks | speed | learning unchanged?"."""
-    for path in ablate(build_run(cfg), options(cfg, AblationOptions), parameter_digest):
+    paths = ablate(build_run(cfg), options(cfg, AblationOptions), parameter_digest)
+    for path in paths:
         print(path)
+    return Outcome(files=paths)
 
 
 if __name__ == "__main__":

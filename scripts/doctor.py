@@ -1,6 +1,8 @@
 """What this machine and installation offer a run: `python scripts/doctor.py`."""
 
-from frugal_rl.report.doctor import print_doctor
+import sys
+
+from frugal_rl.report.doctor import report_doctor
 
 if __name__ == "__main__":
-    print_doctor()
+    report_doctor(sys.argv[1:])

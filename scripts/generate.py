@@ -2,17 +2,22 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.run.compose import build_run, main
+from frugal_rl.run.command import main
+from frugal_rl.run.compose import build_run
+from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.tools import needed
 
 
 @main("generate")
-def generate(cfg: DictConfig) -> None:
+def generate(cfg: DictConfig) -> Outcome:
     """Print the path of every file that was written."""
     run = build_run(cfg)
     tool = needed(run.env, "generate", "env=nclone and env=mine can write problems.")
+    paths = []
     for path in tool(run, str(cfg.folder), int(cfg.count), int(cfg.seed)):
         print(path)
+        paths.append(path)
+    return Outcome(files=paths)
 
 
 if __name__ == "__main__":

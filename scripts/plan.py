@@ -1,18 +1,18 @@
 """What a run will hold, before it starts: `python scripts/plan.py env=nclone memory=baseline`."""
 
-import sys
-
 from omegaconf import DictConfig
 
-from frugal_rl.report.plan_command import PlanOptions, print_plan
-from frugal_rl.run.compose import build_run, main, options
+from frugal_rl.report.plan_command import PlanOptions, show_plan
+from frugal_rl.run.command import main
+from frugal_rl.run.compose import build_run, options
+from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.probe import probe_update
 
 
 @main("plan")
-def plan(cfg: DictConfig) -> None:
+def plan(cfg: DictConfig) -> Outcome:
     """Print parts, peaks, verdict, checks and ways to fit; exits 3 where the run does not fit."""
-    sys.exit(print_plan(build_run(cfg), options(cfg, PlanOptions), probe_update))
+    return show_plan(build_run(cfg), options(cfg, PlanOptions), probe_update)
 
 
 if __name__ == "__main__":

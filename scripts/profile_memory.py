@@ -4,18 +4,28 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from frugal_rl.report.snapshots import SnapshotOptions, profile_memory, report, write_profile
-from frugal_rl.run.compose import build_run, main, options
+from frugal_rl.report.snapshots import (
+    SnapshotOptions,
+    profile_memory,
+    report,
+    verdicts,
+    write_profile,
+)
+from frugal_rl.run.command import main
+from frugal_rl.run.compose import build_run, options
+from frugal_rl.run.outcome import Outcome
 
 
 @main("profile_memory")
-def profile(cfg: DictConfig) -> None:
+def profile(cfg: DictConfig) -> Outcome:
     """Write memory_profiling_report.txt and profiling_stats.txt; print the first."""
     run, wanted = build_run(cfg), options(cfg, SnapshotOptions)
     seen = profile_memory(run, wanted)
     print(report(run, seen).markdown(Path(wanted.out)))
-    for path in write_profile(run, wanted, seen):
+    paths = write_profile(run, wanted, seen)
+    for path in paths:
         print(path)
+    return Outcome({"leaks": [v.name for v in verdicts(seen.snapshots) if v.leaks]}, paths)
 
 
 if __name__ == "__main__":

@@ -3,14 +3,18 @@
 from omegaconf import DictConfig
 
 from frugal_rl.report.comparison import ReportOptions, write_report
-from frugal_rl.run.compose import main, options
+from frugal_rl.run.command import main
+from frugal_rl.run.compose import options
+from frugal_rl.run.outcome import Outcome
 
 
 @main("report")
-def report(cfg: DictConfig) -> None:
+def report(cfg: DictConfig) -> Outcome:
     """Write report.md and report.html."""
-    for path in write_report(options(cfg, ReportOptions)):
+    paths = write_report(options(cfg, ReportOptions))
+    for path in paths:
         print(path)
+    return Outcome(files=paths)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,20 @@
 from omegaconf import DictConfig
 
 from frugal_rl.run.building import build_as
-from frugal_rl.run.compose import main, plain
+from frugal_rl.run.command import main
+from frugal_rl.run.compose import plain
+from frugal_rl.run.outcome import Outcome
 
 
 @main("solve")
-def solve(cfg: DictConfig) -> None:
+def solve(cfg: DictConfig) -> Outcome:
     """Print value, certified gap, slopes, time and memory; write the files that were asked for."""
     from mine_rl_npv.tools.planner import answer
     from mine_rl_npv.tools.solve import SolveConfig
 
-    print(answer(build_as(SolveConfig, plain(cfg))))
+    words, outcome = answer(build_as(SolveConfig, plain(cfg)))
+    print(words)
+    return outcome
 
 
 if __name__ == "__main__":

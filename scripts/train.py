@@ -1,36 +1,40 @@
 """Train one agent: `python scripts/train.py env=nclone memory=parallel`."""
 
-import sys
-
 from omegaconf import DictConfig
 
+from frugal_rl.doing import doing
 from frugal_rl.memory.auto import prepare
-from frugal_rl.run.compose import build_run, main
+from frugal_rl.run.command import main
+from frugal_rl.run.compose import build_run
+from frugal_rl.run.outcome import Outcome
+from frugal_rl.run.preflight import check_resumed
 from frugal_rl.run.probe import probe_update
 
 
 @main("train")
-def train(cfg: DictConfig) -> None:
+def train(cfg: DictConfig) -> Outcome:
     """Plan, then train; every option lives in conf/, `--help` lists them."""
-    run = build_run(cfg)  # frozen dataclasses from here on
-    if run.launch.processes > 1:
-        train_together(run)
-        return
-    run, plan = prepare(run, probe_update)  # refuses what cannot fit before torch is imported
+    with doing("reading the configuration"):
+        run = build_run(cfg)  # frozen dataclasses from here on
+        check_resumed(run)
+    if run.launch.size > 1:
+        return train_together(run)
+    with doing("planning"):
+        run, plan = prepare(run, probe_update)  # refuses what cannot fit before torch is imported
+    with doing("loading torch"):
+        from frugal_rl.run.session import train_planned
+    return Outcome(train_planned(run, plan), [run.run_dir])
 
-    from frugal_rl.run.session import train_planned
 
-    train_planned(run, plan)
-
-
-def train_together(run) -> None:
+def train_together(run) -> Outcome:
     """Start the processes of a data-parallel run, or be one of them."""
-    from frugal_rl.run.launch import launches, share_of, start_ranks
-    from frugal_rl.run.session import train_planned
+    from frugal_rl.run.launch import launches, start_ranks
+    from frugal_rl.run.session import train_rank
 
     if launches(run):
-        sys.exit(start_ranks(run))
-    train_planned(run, prepare(share_of(run), probe_update)[1])
+        return Outcome({"interrupted": start_ranks(run)}, [run.run_dir])
+    train_rank(run, probe_update)
+    return Outcome()
 
 
 if __name__ == "__main__":

@@ -1,19 +1,26 @@
 """Check a run's checkpoints, every byte of them: `python scripts/verify.py checkpoint=runs/...`."""
 
-import sys
+from dataclasses import asdict
 
 from omegaconf import DictConfig
 
-from frugal_rl.run.compose import main, options
-from frugal_rl.run.keeping import VerifyOptions, verdict_lines, verify_checkpoints
+from frugal_rl.doing import doing
+from frugal_rl.run.command import main
+from frugal_rl.run.compose import options
+from frugal_rl.run.outcome import Outcome
+from frugal_rl.run.preflight import VerifyOptions
 
 
 @main("verify")
-def verify(cfg: DictConfig) -> None:
+def verify(cfg: DictConfig) -> Outcome:
     """Print a line per checkpoint; exits 1 where one is not sound."""
-    verdicts = verify_checkpoints(options(cfg, VerifyOptions).checkpoint)
+    with doing("loading torch"):
+        from frugal_rl.run.keeping import verdict_lines, verify_checkpoints
+    with doing("comparing checksums"):
+        verdicts = verify_checkpoints(options(cfg, VerifyOptions).checkpoint)
     print("\n".join(verdict_lines(verdicts)))
-    sys.exit(1 if any(v.problem for v in verdicts) else 0)
+    bad = any(v.problem for v in verdicts)
+    return Outcome({"checkpoints": [asdict(v) for v in verdicts]}, status=int(bad))
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from frugal_rl.memory import MemoryProfile
 from frugal_rl.memory.auto import prepare
 from frugal_rl.memory.base import tiny
 from frugal_rl.memory.plan import draw_up
-from frugal_rl.report import open_log
+from frugal_rl.report.log import open_log
 from frugal_rl.run.building import build_as
 from frugal_rl.run.compose import compose_plain, compose_run, folder, plain
 from frugal_rl.run.trainer import train

@@ -6,6 +6,9 @@ the metrics of an iteration. Observations never do. Alone (`Ranks()`), nothing i
 
 from __future__ import annotations
 
+import os
+import socket
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,12 +17,42 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, distributed
+from torch.distributed.distributed_c10d import PrefixStore, Store
+from torch.distributed.rendezvous import rendezvous
 
 from frugal_rl.errors import ConfigError, RankError
 
 T = TypeVar("T")
 STATISTICS_BYTES = 3 * 8
 """Count, sum and sum of squares of a minibatch's advantages, in float64."""
+ANSWER_SECONDS = 5.0
+"""How long a process that could not reach the others looks which of them say the same."""
+
+
+class RollCall:
+    """Who still answers, asked in the launcher's own store: that outlives a lost process."""
+
+    def __init__(self, store: Store, rank: int, size: int) -> None:
+        self.store, self.rank, self.size = store, rank, size
+        store.set(f"who/{rank}", f"process {rank} of {size} (pid {os.getpid()} on {_host()})")
+
+    def missing(self, wait_s: float = ANSWER_SECONDS) -> list[str]:
+        """The processes that do not say within the time that they miss somebody, too."""
+        try:
+            self.store.set(f"here/{self.rank}", "1")
+            until = time.monotonic() + wait_s
+            while (gone := self._absent()) and time.monotonic() < until:
+                time.sleep(0.1)
+            return [self.store.get(f"who/{rank}").decode() for rank in gone]
+        except RuntimeError:  # the launcher is gone with its store
+            return []
+
+    def _absent(self) -> list[int]:
+        return [rank for rank in range(self.size) if not self.store.check([f"here/{rank}"])]
+
+
+def _host() -> str:
+    return socket.gethostname()
 
 
 @dataclass(frozen=True)
@@ -28,6 +61,8 @@ class Ranks:
 
     rank: int = 0
     size: int = 1
+    roll: RollCall | None = None
+    """Names those who are missing when the others wait in vain."""
 
     @property
     def first(self) -> bool:
@@ -50,7 +85,7 @@ class Ranks:
     def average(self, tensor: Tensor) -> None:
         """Replace a tensor by its mean over the ranks."""
         if self.size > 1:
-            with told():
+            with self.told():
                 distributed.all_reduce(tensor)
             tensor.div_(self.size)
 
@@ -60,7 +95,7 @@ class Ranks:
             return values.mean(), values.std()
         wide = values.double()
         sums = torch.stack((torch.full_like(wide[0], len(wide)), wide.sum(), wide.square().sum()))
-        with told():
+        with self.told():
             distributed.all_reduce(sums)
         count, total, squares = sums
         mean = total / count
@@ -88,7 +123,7 @@ class Ranks:
         if self.size == 1:
             return [value]
         values: list[Any] = [None] * self.size
-        with told():
+        with self.told():
             distributed.all_gather_object(values, value)
         return values
 
@@ -97,7 +132,7 @@ class Ranks:
         if self.size == 1:
             return [value]
         values: list[Any] | None = [None] * self.size if self.first else None
-        with told():
+        with self.told():
             distributed.gather_object(value, values, 0)
         return values or []
 
@@ -108,26 +143,26 @@ class Ranks:
     def copy_from_first(self, tensor: Tensor) -> None:
         """Replace a tensor by the first rank's."""
         if self.size > 1:
-            with told():
+            with self.told():
                 distributed.broadcast(tensor, 0)
 
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """A lost or late process in words, with its number.
 
-@contextmanager
-def told() -> Iterator[None]:
-    """A lost or late rank in words, with what to do.
+        Raises:
+            RankError: a collective failed.
+        """
+        try:
+            yield
+        except RuntimeError as error:
+            raise RankError(_words(error, self.roll.missing() if self.roll else [])) from error
 
-    Raises:
-        RankError: a collective failed.
-    """
-    try:
-        yield
-    except RuntimeError as error:
-        said = (str(error).splitlines() or ["no reason was given"])[0]
-        raise RankError(
-            "Another process of this run is gone or did not answer within launch.timeout_s "
-            f"({said[:160]}). Continue from the last checkpoint with resume=, or let torchrun "
-            "start again with launch.restarts=1."
-        ) from error
+
+def _words(error: RuntimeError, missing: list[str]) -> str:
+    said = (str(error).splitlines() or ["no reason was given"])[0]
+    who = ", ".join(missing) or "another process of this run"
+    return f"No answer from {who}: gone, or silent for longer than launch.timeout_s ({said[:160]})."
 
 
 def started_by_torchrun() -> bool:
@@ -137,14 +172,22 @@ def started_by_torchrun() -> bool:
 
 @contextmanager
 def joined(timeout_s: float) -> Iterator[Ranks]:
-    """The ranks of this run: met by torchrun's rendezvous, or this process alone."""
+    """The ranks of this run: met by torchrun's rendezvous, or this process alone.
+
+    Raises:
+        RankError: the others did not come within the time.
+    """
     if not started_by_torchrun():
         yield Ranks()
         return
+    limit = timedelta(seconds=timeout_s)
     backend = "nccl" if torch.cuda.is_available() else "gloo"
-    with told():
-        distributed.init_process_group(backend, timeout=timedelta(seconds=timeout_s))
-    try:
-        yield Ranks(distributed.get_rank(), distributed.get_world_size())
-    finally:
-        distributed.destroy_process_group()
+    if backend == "nccl":
+        torch.cuda.set_device(distributed.get_node_local_rank())
+    with Ranks().told():
+        store, rank, size = next(rendezvous("env://", timeout=limit))
+        distributed.init_process_group(
+            backend, store=store, rank=rank, world_size=size, timeout=limit
+        )
+    yield Ranks(rank, size, RollCall(PrefixStore("roll", store), rank, size))
+    distributed.destroy_process_group()  # not after an error: it would wait for those who are gone

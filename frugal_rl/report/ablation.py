@@ -21,9 +21,9 @@ from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
 from frugal_rl.report.results import Row, RunResult, compare
 from frugal_rl.report.wandb_sink import open_wandb
-from frugal_rl.run.building import nearest
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.nearness import nearest
 
 Digest = Callable[[Path], str]
 """A run folder -> a digest of the parameters that it ended with."""

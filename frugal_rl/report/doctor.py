@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import resource
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -47,13 +48,25 @@ class Finding:
     remedy: str = ""
 
 
-def print_doctor() -> None:
-    """Print all findings as a table."""
+def report_doctor(arguments: list[str]) -> None:
+    """Print all findings as a table, what is odd alone (`--quiet`), or as JSON (`--json`).
+
+    Raises:
+        SystemExit: another word was typed.
+    """
+    unknown = [word for word in arguments if word not in ("--json", "--quiet")]
+    if unknown:
+        sys.exit(f"doctor takes --json or --quiet, not {unknown[0]}.")
+    findings = list(examine())
+    if "--json" in arguments:
+        print(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
+        return
     table = Table()
     for name in ("what", "found", "what to do"):
         table.add_column(name, overflow="fold")
-    for finding in examine():
-        table.add_row(finding.what, finding.found, finding.remedy)
+    for finding in findings:
+        if finding.remedy or "--quiet" not in arguments:
+            table.add_row(finding.what, finding.found, finding.remedy)
     show(table)
 
 

@@ -23,6 +23,7 @@ from frugal_rl.report.plan_why import why_view
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.tools import own_findings
 
 RESERVE = 1.1
@@ -53,18 +54,18 @@ class PlanOptions:
     """Name of one part: its formula, where it is allocated, what each switch makes of it."""
 
 
-def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -> int:
-    """Print what was asked for; returns the exit code."""
+def show_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -> Outcome:
+    """Print what was asked for; the same as values, and the exit status."""
     probe = probe if options.probe else None
     if options.compare:
-        return _print_comparison(run, options)
+        return _show_comparison(run, options)
     chosen: tuple[str, ...] = ()
     if run.memory.profile == AUTO:
         try:
             choice = choose(run, probe)
         except MemoryBudgetError as error:
             print(error)
-            return DOES_NOT_FIT
+            return Outcome({"refused": str(error)}, status=DOES_NOT_FIT)
         run, plan, chosen = choice.run, choice.plan, choice.overrides
     else:
         plan = draw_up(run)
@@ -72,14 +73,15 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
         plan = draw_up(run, probe) if works and probe else plan
     if options.why:
         show(why_view(run, plan, options.why))
-        return 0 if plan.fits else DOES_NOT_FIT
+        return Outcome(plan.as_dict(), status=0 if plan.fits else DOES_NOT_FIT)
     ways = [] if plan.fits else advise(run, plan, probe=probe)
     findings = check_run(run, plan, own_findings(run))
     command = command_of(run, chosen or (ways[0].overrides if ways else ()))
+    values = {**as_json(plan, ways, findings, command), "notes": run.notes}
     if options.format is Format.launcher:
         print(" ".join(launcher_words(run, plan)))
     elif options.format is Format.json:
-        print(json.dumps({**as_json(plan, ways, findings, command), "notes": run.notes}, indent=2))
+        print(json.dumps(values, indent=2))
     else:
         shown = [f for f in findings if f.severity is not Severity.ok]
         passed = f"{len(findings) - len(shown)} more checks pass."
@@ -87,7 +89,7 @@ def print_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) 
             say(note)
         show(Group(plan_view(plan, ways), checks_table(shown), passed))
         say(command)
-    return DOES_NOT_FIT if errors(findings) or not plan.fits else 0
+    return Outcome(values, status=DOES_NOT_FIT if errors(findings) or not plan.fits else 0)
 
 
 def launcher_words(run: RunConfig, plan: Plan) -> list[str]:
@@ -150,15 +152,15 @@ def recommended(plans: list[tuple[str, Plan | str]]) -> str:
     return max(cheapest, key=lambda c: c[1].transitions * 2 - (c[0] == "baseline"))[0]
 
 
-def _print_comparison(run: RunConfig, options: PlanOptions) -> int:
+def _show_comparison(run: RunConfig, options: PlanOptions) -> Outcome:
     plans = compared(run)
     name = recommended(plans)
+    each = [
+        {"memory": n, **(p.as_dict() if isinstance(p, Plan) else {"refused": p})} for n, p in plans
+    ]
+    values = {"profiles": each, "recommended": name}
     if options.format is Format.json:
-        values = [
-            {"memory": n, **(p.as_dict() if isinstance(p, Plan) else {"refused": p})}
-            for n, p in plans
-        ]
-        print(json.dumps(plain({"profiles": values, "recommended": name}), indent=2))
+        print(json.dumps(plain(values), indent=2))
     else:
         show(comparison_table(plans))
         if name:
@@ -166,4 +168,4 @@ def _print_comparison(run: RunConfig, options: PlanOptions) -> int:
             say(command_of(run, [f"memory={name}"]))
         else:
             say("No profile fits; scripts/plan.py with one of them says what would.")
-    return 0 if name else DOES_NOT_FIT
+    return Outcome(values, status=0 if name else DOES_NOT_FIT)

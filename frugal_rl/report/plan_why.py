@@ -22,8 +22,8 @@ from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.memory.savings import SAVINGS, readers_of
 from frugal_rl.observation.encoding import offered
-from frugal_rl.run.building import nearest
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.nearness import nearest
 
 COLUMN = "rollout: "
 

@@ -7,38 +7,21 @@ inside plug-ins (see `frugal_rl.plugins`), are built: configurations arrive with
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import importlib
 import math
 import types
 import typing
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeVar, Union
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.plugins import trusted
 from frugal_rl.ranges import check_ranges
+from frugal_rl.run.nearness import nearest
 from frugal_rl.run.renamed import VALUES, current
 
 T = TypeVar("T")
-MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
-"""Longer lists of options are not shown whole, but the nearest of them."""
-
-
-def nearest(word: str, options: Collection[str]) -> str:
-    """A hint for a mistyped word: the nearest option; where none is near, a few of them."""
-    if not options:
-        return "there is nothing to choose from"
-    names = sorted(options)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
-    if close:
-        return f"did you mean '{close[0]}'?"
-    shown = names
-    if len(names) > MOST_OPTIONS:
-        shown = difflib.get_close_matches(word, names, n=SHOWN_OPTIONS, cutoff=0.0)
-    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
-    return f"choose from {', '.join(shown)}{more}"
 
 
 def build(node: Mapping[str, Any], where: str = "", plugins: Sequence[str] = ()) -> Any:

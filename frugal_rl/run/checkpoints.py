@@ -10,15 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from frugal_rl.errors import CheckpointError
-from frugal_rl.run.checkpoint_file import pieces_of, read_file, read_manifest, verify_file
+from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
 from frugal_rl.run.disk import write_whole
-from frugal_rl.untrusted.printing import shown
-
-LAST = "last.pt"
-"""Name of the newest checkpoint in a run's `checkpoints/`."""
-BEST = "best.pt"
-"""Name of the one with the best evaluation."""
+from frugal_rl.run.manifest import find_checkpoint, read_manifest
 
 
 def save_checkpoint(path: str | Path, content: Mapping[str, Any]) -> Path:
@@ -39,19 +33,3 @@ def load_checkpoint(path: str | Path) -> dict[str, Any]:
         CheckpointError: in one line, what is wrong with the file.
     """
     return read_file(read_manifest(find_checkpoint(path)))
-
-
-def find_checkpoint(path: str | Path) -> Path:
-    """The newest checkpoint file meant by a file, a run folder or its `checkpoints/`.
-
-    Raises:
-        CheckpointError: there is none.
-    """
-    path = Path(path)
-    for file in (path, path / LAST, path / "checkpoints" / LAST):
-        if file.is_file():
-            return file
-    raise CheckpointError(
-        f"There is no checkpoint at {shown(path)}: neither a file, nor {LAST} in it or in its "
-        "checkpoints/ folder. Give the folder of a run that has saved one."
-    )

@@ -1,13 +1,13 @@
-"""The one door to Hydra: `@main` composes conf/, `build_run` turns it into frozen dataclasses."""
+"""The one door to Hydra: `run_jobs` composes conf/, `build_run` makes frozen dataclasses."""
 
 from __future__ import annotations
 
 import functools
-import sys
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import fields, replace
-from itertools import pairwise
+from pathlib import Path
 from typing import Any, TypeVar
 
 import hydra
@@ -18,6 +18,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
+from hydra.errors import ConfigCompositionException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
@@ -25,9 +26,12 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.memory.honour import settle
-from frugal_rl.run.building import build, build_as, nearest
+from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
+from frugal_rl.run.nearness import in_one_line, nearest, nearest_key
+from frugal_rl.run.outcome import Refused
+from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.search_path import (
     choices,
     conf_folders,
@@ -38,7 +42,7 @@ from frugal_rl.run.search_path import (
     searching,
 )
 
-__all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "main", "options", "run_from"]
+__all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "options", "run_from"]
 
 T = TypeVar("T")
 RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
@@ -61,44 +65,51 @@ class FurtherFolders(SearchPathPlugin):
 Plugins.instance().register(FurtherFolders)
 
 
-def main(config_name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
-    """Decorate a script: Hydra composes `conf/<config_name>.yaml` and the command line.
+def run_jobs(config_name: str, job: Callable[[DictConfig, Job], None]) -> None:
+    """Let Hydra compose the command line and call `job` with each configuration.
 
-    A mistyped key or group is refused before anything runs, with the nearest valid one. An error
-    that is meant for the user ends a single run with its message; in a sweep it stays an exception,
-    so that the other jobs run.
+    Raises:
+        FrugalError: a single run is refused; in a sweep the other jobs go on.
     """
 
-    def decorate(task: Callable[[DictConfig], Any]) -> Callable[[], None]:
-        @functools.wraps(task)
-        def job(cfg: DictConfig) -> Any:
-            try:
-                return task(cfg)
-            except FrugalError as error:
-                if HydraConfig.get().mode == RunMode.MULTIRUN:
-                    raise
-                notes = getattr(error, "__notes__", [])
-                sys.exit(" ".join([f"{type(error).__name__}: {error}", *notes]))
+    def task(cfg: DictConfig) -> None:
+        try:
+            job(cfg, _present_job(config_name, cfg))
+        except FrugalError as error:
+            if HydraConfig.get().mode == RunMode.MULTIRUN:
+                raise
+            raise Refused(error) from error
 
-        def checked() -> None:
-            typed = _typed_words(sys.argv[1:])
-            check_words(config_name, typed)
-            if not {"-m", "--multirun"} & set(sys.argv):  # a sweep composes each job again
-                sys.argv += _fitting_agent_of(config_name, typed)
+    try:
+        hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(task)()
+    except Refused as refused:
+        raise refused.error from None
 
-        @functools.wraps(task)
-        def script() -> None:
-            conf, beside = str(folder("conf")), typed_folders(sys.argv[1:])
-            try:
-                with searching(_named_plugins(_overrides(sys.argv[1:])), beside):
-                    checked()
-                    hydra.main(config_path=conf, config_name=config_name, **_version())(job)()
-            except ConfigError as error:
-                sys.exit(f"ConfigError: {error}")
 
-        return script
+def _present_job(config_name: str, cfg: DictConfig) -> Job:
+    """The job that Hydra is running."""
+    known = HydraConfig.get()
+    choices, at = dict(known.runtime.choices), Path(str(known.runtime.output_dir))
+    launcher = str(choices.get("hydra/launcher"))
+    command = Command(config_name, plain(cfg), choices, at, os.environ)
+    number = int(known.job.num) if known.mode == RunMode.MULTIRUN else 0
+    return Job(number, launcher != "basic", command)
 
-    return decorate
+
+def composed_command(config_name: str, words: Sequence[str]) -> Command:
+    """The command that words compose, before anything of it runs or is written.
+
+    Raises:
+        ConfigError: the words compose nothing.
+    """
+    try:
+        with initialize_config_dir(str(folder("conf")), **_version()):
+            cfg = compose(config_name, list(words), return_hydra_config=True)
+            at, choices = str(cfg.hydra.run.dir), dict(cfg.hydra.runtime.choices)
+            values = plain(_without_hydra(cfg))
+            return Command(config_name, values, choices, Path(at), os.environ)
+    except (ConfigCompositionException, OmegaConfBaseException) as error:
+        raise ConfigError(in_one_line(error)) from error
 
 
 def build_run(cfg: DictConfig) -> RunConfig:
@@ -166,7 +177,7 @@ def compose_run(
 
     `check=False` trusts the words, as those that were checked before.
     """
-    with searching(_named_plugins(overrides)):
+    with searching(named_plugins(overrides)):
         if check:
             check_words(config_name, overrides)
         cfg, chosen = compose_plain(config_name, overrides)
@@ -220,14 +231,25 @@ def as_yaml(values: Mapping[str, Any]) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(dict(values)))
 
 
-def check_words(config_name: str, overrides: Sequence[str]) -> None:
+def check_words(config_name: str, overrides: Sequence[str], sweep: bool = True) -> None:
     """Refuse mistyped groups, choices and keys, naming the nearest valid one.
+
+    Args:
+        config_name: what is composed.
+        overrides: the words.
+        sweep: whether a word may name several values, a job for each.
 
     Raises:
         ConfigError: for the first word that names nothing.
     """
-    parsed = OverridesParser.create().parse_overrides(list(overrides))
-    ours = [o for o in parsed if not str(o.key_or_group).startswith("hydra")]
+    ours = [o for o in _parsed(overrides) if not str(o.key_or_group).startswith("hydra")]
+    several = [o for o in ours if o.is_sweep_override()]
+    if several and not sweep:
+        word, (key, _, value) = several[0].input_line, str(several[0].input_line).partition("=")
+        raise ConfigError(
+            f"{word} names several values. Add -m to run a job for each, or write {key}=[{value}] "
+            "for one list."
+        )
     chosen = [o for o in ours if is_group(o.key_or_group) and not o.is_delete()]
     for override in chosen:
         _check_choice(override)
@@ -242,13 +264,22 @@ def check_words(config_name: str, overrides: Sequence[str]) -> None:
             raise ConfigError(f"{name} is no option; {nearest_key(name, known)}")
 
 
-def nearest_key(name: str, known: set[str]) -> str:
-    """A hint for a mistyped dotted key: its nearest sibling first, else the nearest of all."""
-    parent = name.rpartition(".")[0]
-    siblings = {k for k in known if k.rpartition(".")[0] == parent}
-    if parent and siblings:
-        return nearest(name, siblings)
-    return nearest(name, known)
+def _parsed(words: Sequence[str]) -> list[Override]:
+    """The words as Hydra reads them.
+
+    Raises:
+        ConfigError: for the first that it cannot read.
+    """
+    parser, parsed = OverridesParser.create(), []
+    for word in words:
+        try:
+            parsed += parser.parse_overrides([word])
+        except OverrideParseException as error:
+            raise ConfigError(
+                f"{word} cannot be read: close its brackets and quotes, leave no comma at its end, "
+                "and quote a value that holds blanks or signs, as in key=\"'a b'\"."
+            ) from error
+    return parsed
 
 
 def _check_choice(override: Override) -> None:
@@ -293,9 +324,13 @@ def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfi
         words = [*overrides, *_fitting_words(config_name, overrides)]
         cfg = compose(config_name, words, return_hydra_config=True)
     chosen = _own_choices(cfg.hydra.runtime.choices)
+    return _without_hydra(cfg), chosen
+
+
+def _without_hydra(cfg: DictConfig) -> DictConfig:
     OmegaConf.set_struct(cfg, False)
     del cfg["hydra"]
-    return cfg, chosen
+    return cfg
 
 
 def fitting_agent(cfg: DictConfig, overrides: Sequence[str]) -> str:
@@ -318,7 +353,8 @@ def _fitting_words(config_name: str, overrides: Sequence[str]) -> list[str]:
     return [word] if word else []
 
 
-def _fitting_agent_of(config_name: str, typed: Sequence[str]) -> list[str]:
+def fitting_agent_of(config_name: str, typed: Sequence[str]) -> list[str]:
+    """The same outside of a job: to be added to the command line; empty where none is needed."""
     if not any(w.startswith("memory=") for w in typed):
         return []
     with initialize_config_dir(str(folder("conf")), **_version()):
@@ -335,33 +371,14 @@ def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
     return {str(k): v for k, v in choices.items() if not str(k).startswith("hydra")}
 
 
-def _named_plugins(words: Sequence[str]) -> list[str]:
+def named_plugins(words: Sequence[str]) -> list[str]:
     """Packages that `plugins=[...]` names among the words of a command line."""
     named: list[str] = []
     for word in words:
         if word.lstrip("+").startswith("plugins="):
-            value = OverridesParser.create().parse_override(word).value()
+            value = _parsed([word])[0].value()
             named += [str(v) for v in (value if isinstance(value, list) else [value])]
     return named
-
-
-def _typed_words(arguments: Sequence[str]) -> list[str]:
-    """The overrides among the command line's words; none where another configuration is named."""
-    if {"--config-path", "-cp", "--config-name", "-cn"} & set(arguments):
-        return []
-    return _overrides(arguments)
-
-
-def _overrides(arguments: Sequence[str]) -> list[str]:
-    return [a for a in arguments if (not a.startswith("-") and "=" in a) or a.startswith("~")]
-
-
-def typed_folders(arguments: Sequence[str]) -> list[str]:
-    """The folders that `--config-dir` names: behind a blank or an equals sign."""
-    flags = ("--config-dir", "-cd")
-    behind = [b for a, b in pairwise(arguments) if a in flags]
-    joined = [a.partition("=")[2] for a in arguments if a.startswith("--config-dir=")]
-    return [*behind, *joined]
 
 
 def _version() -> dict[str, str]:

@@ -136,11 +136,29 @@ class Launch:
     """How many processes train one run together, and what happens when one is lost."""
 
     processes: Annotated[int, at_least(1)] = 1
-    """Processes of this machine; each has its share of environments, rollout and minibatch."""
+    """Processes per machine; each has its share of environments, rollout and minibatch."""
+    nodes: Annotated[int, at_least(1)] = 1
+    """Machines; each is given the same command."""
+    meet: str = ""
+    """`host:port` of the first machine, where all of them meet; empty with one machine."""
+    address: str = ""
+    """Under which the others reach this machine; empty means its name."""
     restarts: Annotated[int, at_least(0)] = 0
-    """How often torchrun starts all of them again after one was lost."""
+    """How often all processes start again after one was lost, from the last sound checkpoint."""
     timeout_s: Annotated[float, above(0)] = 1800.0
     """Seconds that a process waits for the others."""
+
+    def __post_init__(self) -> None:
+        if self.nodes > 1 and not self.meet:
+            raise ConfigError(
+                f"launch.nodes={self.nodes} need a place to meet: launch.meet=HOST:29400, with the "
+                "first machine's name, in the same command on each of them."
+            )
+
+    @property
+    def size(self) -> int:
+        """Processes of all machines together."""
+        return self.nodes * self.processes
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import CheckpointError
-from frugal_rl.run.checkpoint_file import pieces_of, read_file, read_manifest, verify_file
-from frugal_rl.run.checkpoints import (
-    BEST,
-    LAST,
-    find_checkpoint,
-    load_checkpoint,
-)
+from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
+from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.disk import write_whole
+from frugal_rl.run.manifest import BEST, LAST, find_checkpoint, read_manifest
 
 OLDER = "step_{:012d}.pt"
 """Name of an older checkpoint, by the environment steps it was saved at."""
@@ -116,14 +112,6 @@ class Verdict:
     num_bytes: int = 0
     num_steps: int | None = None
     problem: str = ""
-
-
-@dataclass(frozen=True)
-class VerifyOptions:
-    """The options of `scripts/verify.py`."""
-
-    checkpoint: str = ""
-    """A run folder, its `checkpoints/`, or a file."""
 
 
 def verify_checkpoints(path: str | Path) -> list[Verdict]:

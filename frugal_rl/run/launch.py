@@ -1,58 +1,201 @@
-"""One run over several processes of this machine: torchrun starts the same command in each."""
+"""One run over several processes: this one starts those that train, and says what became of them.
+
+torchrun's agent starts and restarts the processes; here are its settings, the words when one is
+lost, and the signals that ask all of them to stop.
+"""
 
 from __future__ import annotations
 
-import subprocess
+import logging
+import signal
 import sys
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
-from frugal_rl.errors import ConfigError
+import psutil
+from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
+from torch.distributed.elastic.rendezvous import RendezvousError
+from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.on_policy import OnPolicyConfig
 from frugal_rl.learn.ranks import Ranks, started_by_torchrun
 from frugal_rl.memory.auto import AUTO
 from frugal_rl.memory.machine import GIB, find_limit
+from frugal_rl.memory.refusal import plan_memory
+from frugal_rl.report.terminal import say
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.lock import locked
+from frugal_rl.run.signals import ASKING
 
 SEED_STEP = 7_919
 """Between the seeds of two ranks; a prime, so that neighbouring seeds of a sweep stay apart."""
+LAUNCHER_LOCK = "launcher.lock"
+HERE = "localhost:0"
+"""Where the processes of one machine meet: any free port."""
 
 
 def launches(run: RunConfig) -> bool:
     """Whether this process is to start those that train, instead of training itself."""
-    return run.launch.processes > 1 and not started_by_torchrun()
+    return run.launch.size > 1 and not started_by_torchrun()
 
 
 def share_of(run: RunConfig) -> RunConfig:
     """What each process will hold of a run on this machine, with its part of the memory."""
-    count = run.launch.processes
-    if count == 1:
+    launch = run.launch
+    if launch.size == 1:
         return run
-    limit = find_limit(run.memory.budget_gib, run.hardware.ram_gib).ram_bytes / count
+    limit = find_limit(run.memory.budget_gib, run.hardware.ram_gib).ram_bytes / launch.processes
     memory = replace(run.memory, budget_gib=limit / GIB)
-    return replace(shard(run, Ranks(0, count)), memory=memory)
+    return replace(shard(run, Ranks(0, launch.size)), memory=memory)
 
 
-def start_ranks(run: RunConfig) -> int:
-    """Run `launch.processes` of this command under torchrun; returns its exit status."""
-    return subprocess.run(ranks_command(run), check=False).returncode
+def start_ranks(run: RunConfig) -> bool:
+    """Train in `launch.processes` of this command; whether somebody asked them to stop early.
+
+    Raises:
+        MemoryBudgetError: one process's share does not fit its part of the memory.
+        FolderInUseError: another launcher trains in this folder.
+        RankError: a process was lost more often than `launch.restarts`; names it.
+    """
+    plan_memory(share_of(run))
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
+    alone = run.launch.nodes == 1  # several machines see one folder; its first process locks it
+    held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
+    with held, passing_on() as asked:
+        for attempt in range(run.launch.restarts + 1):
+            lost = start_once(run, attempt)
+            if lost is None:
+                break
+            if attempt == run.launch.restarts or asked or not lost.may_go_on:
+                raise RankError(lost.words + way_on(run, lost.words))
+            again = f"{attempt + 1} of launch.restarts={run.launch.restarts}"
+            say(f"{lost.words} Starts again, {again}.")
+    return bool(asked)
 
 
-def ranks_command(run: RunConfig) -> list[str]:
-    """The command that starts all processes, in the run folder that this one chose."""
-    launch, script = run.launch, str(folder("scripts") / "train.py")
+@dataclass(frozen=True)
+class Lost:
+    """How an attempt ended before its time."""
+
+    words: str
+    may_go_on: bool = True
+    """Whether another attempt may do better: not where the run itself is refused."""
+
+
+def start_once(run: RunConfig, attempt: int) -> Lost | None:
+    """Start all processes and wait for them; what ended them before their time.
+
+    Every attempt is an agent of its own: in a second round of one agent the processes would read
+    the addresses of the first.
+
+    Raises:
+        RankError: the machines did not meet.
+    """
+    try:
+        elastic_launch(launch_config(run, attempt), sys.executable)(*rank_words(run))
+    except ChildFailedError as error:
+        first = next(iter(error.failures.items()))  # those behind it were ended because of it
+        return _ended(*first, run.launch.size)
+    except RendezvousError as error:
+        launch = run.launch
+        raise RankError(
+            f"Not all of launch.nodes={launch.nodes} machines came to launch.meet="
+            f"{launch.meet or HERE} within launch.timeout_s={launch.timeout_s:g}."
+        ) from error
+    return None
+
+
+def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
+    """The settings of torchrun's agent on this machine."""
+    launch = run.launch
+    return LaunchConfig(
+        min_nodes=launch.nodes,
+        max_nodes=launch.nodes,
+        nproc_per_node=launch.processes,
+        run_id=f"frugal-rl-{attempt}",
+        rdzv_backend="c10d",
+        rdzv_endpoint=launch.meet or HERE,
+        rdzv_configs={"join_timeout": launch.timeout_s, "timeout": launch.timeout_s},
+        local_addr=launch.address or None,
+        max_restarts=0,
+        signals_to_handle="SIGHUP,SIGQUIT",
+    )
+
+
+def rank_words(run: RunConfig) -> list[str]:
+    """What each process is started with: this command, in the run folder that this one chose."""
     beside = ["--config-dir", run.config_dir] if run.config_dir else []
-    return [
-        *(sys.executable, "-m", "torch.distributed.run", "--standalone"),
-        *("--nproc-per-node", str(launch.processes), "--max-restarts", str(launch.restarts)),
-        *(script, *beside, *run.overrides, *_same_folder(run)),
-    ]
+    script = str(folder("scripts") / "train.py")
+    return [script, *beside, *run.overrides, *_same_folder(run)]
 
 
 def _same_folder(run: RunConfig) -> Sequence[str]:
     return [f"hydra.run.dir={run.run_dir}", "hydra.output_subdir=null"]
+
+
+@contextmanager
+def passing_on() -> Iterator[list[int]]:
+    """Hand every request to stop on to the processes that train; holds those that came.
+
+    They get SIGUSR1, which may come twice: a cluster or a terminal may have told them already.
+    """
+    asked: list[int] = []
+
+    def hand_on(number: int, frame: FrameType | None) -> None:
+        if asked and number in (signal.SIGINT, signal.SIGTERM):
+            raise KeyboardInterrupt
+        asked.append(number)
+        for child in psutil.Process().children():
+            child.send_signal(signal.SIGUSR1)
+
+    before: dict[int, Any] = {number: signal.signal(number, hand_on) for number in ASKING}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ended(rank: int, failure: ProcessFailure, size: int) -> Lost:
+    """Which process ended first, and how."""
+    who = f"Process {rank} of {size} (pid {failure.pid})"
+    if failure.exitcode < 0:
+        return Lost(f"{who} was ended by {failure.signal_name()}.")
+    message: Any = failure.message
+    said = message.get("message", "") if isinstance(message, dict) else ""
+    if not said:
+        return Lost(f"{who} ended with {failure.exitcode}.")
+    kind, _, words = said.partition(": ")
+    if kind == RankError.__name__:
+        return Lost(words)
+    return Lost(f"{who} ended: {said}", may_go_on=False)
+
+
+def way_on(run: RunConfig, said: str) -> str:
+    """How a run that ended early goes on, where its last words do not say so."""
+    if "resume=" in said:
+        return ""
+    if own_checkpoints(run):
+        return f" Continue with resume={run.run_dir}; launch.restarts=3 does so by itself."
+    return " No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
+
+
+def own_checkpoints(run: RunConfig) -> bool:
+    """Whether the run's own folder holds a checkpoint to go on from."""
+    return any(Path(run.run_dir, "checkpoints").glob("*.pt"))
+
+
+def continuing(run: RunConfig) -> RunConfig:
+    """The run as it goes on after a restart: `launch.restarts` lets its own folder come first."""
+    if run.launch.restarts and own_checkpoints(run):
+        return replace(run, resume=run.run_dir)
+    return run
 
 
 def shard(run: RunConfig, ranks: Ranks) -> RunConfig:

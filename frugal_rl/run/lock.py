@@ -66,7 +66,7 @@ class FolderLock:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[FolderLock]:
+def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
     """Hold a run's folder.
 
     A lock of a process that died is taken over: the system drops what it held. One of another host
@@ -78,13 +78,13 @@ def locked(folder: Path) -> Iterator[FolderLock]:
     """
     with told(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        path = (folder / LOCK).resolve()
+        path = (folder / name).resolve()
         if path in HELD:
-            raise _in_use(folder, Holder.own())
+            raise _in_use(path, Holder.own())
         number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         with told(folder):
-            _take(folder, number)
+            _take(path, number)
         HELD.add(path)
         try:
             yield FolderLock(path, number)
@@ -95,22 +95,22 @@ def locked(folder: Path) -> Iterator[FolderLock]:
         os.close(number)
 
 
-def _take(folder: Path, number: int) -> None:
+def _take(path: Path, number: int) -> None:
     holder = Holder.read(number)
     try:
         fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        raise _in_use(folder, holder) from error
+        raise _in_use(path, holder) from error
     silent = time.time() - os.fstat(number).st_mtime
     if holder is not None and holder.host != socket.gethostname() and silent < STALE_SECONDS:
-        raise _in_use(folder, holder)
+        raise _in_use(path, holder)
     os.ftruncate(number, 0)
     write_all(number, json.dumps(asdict(Holder.own())).encode())
 
 
-def _in_use(folder: Path, holder: Holder | None) -> FolderInUseError:
+def _in_use(path: Path, holder: Holder | None) -> FolderInUseError:
     who = "another run" if holder is None else holder.words()
     return FolderInUseError(
-        f"{shown(folder)} is written by {who}. Let it end, or choose another folder with "
-        f"hydra.run.dir=...; if that process is gone for sure, delete {shown(folder / LOCK)}."
+        f"{shown(path.parent)} is written by {who}. Let it end, or choose another folder with "
+        f"hydra.run.dir=...; if that process is gone for sure, delete {shown(path)}."
     )

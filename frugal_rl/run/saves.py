@@ -9,9 +9,10 @@ from frugal_rl.errors import DiskError
 from frugal_rl.learn.learner import Learner
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
-from frugal_rl.run.checkpoints import BEST, LAST, save_checkpoint
+from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.keeping import save_newest
+from frugal_rl.run.manifest import BEST, LAST
 from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot
 
 CHECKPOINTS = "checkpoints"

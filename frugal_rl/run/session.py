@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,12 +10,19 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
+from frugal_rl.errors import FrugalError
 from frugal_rl.learn.ranks import Ranks, joined
+from frugal_rl.learn.update import ALONE
+from frugal_rl.memory.allocator import pin_allocator
+from frugal_rl.memory.auto import prepare
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
+from frugal_rl.memory.probe import ProbeUpdate
+from frugal_rl.memory.profile import Allocator
 from frugal_rl.memory.refusal import stop_on_errors
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.closing import show_closing
@@ -25,26 +33,47 @@ from frugal_rl.report.terminal import say, show
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
+from frugal_rl.run.launch import continuing, share_of
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.tools import needed, own_findings
 from frugal_rl.run.trainer import train
 
 
 def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
-    """Print the plan and what the checks found, train under meter and watchdog; the summary.
+    """Print the plan and what the checks found, train under meter and watchdog; the summary."""
+    return _lead(continuing(run), plan, ALONE)
 
-    Started by torchrun, the first process does all that is said and written; the others train with
-    it and return an empty summary.
+
+def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
+    """Be one of the processes that train a run together.
+
+    The first one plans, and does all that is said and written. What goes wrong is handed to the
+    launcher, which says it once.
     """
-    with joined(run.launch.timeout_s) as ranks:
-        run = replace(run, run_dir=ranks.from_first(run.run_dir))
-        return _lead(run, plan, ranks) if ranks.first else _follow(run, ranks)
+    try:
+        with joined(run.launch.timeout_s) as ranks:
+            run = continuing(replace(run, run_dir=ranks.from_first(run.run_dir)))
+            plan = ranks.from_first(prepare(share_of(run), probe)[1] if ranks.first else None)
+            assert plan is not None
+            if ranks.first:
+                _lead(run, plan, ranks)
+            else:
+                _follow(run, plan, ranks)
+    except FrugalError as error:
+        words = " ".join([str(error), *getattr(error, "__notes__", [])])
+        get_error_handler().record_exception(type(error)(words))
+        sys.exit(1)
 
 
-def _follow(run: RunConfig, ranks: Ranks) -> dict[str, Any]:
+def _follow(run: RunConfig, plan: Plan, ranks: Ranks) -> None:
     """Train with the first process, silently."""
-    silent = Console(quiet=True)
-    return train(run, Log([]), console=silent, ranks=ranks)
+    if run.memory.allocator is Allocator.pinned:
+        pin_allocator()
+    with MemoryMeter() as meter:
+        watch = Watchdog.of(share_of(run), meter, plan)
+        silent = Console(quiet=True)
+        train(run, Log([]), phase=meter.phase, watch=watch, console=silent, ranks=ranks)
+        ranks.at_first(meter.peak_bytes)
 
 
 def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
@@ -56,9 +85,12 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     if found:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
-        watch = Watchdog.of(run, meter, plan)
+        watch = Watchdog.of(share_of(run), meter, plan)
         summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
         summary |= meter.summary(plan)
+        if ranks.size > 1:
+            summary["memory/rank_peak_bytes"] = ranks.at_first(meter.peak_bytes)
+            log.summary(summary)
     show_closing(run, plan, summary)
     return summary
 

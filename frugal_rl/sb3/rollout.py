@@ -7,11 +7,11 @@ import re
 from typing import Any
 
 import numpy as np
-from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.memory.usage import resident_bytes
+from frugal_rl.sb3.spaces import check_space
 from frugal_rl.store.columns import Column
 from frugal_rl.store.found.column import FIRST_LOOK, FoundColumn
 from frugal_rl.store.layout import ColumnSpec
@@ -27,19 +27,14 @@ def compact(
     """Keywords of a stock SB3 model: `PPO("CnnPolicy", env, **compact(env, budget="8GiB"))`.
 
     Args:
-        env: the environment that the model is given; its space must be one that can be stored.
+        env: the environment that the model is given; an observation that cannot be stored, or that
+            Stable-Baselines3 cannot read, is refused by name.
         budget: the most that the process may hold. The run is refused as soon as the first rows
             tell that the rollout will not fit, with a size that does.
         compare_with_dense: keep every observation a second time as it is and compare each draw
             with it: for doubters and for bug reports.
     """
-    space = env.observation_space
-    for name, inner in space.spaces.items() if isinstance(space, spaces.Dict) else ():
-        if isinstance(inner, spaces.Dict | spaces.Tuple):
-            raise ConfigError(
-                f"Observation '{name}' is a {type(inner).__name__} inside a Dict, which "
-                "Stable-Baselines3 does not take. Flatten it with gymnasium.wrappers."
-            )
+    check_space(env.observation_space)
     keywords = {"budget_bytes": as_bytes(budget), "compare_with_dense": compare_with_dense}
     return {"rollout_buffer_class": CompactRolloutBuffer, "rollout_buffer_kwargs": keywords}
 

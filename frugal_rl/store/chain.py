@@ -19,20 +19,15 @@ import numpy as np
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.store.chain_kernels import (
     BESIDE,
-    NO_LINK,
     OFFSET,
     append_records,
+    begin_chains,
     read_chains,
-    record_sizes,
 )
 from frugal_rl.store.region import Region
 from frugal_rl.store.side_table import SideTable
 
 KEY_EVERY = 32
-ANCHOR_BLOCKS = 32
-"""A new anchor at the latest after so many blocks, so that key rows stay close to theirs."""
-ANCHOR_SHARE = 0.25
-"""A new anchor where a key row differs from its anchor in more than this share."""
 NONE = -1
 SAVED_ARRAYS = (
     "bases", "links", "starts", "anchor_of", "last", "_anchor", "_anchor_age", "_users",
@@ -50,6 +45,8 @@ class FrameChain:
     starts     [blocks * key_every, N]   where a row begins in its block, and whether it is whole
     anchor_of  [blocks, N] int32         the anchor of each chain
     last       [N, W] uint64             the newest row of each environment
+    base       where the newest block begins
+    written    what a compiled loop that appends rows writes to
     """
 
     def __init__(
@@ -80,7 +77,9 @@ class FrameChain:
         self.last = np.zeros((num_envs, words), np.uint64)
         self._scratch = bitmaps_of(words)
         self._state = np.zeros(words, np.uint64)
+        self.written = self.last, *self._scratch, self.units, self.starts, self.pool.touched
         self._rows = np.zeros((num_envs, words), np.uint64)
+        self._stale = np.zeros(num_envs, np.bool_)
         self._order: np.ndarray = np.arange(num_envs, dtype=np.int32)
         self.reset()
 
@@ -88,6 +87,7 @@ class FrameChain:
         """Hold no row; the memory stays for the rows that come."""
         self.count = 0
         self.used = 0
+        self.base = 0
         self.freed_blocks = 0
         self._anchor: np.ndarray = np.full(self.num_envs, NONE, np.int32)
         self._anchor_age = np.zeros(self.num_envs, np.int32)
@@ -107,11 +107,8 @@ class FrameChain:
         words = self._words(rows)
         if step % self.key_every == 0:
             self._begin_block(words)
-            self._link(words, step // self.key_every % self.blocks)
             reference, which = self.anchors, self._anchor
-        base = int(self.bases[step // self.key_every % self.blocks])
-        starts = self.starts[step % len(self.starts)]
-        self._put(words, reference, which, base, starts)
+        self._put(words, reference, which, self.starts[step % len(self.starts)])
         self.last[...] = words
         self.count += 1
         return step
@@ -119,9 +116,8 @@ class FrameChain:
     def append_beside(self, n: int, row: np.ndarray) -> None:
         """Keep one more row beside the newest one of environment n, freed together with it."""
         step = self.count - 1
-        base = int(self.bases[step // self.key_every % self.blocks])
         start = np.zeros(1, np.uint32)
-        self._put(self._words(row[None]), self.last[n : n + 1], self._order[:1], base, start)
+        self._put(self._words(row[None]), self.last[n : n + 1], self._order[:1], start)
         self.starts[step % len(self.starts), n] |= BESIDE
         self._beside.append(step, n, start[0])
 
@@ -175,25 +171,14 @@ class FrameChain:
         words: np.ndarray,
         references: np.ndarray,
         which: np.ndarray,
-        base: int,
         starts: np.ndarray,
     ) -> None:
         before = self.used
         self.used = append_records(
             words, references, which, words.view(np.uint16), references.view(np.uint16),
-            *self._scratch, self.units, base, before, starts,
+            *self._scratch, self.units, self.base, before, starts,
         )  # fmt: skip
         self.pool.touch(2 * before, 2 * self.used)
-
-    def _link(self, words: np.ndarray, block: int) -> None:
-        """Keep also what key rows differ in from those before: walks lead back over it."""
-        self.links[block] = NO_LINK
-        sizes = np.zeros(self.num_envs, np.int64)
-        record_sizes(words, self.last, self._order, *self._scratch, sizes)
-        linked = np.flatnonzero((sizes < 4 * words.shape[1]) & (self.count > 0))
-        starts = np.zeros(len(linked), np.uint32)
-        self._put(words[linked], self.last, self._order[linked], int(self.bases[block]), starts)
-        self.links[block, linked] = starts
 
     def _begin_block(self, words: np.ndarray) -> None:
         """Free what is no longer held, choose where the block lies and what its chains begin at."""
@@ -202,17 +187,20 @@ class FrameChain:
             self._free_block(block)
         if self.used + self.block_units > len(self.units):
             self.used = 0
-        self.bases[block % self.blocks] = self.used
-        self._choose_anchors(words)
-        self.anchor_of[block % self.blocks] = self._anchor
+        at = block % self.blocks
+        self.base = self.bases[at] = self.used
+        self.used = begin_chains(
+            words, self.last, self.anchors, self._anchor, self._anchor_age, self._stale,
+            *self._scratch, self.units, self.used, block == 0, self.links[at],
+        )  # fmt: skip
+        self.pool.touch(2 * self.base, 2 * self.used)
+        if self._stale.any():
+            self._renew_anchors(words)
+        self.anchor_of[at] = self._anchor
         self._users[self._anchor] += 1
 
-    def _choose_anchors(self, words: np.ndarray) -> None:
-        sizes = np.full(self.num_envs, words.shape[1] * 4, np.int64)
-        record_sizes(words, self.anchors, self._anchor, *self._scratch, sizes)
-        self._anchor_age += 1
-        new = (sizes > ANCHOR_SHARE * words.shape[1] * 4) | (self._anchor_age >= ANCHOR_BLOCKS)
-        for n in np.flatnonzero(new):
+    def _renew_anchors(self, words: np.ndarray) -> None:
+        for n in np.flatnonzero(self._stale):
             before = self._anchor[n]
             if before != NONE and self._users[before] == 0:
                 self._free_anchors.append(int(before))
@@ -260,6 +248,7 @@ class FrameChain:
             getattr(self, name)[...] = state[name]
         self.count, self.used, self.freed_blocks, self._anchors_touched = state["numbers"]
         self._free_anchors = list(state["free_anchors"])
+        self.base = int(self.bases[max(self.count - 1, 0) // self.key_every % self.blocks])
         self.pool.load(state["pool"])
         self.anchor_room.load(state["anchor_room"])
         self._beside.load(state["beside"])

@@ -28,6 +28,12 @@ NO_LINK = np.uint32(0xFFFFFFFF)
 """A key row from which no walk leads back: the difference to the row before is not kept."""
 
 
+ANCHOR_BLOCKS = 32
+"""A new anchor at the latest after so many blocks, so that key rows stay close to theirs."""
+ANCHOR_SHARE = 0.25
+"""A new anchor where a key row differs from its anchor in more than this share."""
+
+
 @njit(cache=True)
 def mark_groups(row: Any, reference: Any, groups: Any, middles: Any, tops: Any) -> Any:
     """Bitmaps of the units in which row [W] differs from reference [W]; returns the record's units.
@@ -134,19 +140,36 @@ def append_records(
             used = put_record(rows16[m], references16[r], groups, middles, tops, units, used)
         else:
             starts[m] |= WHOLE
-            units[used : used + rows16.shape[1]] = rows16[m]
+            copy_row(rows16[m], units[used : used + rows16.shape[1]])
             used += rows16.shape[1]
     return used
 
 
 @njit(cache=True)
-def record_sizes(
-    rows: Any, references: Any, which: Any, groups: Any, middles: Any, tops: Any, sizes: Any
-) -> None:
-    """Units that each of rows [M, W] would take against references[which[m]]; -1 means none."""
-    for m in range(rows.shape[0]):
-        if which[m] >= 0:
-            sizes[m] = mark_groups(rows[m], references[which[m]], groups, middles, tops)
+def begin_chains(
+    words: Any, last: Any, anchors: Any, anchor: Any, age: Any, stale: Any,
+    groups: Any, middles: Any, tops: Any, units: Any, base: int, is_first: bool, links: Any,
+) -> int:  # fmt: skip
+    """What leads from key rows [N, W] back to the rows before; which of them need a new anchor.
+
+    links [N] uint32 is set, relative to `base`, where records are written from; age [N] int32
+    grows; stale [N] bool is set; anchor [N] int32 may be -1. Returns the records' end.
+    """
+    used, whole = base, 4 * words.shape[1]
+    for n in range(words.shape[0]):
+        row, before = words[n], last[n]
+        links[n] = NO_LINK
+        size = whole if is_first else mark_groups(row, before, groups, middles, tops)
+        if size < whole:
+            links[n] = used - base
+            row16, before16 = row.view(np.uint16), before.view(np.uint16)
+            used = put_record(row16, before16, groups, middles, tops, units, used)
+        age[n] += 1
+        stale[n] = anchor[n] < 0 or age[n] >= ANCHOR_BLOCKS
+        if not stale[n]:
+            size = mark_groups(row, anchors[anchor[n]], groups, middles, tops)
+            stale[n] = size > ANCHOR_SHARE * whole
+    return used
 
 
 @njit(cache=True)

@@ -143,7 +143,9 @@ def columns_of_space(space: spaces.Space[Any]) -> list[ColumnSpec]:
         else:
             raise ConfigError(
                 f"The rollout cannot store '{name}', a {type(box).__name__}; it stores "
-                "Box, Discrete, MultiDiscrete, MultiBinary and flat Dict spaces of them."
+                "Box, Discrete, MultiDiscrete, MultiBinary and flat Dict spaces of them. Put a "
+                "wrapper of gymnasium.wrappers around the environment: FlattenObservation, or "
+                "FilterObservation without it."
             )
     return columns
 
@@ -161,7 +163,11 @@ def action_layout(space: spaces.Space[Any]) -> tuple[int, np.dtype[Any]]:
         return int(np.prod(space.shape)), np.dtype(np.int8)
     if isinstance(space, spaces.Box):
         return int(np.prod(space.shape)), np.dtype(space.dtype)
-    raise ConfigError(f"The rollout cannot store actions of a {type(space).__name__}.")
+    raise ConfigError(
+        f"The rollout cannot store actions of a {type(space).__name__}; it stores Discrete, "
+        "MultiDiscrete, MultiBinary and Box. Put a wrapper around the environment that makes it "
+        "one of these."
+    )
 
 
 def scalar_bytes(steps: int, num_envs: int, action_space: spaces.Space[Any]) -> int:

@@ -151,6 +151,7 @@ class ReplayBuffer(stock.ReplayBuffer):
         limits: Any = False
         if self.handle_timeout_termination:
             limits = [info.get("TimeLimit.truncated", False) for info in infos]
+            limits = limits if any(limits) else False
         self.store(obs, next_obs, action, reward, done, limits)
 
     def store(

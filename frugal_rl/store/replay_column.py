@@ -21,9 +21,11 @@ from frugal_rl.store.dense_rows import DenseRows, Rows
 from frugal_rl.store.replay_kernels import (
     APART,
     BACK,
+    NOT_ADDED,
     PAD_REPEATS,
     WHOLE_NEXT,
     WHOLE_NOW,
+    add_step,
     code_stacks,
 )
 from frugal_rl.store.side_table import SideTable
@@ -65,6 +67,8 @@ class ReplayColumn:
         self._told = np.zeros((num_envs, self.frame), np.uint8)
         self._unit = np.uint64 if self.frame % 8 == 0 else np.uint8
         self._compared = self.before.view(self._unit), self._told.view(self._unit)
+        in_words = isinstance(self.rows, FrameChain) and self._unit is np.uint64
+        self._chain: Any = self.rows if in_words else None
         self.reset()
 
     def reset(self) -> None:
@@ -76,9 +80,33 @@ class ReplayColumn:
     def add(self, observed: np.ndarray, following: np.ndarray) -> None:
         """One step of N environments: observations [N, *shape] and what the step led to."""
         now, then = self._units(observed), self._units(following)
-        step, (before, told) = self.rows.count, self._compared
-        frame = told.shape[1]
-        seen = code_stacks(now, then, before, frame, self.frames, step == 0, self._codes, told)
+        chain, step = self._chain, self.rows.count
+        if chain is None or step % chain.key_every == 0:
+            before, told = self._compared
+            code_stacks(now, then, before, told.shape[1], self.frames, step == 0, self._codes, told)
+        elif self._add_inside_block(chain, step, now, then):
+            return
+        self._add_coded(step, now, then)
+
+    def _add_inside_block(
+        self, chain: FrameChain, step: int, now: np.ndarray, then: np.ndarray
+    ) -> bool:
+        """All of a step in one call; false if it did no more than set the codes."""
+        end = add_step(
+            now, then, step % self.steps, step % len(chain.starts), chain.base, chain.used,
+            self._codes, self.frames, self.codes, *self._compared, *chain.written,
+        )  # fmt: skip
+        if end == NOT_ADDED:
+            return False
+        chain.used, chain.count = end, step + 1
+        for table in (self.whole_now, self.whole_next):
+            if table.begin != table.end:
+                table.drop_before(step - self.steps + 1)
+        return True
+
+    def _add_coded(self, step: int, now: np.ndarray, then: np.ndarray) -> None:
+        """A step whose codes are known, with what its rows have besides."""
+        seen = np.bitwise_or.reduce(self._codes)
         if seen & APART:
             for n in np.flatnonzero(self._codes & APART):
                 self.rows.append_beside(int(n), self._told[n])
@@ -86,7 +114,7 @@ class ReplayColumn:
             self.codes[step % self.steps] = self._codes
             if seen & (WHOLE_NOW | WHOLE_NEXT) or len(self.whole_now) or len(self.whole_next):
                 self._keep_whole(step, now, then)
-        self.rows.append(now[:, (self.frames - 1) * frame :].view(np.uint8))
+        self.rows.append(now[:, now.shape[1] - self._compared[1].shape[1] :].view(np.uint8))
 
     def _units(self, values: np.ndarray) -> np.ndarray:
         """Observations in the type of the space, as units [N, k * frame] that are compared."""

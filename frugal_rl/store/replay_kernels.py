@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from frugal_rl.store.chain_kernels import WHOLE, copy_row, mark_groups, put_record
+from frugal_rl.store.region import CHUNK_BYTES
+
 BACK = np.uint8(0x0F)
 """Bits of a code: how many older frames are rows before this one."""
 PAD_REPEATS = np.uint8(0x10)
@@ -79,8 +82,57 @@ def code_stacks(
             code |= WHOLE_NEXT
         if not is_first and not same_units(now[older:], last[older:]):
             code |= APART
-            told[n] = last[older:]
-        last[:] = then
+            copy_row(last[older:], told[n])
+        copy_row(then, last)
         codes[n] = code
         seen |= code
     return seen
+
+
+UNUSUAL = np.uint8(WHOLE_NOW | WHOLE_NEXT | APART)
+"""Bits of a code that ask for more than a row in a chain."""
+NOT_ADDED = np.int64(-1)
+
+
+@njit(cache=True)
+def add_step(
+    observed: Any, following: Any, slot: int, row: int, base: int, used: int,
+    codes: Any, frames: int, kept_codes: Any, before: Any, told: Any,
+    newest: Any, groups: Any, middles: Any, tops: Any, units: Any, starts: Any,
+    touched: Any,
+) -> Any:  # fmt: skip
+    """One step inside a block in one call: codes, then a record of each newest frame.
+
+    Returns the end of the records, or `NOT_ADDED` with nothing but the codes written where one of
+    them is unusual.
+
+    observed, following, before, codes, told   as in `code_stacks`
+    slot, row             where the step's codes and starts lie in their rings
+    base, used            where its block begins in units, and its records
+    kept_codes            [T, N] uint8, no rows where nothing is stacked
+    newest                [N, W] uint64 the newest frame of each environment
+    groups, middles, tops scratch
+    units                 uint16; starts [S, N] uint32; touched: chunks of units that hold memory
+    """
+    frame = newest.shape[1]
+    seen = code_stacks(observed, following, before, frame, frames, False, codes, told)
+    if seen & UNUSUAL:
+        return NOT_ADDED
+    first = used
+    for n in range(observed.shape[0]):
+        now, last = observed[n][(frames - 1) * frame :], newest[n]
+        now16 = now.view(np.uint16)
+        size = mark_groups(now, last, groups, middles, tops)
+        starts[row, n] = used - base
+        if size < now16.shape[0]:
+            used = put_record(now16, last.view(np.uint16), groups, middles, tops, units, used)
+        else:
+            starts[row, n] |= WHOLE
+            copy_row(now16, units[used : used + now16.shape[0]])
+            used += now16.shape[0]
+        copy_row(now, last)
+        if frames > 1:
+            kept_codes[slot, n] = codes[n]
+    for chunk in range(2 * first // CHUNK_BYTES, -(-2 * used // CHUNK_BYTES)):
+        touched[chunk] = True
+    return used

@@ -35,9 +35,7 @@ class Leaf:
 
     def read(self, observation: Any) -> np.ndarray:
         """The leaf of one observation, [*shape]; refused where it does not fit its space."""
-        for key in self.path:
-            observation = observation[key]
-        value = np.asarray(observation)
+        value = np.asarray(self._found(observation))
         if self.counts:
             return self._one_hot(value)
         if value.shape != self.shape and value.size == math.prod(self.shape) == 1:
@@ -49,6 +47,19 @@ class Leaf:
                 "put a wrapper into env.wrappers that brings it into this form."
             )
         return value.astype(self.dtype, copy=False)
+
+    def _found(self, observation: Any) -> Any:
+        """What lies at the leaf's path."""
+        for key in self.path:
+            try:
+                observation = observation[key]
+            except (KeyError, IndexError, TypeError) as error:
+                raise EncodingError(
+                    f"Observation '{self.name}' is declared, but the environment gave a "
+                    f"{type(observation).__name__} without {key!r}. Correct its observation_space, "
+                    "or put a wrapper into env.wrappers that fills it in."
+                ) from error
+        return observation
 
     def _one_hot(self, value: np.ndarray) -> np.ndarray:
         chosen = value.reshape(-1).astype(np.int64) - np.array(self.starts)
@@ -64,10 +75,21 @@ class Leaf:
 
 
 def leaves_of(space: spaces.Space[Any]) -> list[Leaf]:
-    """The leaves of a space, named by the keys on the way; `observation` where there are none."""
-    found = list(_leaves(space, ()))
+    """The leaves of a space, named by the keys on the way; `observation` where there are none.
+
+    Leaves of no bytes hold nothing and are left out.
+    """
+    found = [leaf for leaf in _leaves(space, ()) if 0 not in leaf.shape]
     if not found:
         raise ConfigError("The observation space is empty; there is nothing to store.")
+    paths: dict[str, tuple[Any, ...]] = {}
+    for leaf in found:
+        if leaf.name in paths:
+            raise ConfigError(
+                f"Observations at {paths[leaf.name]} and {leaf.path} would both be named "
+                f"'{leaf.name}'. Rename one of them by a wrapper in env.wrappers."
+            )
+        paths[leaf.name] = leaf.path
     return found
 
 
@@ -104,12 +126,25 @@ def _leaf(space: spaces.Space[Any], path: tuple[Any, ...]) -> Leaf:
     )
 
 
+def actions_from_zero(space: spaces.Space[Any]) -> tuple[spaces.Space[Any], Any]:
+    """The space as learners count it, each choice from 0, and what to add to its actions."""
+    if isinstance(space, spaces.Discrete) and space.start:
+        return spaces.Discrete(space.n), space.start
+    if isinstance(space, spaces.MultiDiscrete) and space.start.any():
+        return spaces.MultiDiscrete(space.nvec), space.start
+    return space, None
+
+
 class LeavesEnv(gym.Wrapper[dict[str, np.ndarray], Any, Any, Any]):
-    """An environment that hands out the leaves of its observations, by name, as arrays."""
+    """An environment that hands out the leaves of its observations, by name, as arrays.
+
+    Discrete actions count from 0, whatever the environment begins them with.
+    """
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
         self.leaves = leaves_of(env.observation_space)
+        self.action_space, self._first = actions_from_zero(env.action_space)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -120,6 +155,8 @@ class LeavesEnv(gym.Wrapper[dict[str, np.ndarray], Any, Any, Any]):
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Take one action."""
+        if self._first is not None:
+            action = action + self._first
         observation, reward, terminated, truncated, info = self.env.step(action)
         return self._read(observation), float(reward), bool(terminated), bool(truncated), info
 

@@ -20,7 +20,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
 from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.vec_env.interface import VectorEnv
-from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, leaves_of
+from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, actions_from_zero, leaves_of
 from frugal_rl.vec_env.serial import Serial
 
 PROVIDERS = {
@@ -103,7 +103,7 @@ class Registered:
         return ObservationSpec(tuple(_field(leaf, known) for leaf in leaves))
 
     def action_space(self) -> spaces.Space[Any]:
-        """What the environment says."""
+        """What the environment says, choices counted from 0."""
         return _spaces(self)[1]
 
     def make(self, seed: int | None = None) -> gym.Env[Any, Any]:
@@ -133,7 +133,7 @@ class Registered:
 def _spaces(config: Registered) -> tuple[list[Leaf], spaces.Space[Any]]:
     env = config.plain()
     try:
-        return leaves_of(env.observation_space), env.action_space
+        return leaves_of(env.observation_space), actions_from_zero(env.action_space)[0]
     finally:
         env.close()
 

@@ -25,6 +25,7 @@ from frugal_rl.report.document import (
     PictureBlock,
     TableBlock,
 )
+from frugal_rl.run.outcome import Outcome
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.solutions import period_of, read_solution
 from mine_rl_npv.tools.board import Board
@@ -71,11 +72,11 @@ def find_entries(folder: Path, problems: Iterable[str]) -> list[Entry]:
     return found
 
 
-def make_leaderboard(config: SolveConfig) -> str:
+def make_leaderboard(config: SolveConfig) -> tuple[str, Outcome]:
     """Runs what is missing, judges every schedule from its file, writes the board.
 
     Returns:
-        The lines to print: the tables and where they were written.
+        The lines to print (the tables and where they were written), and the rows by problem.
     """
     folder = Path(config.board.results)
     _refuse_ignored(config)
@@ -85,6 +86,7 @@ def make_leaderboard(config: SolveConfig) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     board = Document("Open-pit schedules: gaps to certified bounds")
     board.add(_machine(), CommandBlock([command_of(config)]))
+    found: dict[str, list[Row]] = {}
     for number, entry in enumerate(entries, 1):
         cells = _cells(entry, config)
         rows: list[Row] = []
@@ -94,9 +96,11 @@ def make_leaderboard(config: SolveConfig) -> str:
             row = run_cell(cell, folder, config.board.seconds, _say) | {"entry": cell.entry}
             rows.append(row | _judged(cell, row, folder))
             _say(f"{where}: {_short(rows[-1])}")
+        found[f"{entry.prefix.name} {entry.problem}"] = rows
         board.add(*_section(entry, rows, folder))
         written = board.write(folder, "leaderboard")
-    return "\n".join([board.markdown(folder), *map(str, written)])
+    words = "\n".join([board.markdown(folder), *map(str, written)])
+    return words, Outcome(found, written)
 
 
 def _refuse_ignored(config: SolveConfig) -> None:

@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.run.outcome import Outcome
 from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
@@ -21,10 +22,11 @@ from mine_rl_npv.tools.solve import Method, SolveConfig, solve
 EVERY_SECONDS = 5.0
 
 
-def answer(config: SolveConfig) -> str:
-    """What `scripts/solve.py` prints: one schedule's report, or a leaderboard."""
+def answer(config: SolveConfig) -> tuple[str, Outcome]:
+    """What `scripts/solve.py` prints and hands on: one schedule, or a leaderboard."""
     if not config.leaderboard:
-        return run(config).report()
+        solution = run(config)
+        return solution.report(), Outcome(solution.summary())
     from mine_rl_npv.tools.leaderboard import make_leaderboard  # imports matplotlib
 
     return make_leaderboard(config)

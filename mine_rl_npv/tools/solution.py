@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,23 @@ class Solution:
             f"slopes     {self.slopes_line()}",
         ]
         return "\n".join([*lines, *self.notes])
+
+    def summary(self) -> dict[str, Any]:
+        """The same numbers by name."""
+        return {
+            "instance": self.instance.name,
+            "method": self.method,
+            "value": self.verdict.value,
+            "bound": self.upper,
+            "gap_percent": self.gap_percent,
+            "seconds": self.seconds,
+            "bound_seconds": self.bound_seconds,
+            "peak_mib": peak_mib(),
+            "feasible": self.verdict.feasible,
+            "faults": list(self.verdict.faults),
+            "slopes": self.slopes_line(),
+            "notes": list(self.notes),
+        }
 
     def slopes_line(self) -> str:
         """The audit in one line, or why there is none."""

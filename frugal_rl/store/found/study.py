@@ -118,7 +118,7 @@ def study(env: gym.Env[Any, Any], steps: int = 2000, seed: int = 0) -> Study:
     if steps < 2:
         raise ConfigError(f"steps={steps} shows no change; play at least 2.")
     played = env if isinstance(env, LeavesEnv) else LeavesEnv(env)
-    leaves = [leaf for leaf in played.leaves if 0 not in leaf.shape]
+    leaves = played.leaves
     specs = {leaf.name: ColumnSpec(leaf.name, leaf.shape, leaf.dtype) for leaf in leaves}
     fields = {f.name: FieldStudy(f, FoundColumn(specs[f.name], steps, 1)) for f in leaves}
     played.action_space.seed(seed)

@@ -11,8 +11,8 @@ from frugal_rl.memory.auto import choose, prepare
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.watchdog import Watchdog
-from frugal_rl.report import open_log
 from frugal_rl.report.files import read_json
+from frugal_rl.report.log import open_log
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.probe import probe_update

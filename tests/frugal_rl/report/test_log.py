@@ -15,9 +15,8 @@ from frugal_rl.errors import DataError, DiskError, FolderInUseError
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.plan import draw_up
-from frugal_rl.report import open_log
 from frugal_rl.report.files import read_json, read_metrics, write_json
-from frugal_rl.report.log import Log, MetricsFile
+from frugal_rl.report.log import Log, MetricsFile, open_log
 from frugal_rl.run.compose import compose_run
 from frugal_rl.testing.faults import FullDisk, disk, short_writes
 

@@ -12,9 +12,9 @@ from frugal_rl.report.plan_command import (
     PlanOptions,
     compared,
     launcher_words,
-    print_plan,
     profiles,
     recommended,
+    show_plan,
 )
 from frugal_rl.run.compose import compose_run
 
@@ -23,7 +23,7 @@ JSON = PlanOptions(format=Format.json)
 
 
 def test_a_plan_that_fits_says_so_and_gives_the_command(capsys):
-    code = print_plan(compose_run([*BASE, "memory=parallel"]), PlanOptions(), None)
+    code = show_plan(compose_run([*BASE, "memory=parallel"]), PlanOptions(), None).status
     printed = capsys.readouterr().out
 
     assert code == 0
@@ -34,7 +34,7 @@ def test_a_plan_that_fits_says_so_and_gives_the_command(capsys):
 
 def test_the_json_of_a_plan_that_does_not_fit_has_advice_and_the_command_that_follows_it(capsys):
     words = [*BASE, "memory=baseline", "algo.n_steps=300000", "memory.budget_gib=2"]
-    code = print_plan(compose_run(words), JSON, None)
+    code = show_plan(compose_run(words), JSON, None).status
     values = json.loads(capsys.readouterr().out)
 
     assert code == 3
@@ -69,7 +69,7 @@ def test_a_budget_recommends_the_cheapest_profile_that_fits(capsys):
 def test_a_comparison_exits_with_three_where_nothing_fits(form, capsys):
     run = compose_run([*BASE, "memory.budget_gib=0.01"])
 
-    assert print_plan(run, PlanOptions(compare=True, format=form), None) == 3
+    assert show_plan(run, PlanOptions(compare=True, format=form), None).status == 3
     assert "No profile fits" in capsys.readouterr().out or form is Format.json
 
 

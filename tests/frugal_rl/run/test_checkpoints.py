@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import CheckpointError
-from frugal_rl.run.checkpoint_file import HEAD_BYTES, MAGIC, read_manifest
-from frugal_rl.run.checkpoints import find_checkpoint, load_checkpoint, save_checkpoint
+from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.keeping import newest_sound, save_newest, verdict_lines, verify_checkpoints
+from frugal_rl.run.manifest import HEAD_BYTES, MAGIC, find_checkpoint, read_manifest
 from frugal_rl.testing.faults import FullDisk, damages, disk
 
 plain = (

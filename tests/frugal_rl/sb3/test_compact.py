@@ -11,7 +11,7 @@ from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecFrameStack
 
-from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
+from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError, NumbersError
 from frugal_rl.observation.found_spec import FoundField, FoundSpec
 from frugal_rl.sb3 import CompactRolloutBuffer, MemoryCallback, compact, plan_stock
 
@@ -131,3 +131,44 @@ def test_the_callback_logs_predicted_beside_measured():
 
     assert len(callback.meter.after_rollouts) == 10
     assert "known" in callback.verdict or "per rollout" in callback.verdict
+
+
+@pytest.mark.parametrize(
+    ("space", "words"),
+    [
+        (spaces.Dict(a=spaces.Tuple([spaces.Discrete(2)])), "'a' is a nested Tuple.*Flatten"),
+        (spaces.Dict(a=spaces.Discrete(3, start=-1)), "'a' counts from -1.*TransformObs"),
+        (spaces.MultiDiscrete([[2, 3], [4, 5]]), "'obs' is a MultiDiscrete of several axes"),
+        (spaces.Dict(words=spaces.Text(4)), "cannot store 'words', a Text.*FilterObs"),
+        (spaces.Sequence(spaces.Discrete(2)), "cannot store 'obs', a Sequence"),
+    ],
+)
+def test_observations_that_cannot_be_stored_are_refused_by_name(space, words):
+    class Empty:
+        observation_space = space
+
+    with pytest.raises(ConfigError, match=words):
+        compact(Empty)
+
+
+class Broken(gym.Env):
+    """Its third observation has a hole."""
+
+    observation_space = spaces.Dict({"a": spaces.Box(-9, 9, (2,)), "b": spaces.Discrete(3)})
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return {"a": np.zeros(2, np.float32), "b": 1}, {}
+
+    def step(self, action):
+        self.steps += 1
+        shown = np.array([0, np.nan if self.steps == 3 else 1], np.float32)
+        return {"a": shown, "b": 1}, 0.0, False, False, {}
+
+
+def test_an_observation_that_is_not_finite_is_named_before_the_policy_fails():
+    env = make_vec_env(Broken, n_envs=2)
+    model = PPO("MultiInputPolicy", env, n_steps=8, batch_size=16, **compact(env))
+    with pytest.raises(NumbersError, match=r"'a' \[1\] of environment 0 is nan after 6 steps"):
+        model.learn(16, callback=MemoryCallback(finite=True))

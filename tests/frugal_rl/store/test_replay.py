@@ -5,6 +5,7 @@ from __future__ import annotations
 import gymnasium as gym
 import numpy as np
 import pytest
+import sb3_contrib
 import stable_baselines3 as sb3
 import torch
 from gymnasium import spaces
@@ -80,7 +81,7 @@ def environments(kind, num_envs, stack, discrete):
 def trained(algorithm, buffer, kind, *, num_envs=1, steps=200, stack=1, **kwargs):
     """Parameters after some steps, with networks of a few units."""
     torch.set_num_threads(1)
-    venv = environments(kind, num_envs, stack, algorithm is sb3.DQN)
+    venv = environments(kind, num_envs, stack, algorithm in (sb3.DQN, sb3_contrib.QRDQN))
     policy = {"dict": "MultiInputPolicy", "goal": "MultiInputPolicy", "pixels": "CnnPolicy"}
     policy_kwargs = {"net_arch": [8]}
     if kind in ("pixels", "dict"):
@@ -106,13 +107,17 @@ QUICK = [
     (sb3.DQN, "vector", 1, 1),
     (sb3.DQN, "pixels", 1, 4),
     (sb3.SAC, "dict", 3, 1),
+    (sb3_contrib.CrossQ, "vector", 3, 1),
 ]
+CONTRIB = (sb3_contrib.QRDQN, sb3_contrib.TQC, sb3_contrib.CrossQ)
 WHOLE = [
     (algorithm, kind, num_envs, stack)
-    for algorithm in (sb3.DQN, sb3.SAC, sb3.TD3)
+    for algorithm in (sb3.DQN, sb3.SAC, sb3.TD3, *CONTRIB)
     for kind in ("vector", "pixels", "discrete", "dict")
     for num_envs in (1, 8)
     for stack in ((1, 3) if kind == "pixels" else (1,))
+    if algorithm is not sb3_contrib.CrossQ
+    or kind in ("vector", "discrete")  # all it has a policy for
 ]
 
 

@@ -11,7 +11,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.found_spec import FoundField, FoundSpec
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.rollout import RolloutBuffer
-from frugal_rl.vec_env.leaves import leaves_of
+from frugal_rl.vec_env.leaves import LeavesEnv, leaves_of
 from frugal_rl.vec_env.registered import Registered
 
 SPACE = spaces.Dict(
@@ -110,3 +110,46 @@ def test_a_study_tells_the_plan_what_rows_take(tmp_path):
     file.write_text("words")
     with pytest.raises(DataError, match="is no study"):
         Registered(id="Nested-v0", spec_file=str(file)).spec()
+
+
+def test_an_entry_that_is_missing_and_names_that_collide_are_told():
+    leaf = leaves_of(SPACE)[0]
+    with pytest.raises(EncodingError, match=r"'flags' is declared.*dict without 'flags'"):
+        leaf.read({"screen": 0})
+    with pytest.raises(EncodingError, match=r"'hand_1' is declared.*tuple without 1"):
+        leaves_of(SPACE)[2].read({"hand": (1,)})
+    flag = spaces.Discrete(2)
+    with pytest.raises(ConfigError, match=r"\('a', 'b'\) and \('a_b',\).*'a_b'"):
+        leaves_of(spaces.Dict({"a": spaces.Dict({"b": flag}), "a_b": flag}))
+
+
+def test_leaves_of_no_bytes_are_left_out():
+    nothing = spaces.Box(0, 1, (0,))
+    kept = leaves_of(spaces.Dict({"a": nothing, "b": spaces.Discrete(2)}))
+    assert [leaf.name for leaf in kept] == ["b"]
+    with pytest.raises(ConfigError, match="nothing to store"):
+        leaves_of(spaces.Dict({"a": nothing}))
+
+
+@pytest.mark.parametrize(
+    ("space", "first", "last"),
+    [
+        (spaces.Discrete(3, start=5), 5, 7),
+        (spaces.MultiDiscrete([2, 4], start=[1, -1]), [1, -1], [2, 2]),
+        (spaces.Discrete(3), 0, 2),
+    ],
+)
+def test_actions_count_from_zero_and_arrive_as_the_environment_counts_them(space, first, last):
+    class Strict(Nested):
+        action_space = space
+
+        def step(self, action):
+            assert space.contains(action)
+            self.taken = np.asarray(action).tolist()
+            return super().step(action)
+
+    env = LeavesEnv(Strict())
+    env.reset(seed=0)
+    for given, wanted in ((0, first), (getattr(space, "nvec", getattr(space, "n", 0)) - 1, last)):
+        env.step(given + np.zeros(space.shape, np.int64))
+        assert env.unwrapped.taken == wanted

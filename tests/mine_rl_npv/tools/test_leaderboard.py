@@ -38,7 +38,8 @@ def config(mines, tmp_path, *methods, **more):
 
 
 def test_a_folder_becomes_tables_files_and_pictures(mines, tmp_path, here):
-    told = answer(config(mines, tmp_path, "lp", "greedy", "toposort"))
+    told, outcome = answer(config(mines, tmp_path, "lp", "greedy", "toposort"))
+    assert set(outcome.values) == {"first upit", "first cpit", "first pcpsp"}
     out = tmp_path / "out"
     for name in ("upit-upit", "cpit-greedy", "pcpsp-toposort"):
         assert (out / f"first-{name}.sol").is_file()
@@ -53,7 +54,7 @@ def test_a_folder_becomes_tables_files_and_pictures(mines, tmp_path, here):
 
 
 def test_the_best_schedule_of_a_problem_is_first(mines, tmp_path, here):
-    told = answer(config(mines, tmp_path, "random", "toposort", problems=("cpit",)))
+    told, _ = answer(config(mines, tmp_path, "random", "toposort", problems=("cpit",)))
     order = [line.split()[1] for line in told.splitlines() if ".sol" in line]
     assert order == ["toposort", "random"]
 
@@ -65,7 +66,7 @@ def test_a_schedule_that_its_file_does_not_show_is_named(mines, tmp_path, here, 
         return real(cell, output) | {"value": 1e9}
 
     monkeypatch.setattr(cells, "_row", boastful)
-    told = answer(config(mines, tmp_path, "greedy", problems=("cpit",)))
+    told, _ = answer(config(mines, tmp_path, "greedy", problems=("cpit",)))
     assert "its value is" in told
     assert "| yes |" not in told
 
@@ -124,7 +125,7 @@ def test_a_refused_cell_leaves_the_others_standing(mines, tmp_path, monkeypatch)
         return cells._row(cell, output)
 
     monkeypatch.setattr(cells, "_in_process", run)
-    told = answer(config(mines, tmp_path, "exact", "greedy", problems=("cpit",)))
+    told, _ = answer(config(mines, tmp_path, "exact", "greedy", problems=("cpit",)))
     assert "| exact | too many blocks |" in told
     assert "first-cpit-greedy.sol" in told
     assert leaderboard.HEAD[0] in told

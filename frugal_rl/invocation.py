@@ -1,0 +1,50 @@
+"""How this program was called, so that the commands which it prints can be pasted where they are.
+
+A command that was started as `.venv/bin/python ../scripts/plan.py` answers with one that begins
+alike; the console command answers with itself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+_BEGINNING: list[str] = []
+"""The words of the console command, once it has been called."""
+
+
+def called_as(*words: str) -> None:
+    """The console command says how it was called: `frugal-rl`, or `python -m frugal_rl`."""
+    _BEGINNING[:] = words
+
+
+def command_words(script: str) -> list[str]:
+    """The words that start a script, as those were that started this process."""
+    if _BEGINNING:
+        return [*_BEGINNING, script]
+    typed = Path(sys.argv[0])
+    if typed.suffix == ".py" and typed.parent.name == "scripts":
+        return [python_word(), str(typed.with_name(f"{script}.py"))]
+    return ["python", f"scripts/{script}.py"]
+
+
+def python_word() -> str:
+    """This interpreter as a shell finds it: by name, else by its path from here."""
+    return _word("python", Path(sys.executable))
+
+
+def program_word(name: str) -> str:
+    """A console command of this installation, as a shell finds it."""
+    return _word(name, Path(sys.executable).with_name(name))
+
+
+def _word(name: str, program: Path) -> str:
+    found = shutil.which(name)
+    if found is not None and Path(found).absolute().parent == program.parent:
+        return name
+    if not program.exists():
+        return name
+    near = os.path.relpath(program)
+    return str(program) if near.startswith(os.pardir) else near

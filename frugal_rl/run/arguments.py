@@ -1,0 +1,78 @@
+"""The words of a command line, before Hydra reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.report.speech import Mode
+
+OTHER_CONFIGURATION = {"--config-path", "-cp", "--config-name", "-cn"}
+ASKING = {"--help", "-h", "--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
+ASKING_TO_COMPLETE = ("-sc", "--shell-completion", "--shell_completion")
+"""Words that ask Hydra something, instead of running the command."""
+
+
+def take_mode(arguments: list[str]) -> Mode:
+    """How to speak; takes `--json` and `--quiet` out of the words, which Hydra does not know.
+
+    Raises:
+        ConfigError: both of them were typed.
+    """
+    wanted = [mode for mode in (Mode.json, Mode.quiet) if f"--{mode.value}" in arguments]
+    if len(wanted) > 1:
+        raise ConfigError("--json and --quiet cannot be had together; --json is quiet already.")
+    arguments[:] = [word for word in arguments if word not in ("--json", "--quiet")]
+    return wanted[0] if wanted else Mode.people
+
+
+def sweeps(arguments: Sequence[str]) -> bool:
+    """Whether several jobs are asked for."""
+    return bool({"-m", "--multirun"} & set(arguments))
+
+
+def asks(arguments: Sequence[str]) -> bool:
+    """Whether help or the like is asked for."""
+    return bool((ASKING | set(ASKING_TO_COMPLETE)) & set(arguments))
+
+
+def typed_words(arguments: Sequence[str]) -> list[str]:
+    """The overrides among the words; none where another configuration is named."""
+    return [] if OTHER_CONFIGURATION & set(arguments) else overrides(arguments)
+
+
+def overrides(arguments: Sequence[str]) -> list[str]:
+    """The words that set, add or remove something."""
+    return [a for a in arguments if (not a.startswith("-") and "=" in a) or a.startswith("~")]
+
+
+def typed_folders(arguments: Sequence[str]) -> list[str]:
+    """The folders that `--config-dir` names: behind a blank or an equals sign."""
+    flags = ("--config-dir", "-cd")
+    behind = [b for a, b in pairwise(arguments) if a in flags]
+    joined = [a.partition("=")[2] for a in arguments if a.startswith("--config-dir=")]
+    return [*behind, *joined]
+
+
+def check_form(arguments: Sequence[str]) -> None:
+    """Refuse words that are neither an option of Hydra's nor an override.
+
+    Raises:
+        ConfigError: saying how an override is written.
+    """
+    behind_flag = {b for a, b in pairwise(arguments) if a.startswith("-") and "=" not in a}
+    for word in arguments:
+        if word.startswith("-") and word.lstrip("-").partition("=")[0] in NOT_FLAGS:
+            bare = word.lstrip("-")
+            raise ConfigError(f"{word} is no option; write {bare if '=' in bare else bare + '='}")
+        if word in behind_flag or word.startswith(("-", "~")):
+            continue
+        if "=" not in word:
+            key, _, value = word.partition(":")
+            hint = f"{key}={value}" if value else f"{word}=VALUE"
+            raise ConfigError(f"{word} is no override, which are written key=value: {hint}?")
+
+
+NOT_FLAGS = ("agent", "algo", "env", "memory", "vec", "seed", "experiment", "resume", "checkpoint")
+"""Keys that people type as if they were flags."""

@@ -1,0 +1,168 @@
+"""What every script does around its task: words, refusals, how to speak, the end.
+
+@main("train")
+def train(cfg: DictConfig) -> Outcome:
+...
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from frugal_rl.doing import doing
+from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.report.speech import Mode, labelled, speaking
+from frugal_rl.run import arguments
+from frugal_rl.run.compose import (
+    check_words,
+    composed_command,
+    fitting_agent_of,
+    named_plugins,
+    run_jobs,
+)
+from frugal_rl.run.outcome import Outcome, concluded, failed
+from frugal_rl.run.preflight import Job, check_launcher, preflight
+from frugal_rl.run.search_path import searching
+
+STOPPED = 128 + signal.SIGTERM
+"""Exit status of a sweep that was asked to stop."""
+LEFT_BY_HYDRA = (".hydra", "*.log")
+"""What lies in a run folder before the run has begun."""
+Task = Callable[[Any], Outcome | None]
+
+
+def main(config_name: str) -> Callable[[Task], Callable[[], None]]:
+    """Decorate a script: Hydra composes `conf/<config_name>.yaml` and the command line.
+
+    What is mistyped, missing or impossible is refused in one line before anything runs. An error
+    that is meant for the user ends a single run with its message; in a sweep it stays an exception,
+    so that the other jobs run.
+    """
+
+    def decorate(task: Task) -> Callable[[], None]:
+        @functools.wraps(task)
+        def script() -> None:
+            command = Script(config_name, task)
+            try:
+                status = command.run()
+            except FrugalError as error:
+                sys.exit(command.refused(error))
+            if status:
+                sys.exit(status)
+
+        return script
+
+    return decorate
+
+
+class Script:
+    """One call of a script."""
+
+    def __init__(self, config_name: str, task: Task) -> None:
+        self.config_name, self.task = config_name, task
+        self.mode, self.sweep = Mode.people, False
+        self.outcomes: list[Outcome] = []
+
+    def run(self) -> int:
+        """Check, compose, do; returns the exit status.
+
+        Raises:
+            FrugalError: the command line or the run is refused.
+        """
+        self.mode = arguments.take_mode(sys.argv)
+        self.sweep = arguments.sweeps(sys.argv)
+        beside = arguments.typed_folders(sys.argv[1:])
+        with speaking(self.mode) as out, doing("reading the configuration"):
+            with searching(plugins_of(sys.argv[1:]), beside):
+                if not arguments.asks(sys.argv[1:]):
+                    self.check(sys.argv[1:])
+                run_jobs(self.config_name, self.job)
+            out.write(concluded(self.mode, self.outcomes, self.sweep))
+            out.flush()
+        return max((outcome.status for outcome in self.outcomes), default=0)
+
+    def check(self, typed: list[str]) -> None:
+        """Refuse what can be refused by the words and the values that they compose.
+
+        Raises:
+            FrugalError: naming what is wrong, and what to do.
+        """
+        for folder in arguments.typed_folders(typed):
+            if not Path(folder).is_dir():
+                raise ConfigError(f"--config-dir {folder} is no folder; name one with YAML files.")
+        arguments.check_form(typed)
+        words = arguments.typed_words(typed)
+        launchers = [w.partition("=")[2] for w in words if w.startswith("hydra/launcher=")]
+        for name in launchers:
+            check_launcher(name)
+        check_words(self.config_name, words, self.sweep)
+        if arguments.OTHER_CONFIGURATION & set(typed):
+            return
+        if not self.sweep:  # a sweep composes each job again
+            sys.argv += fitting_agent_of(self.config_name, words)
+            preflight(composed_command(self.config_name, arguments.overrides(sys.argv[1:])))
+        elif self.mode is Mode.json and launchers:
+            raise ConfigError("--json tells of a sweep's jobs only without hydra/launcher=.")
+
+    def job(self, cfg: Any, job: Job) -> None:
+        """One job: of a single run the only one, of a sweep one of many."""
+        with self.labelled(job), self.tidied(job):
+            if self.sweep:
+                preflight(job.command)
+            outcome = self.task(cfg) or Outcome()
+        self.outcomes.append(outcome)
+        if self.sweep and outcome.interrupted:
+            raise SystemExit(STOPPED)  # whoever stops one job of a sweep means all of them
+
+    @contextmanager
+    def labelled(self, job: Job) -> Iterator[None]:
+        """Jobs that run side by side say which one speaks."""
+        if not (self.sweep and job.side_by_side):
+            yield
+            return
+        with labelled(f"[{job.number}] "):
+            yield
+
+    @contextmanager
+    def tidied(self, job: Job) -> Iterator[None]:
+        """Leave no folder behind in which nothing was written but what Hydra writes."""
+        try:
+            yield
+        except (FrugalError, KeyboardInterrupt):
+            forget(job.command.folder)
+            raise
+
+    def refused(self, error: FrugalError) -> str:
+        """The line that ends the command; as JSON too, where that was asked for."""
+        kind = type(error).__name__
+        words = " ".join([str(error), *getattr(error, "__notes__", [])])
+        if self.mode is Mode.json:
+            sys.stdout.write(failed(kind, words))
+        return f"{kind}: {words}"
+
+
+def plugins_of(typed: list[str]) -> list[str]:
+    """Packages that `plugins=[...]` names."""
+    return named_plugins(arguments.overrides(typed))
+
+
+def forget(folder: Path) -> None:
+    """Remove a run folder that holds nothing of a run, and the empty ones above it."""
+    if folder.resolve() == Path.cwd() or not folder.is_dir():
+        return
+    kept = {p for pattern in LEFT_BY_HYDRA for p in folder.glob(pattern)}
+    if set(folder.iterdir()) - kept:
+        return
+    shutil.rmtree(folder)
+    for above in folder.parents:
+        if above.resolve() == Path.cwd() or any(above.iterdir()):
+            return
+        os.rmdir(above)

@@ -1,0 +1,130 @@
+"""Where a run's checkpoint lies and what it says of itself; read without torch.
+
+`checkpoint_file` describes the form and reads the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from frugal_rl.errors import CheckpointError, DataError
+from frugal_rl.untrusted.limits import LIMITS, Limits
+from frugal_rl.untrusted.nested import parse_json
+from frugal_rl.untrusted.printing import printable, shown
+
+LAST = "last.pt"
+"""Name of the newest checkpoint in a run's `checkpoints/`."""
+BEST = "best.pt"
+"""Name of the one with the best evaluation."""
+FORMAT = 2
+"""Raised when files of an older form can no longer be read."""
+MAGIC = b"FRUGAL2\n"
+HEAD_BYTES = len(MAGIC) + 8 + 32
+FORMAT_1 = b"PK\x03\x04"
+"""How a file of format 1 begins: a zip of torch's."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One array's bytes: where they lie in the file, and what they must hash to."""
+
+    at: int
+    num_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a file says of itself, checked as far as that goes without reading the entries."""
+
+    path: Path
+    values: Any
+    entries: Mapping[str, Entry]
+
+
+def find_checkpoint(path: str | Path) -> Path:
+    """The newest checkpoint file meant by a file, a run folder or its `checkpoints/`.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    path = Path(path)
+    for file in (path, path / LAST, path / "checkpoints" / LAST):
+        if file.is_file():
+            return file
+    raise CheckpointError(
+        f"There is no checkpoint at {shown(path)}: neither a file, nor {LAST} in it or in its "
+        "checkpoints/ folder. Give the folder of a run that has saved one."
+    )
+
+
+def read_manifest(path: Path, limits: Limits = LIMITS) -> Manifest:
+    """What the file holds, without its entries.
+
+    Raises:
+        CheckpointError: in one line, what is wrong with the file.
+    """
+    try:
+        with path.open("rb") as file:
+            return _manifest(file, path, limits)
+    except (DataError, OSError) as error:
+        raise damaged(path, error) from error
+
+
+def _manifest(file: BinaryIO, path: Path, limits: Limits) -> Manifest:
+    head = file.read(HEAD_BYTES)
+    if head.startswith(FORMAT_1):
+        raise CheckpointError(
+            f"{shown(path)} has checkpoint format 1, this version reads {FORMAT}. Resume it with "
+            "the version that wrote it."
+        )
+    if len(head) < HEAD_BYTES or not head.startswith(MAGIC):
+        raise CheckpointError(
+            f"{shown(path)} is no checkpoint of this program, or its first bytes are damaged; give "
+            "a run folder of it."
+        )
+    length, size = int.from_bytes(head[8:16], "little"), os.fstat(file.fileno()).st_size
+    if length > min(size - HEAD_BYTES, limits.text_bytes):
+        raise DataError("its manifest is longer than the file, or than any should be.")
+    raw = file.read(length)
+    if hashlib.sha256(raw).digest() != head[16:48]:
+        raise DataError("its manifest has another checksum than it was written with.")
+    return _checked(parse_json(raw, limits), path, HEAD_BYTES + length, size, limits)
+
+
+def _checked(raw: Any, path: Path, at: int, size: int, limits: Limits) -> Manifest:
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise DataError(f"its manifest is not of format {FORMAT}.")
+    described = raw.get("entries")
+    if not isinstance(described, list) or len(described) > limits.entries:
+        raise DataError("its manifest lists no entries, or too many.")
+    entries = {}
+    for entry in described:
+        name, num_bytes, sha256 = _entry(entry)
+        entries[name] = Entry(at, num_bytes, sha256)
+        at += num_bytes
+    if at != size or len(entries) != len(described):
+        raise DataError(f"it has {size:,} bytes where its manifest counts {at:,}.")
+    return Manifest(path, raw.get("values"), entries)
+
+
+def _entry(entry: Any) -> tuple[str, int, str]:
+    if isinstance(entry, list) and len(entry) == 3:
+        name, num_bytes, sha256 = entry
+        if isinstance(name, str) and type(num_bytes) is int and isinstance(sha256, str):
+            if num_bytes >= 0:
+                return name, num_bytes, sha256
+    raise DataError("an entry of its manifest is described wrongly.")
+
+
+def damaged(path: Path, why: object) -> CheckpointError:
+    """The error of a file that cannot be read."""
+    words = printable(str(why)).rstrip(".")
+    return CheckpointError(
+        f"{shown(path)} is damaged or cut off: {words}. Use an older one of the same folder."
+    )

@@ -1,0 +1,39 @@
+"""What is said of mistyped words: the nearest ones. Imports nothing of ours, so it is cheap."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+
+MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
+"""Longer lists of options are not shown whole, but the nearest of them."""
+
+
+def nearest(word: str, options: Collection[str]) -> str:
+    """A hint for a mistyped word: the nearest option; where none is near, a few of them."""
+    if not options:
+        return "there is nothing to choose from"
+    names = sorted(options)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    shown = names
+    if len(names) > MOST_OPTIONS:
+        shown = difflib.get_close_matches(word, names, n=SHOWN_OPTIONS, cutoff=0.0)
+    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    return f"choose from {', '.join(shown)}{more}"
+
+
+def nearest_key(name: str, known: set[str]) -> str:
+    """A hint for a mistyped dotted key: its nearest sibling first, else the nearest of all."""
+    parent = name.rpartition(".")[0]
+    siblings = {k for k in known if k.rpartition(".")[0] == parent}
+    if parent and siblings:
+        return nearest(name, siblings)
+    return nearest(name, known)
+
+
+def in_one_line(error: Exception) -> str:
+    """What Hydra says, without its tips."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return " ".join(line for line in lines if not line.startswith(("Note", "See http", "full_key")))

@@ -1,0 +1,235 @@
+"""What would fail later anyway is refused first: before torch is imported or anything is written.
+
+Each check looks at the composed values of a command and raises one line that names the remedy.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from frugal_rl.errors import CheckpointError, ConfigError, DiskError
+from frugal_rl.memory.machine import has_accelerator
+from frugal_rl.memory.part import human
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.identity import check_same_run
+from frugal_rl.run.manifest import LAST, find_checkpoint, read_manifest
+from frugal_rl.untrusted.printing import shown
+
+LEAST_FREE_BYTES = 16 << 20
+"""A run writes more than this even where it saves nothing but its end."""
+OUTPUTS = ("out", "folder", "record", "video", "picture", "to", "dataset", "write", "solved")
+"""Options that name a file or folder which the command writes."""
+EXTRAS = {
+    "sb3_contrib": "contrib",
+    "pygame": "play",
+    "tensorboard": "profile",
+    "submitit": "slurm",
+    "pyvista": "viz",
+    "ray": "ray",
+}
+"""Extras of the package by the module that they bring."""
+OF_CONTRIB = ("qr_dqn", "tqc", "crossq")
+"""Algorithms that sb3-contrib brings."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command as it was composed.
+
+    environ is what the process was given; folder is where the results will lie.
+    """
+
+    name: str
+    values: Mapping[str, Any]
+    choices: Mapping[str, Any]
+    folder: Path
+    environ: Mapping[str, str]
+
+    def word(self, name: str) -> str:
+        """A value as text; empty where it is not set."""
+        value = self.values.get(name)
+        return value if isinstance(value, str) else ""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One job of a command: the only one, or one of a sweep's."""
+
+    number: int
+    side_by_side: bool
+    command: Command
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """The options of `scripts/verify.py`."""
+
+    checkpoint: str = ""
+    """A run folder, its `checkpoints/`, or a file."""
+
+
+def preflight(command: Command) -> None:
+    """Refuse what cannot work.
+
+    Raises:
+        FrugalError: the first thing that is missing or impossible, with its remedy.
+    """
+    for check in CHECKS:
+        check(command)
+
+
+def check_launcher(name: str) -> None:
+    """Refuse a launcher of jobs without its package; the one for Slurm needs Slurm.
+
+    Raises:
+        ConfigError: naming what is missing.
+    """
+    for module in ("submitit", "ray"):
+        if name.startswith(module):
+            _needs(module, f"hydra/launcher={name}")
+    if name == "submitit_slurm" and shutil.which("sbatch") is None:
+        raise ConfigError(
+            "hydra/launcher=submitit_slurm hands jobs to Slurm, and there is no sbatch on this "
+            "machine. Start it where Slurm is, or use hydra/launcher=joblib here."
+        )
+
+
+def extras(command: Command) -> None:
+    """What an option needs must be installed."""
+    tracking = command.values.get("tracking") or {}
+    if tracking.get("tensorboard"):
+        _needs("tensorboard", "tracking.tensorboard=true")
+    algo = str(command.choices.get("algo") or "")
+    if algo in OF_CONTRIB:
+        _needs("sb3_contrib", f"algo={algo}")
+    if command.word("solid").endswith(".png"):
+        _needs("pyvista", f"solid={command.word('solid')}")
+
+
+def _needs(module: str, wanted: str) -> None:
+    if find_spec(module) is None:
+        extra = EXTRAS[module]
+        raise ConfigError(
+            f"{wanted} needs the package {module.replace('_', '-')}: "
+            f"pip install -c constraints.txt -e '.[{extra}]'."
+        )
+
+
+def device(command: Command) -> None:
+    """A device that is asked for must be there."""
+    name = str((command.values.get("hardware") or {}).get("device", "auto"))
+    pretended = (command.values.get("hardware") or {}).get("vram_gib") is not None
+    if command.name == "train" and name.startswith("cuda") and not pretended:
+        if not has_accelerator("auto"):
+            raise ConfigError(
+                f"hardware.device={name}, but there is no CUDA device here; use "
+                "hardware.device=cpu or hardware.device=auto."
+            )
+
+
+def window(command: Command) -> None:
+    """A window needs a display, and a package that opens it."""
+    filmed = command.word("video") or command.values.get("probe") is True
+    if command.name != "play" or filmed:
+        return
+    if not has_display(command.environ):
+        checkpoint = command.word("checkpoint") or "RUN"
+        raise ConfigError(
+            "play opens a window, and there is no display (DISPLAY leads nowhere). Film a policy "
+            f"instead with checkpoint={checkpoint} video=film.mp4, or come by `ssh -X`."
+        )
+    _needs("pygame", "play")
+
+
+def has_display(environ: Mapping[str, str], sockets: Path = Path("/tmp/.X11-unix")) -> bool:
+    """Whether a window can be opened, as far as that is known without trying."""
+    if not sys.platform.startswith("linux") or environ.get("SDL_VIDEODRIVER"):
+        return True
+    if environ.get("WAYLAND_DISPLAY"):
+        return True
+    display = environ.get("DISPLAY", "")
+    if not display.startswith(":"):
+        return bool(display)  # of another machine: only a try can tell
+    return (sockets / f"X{display[1:].partition('.')[0]}").exists()
+
+
+def checkpoints(command: Command) -> None:
+    """A run to continue or to look at must be there, and be one."""
+    for name in ("resume", "checkpoint"):
+        path = command.word(name)
+        if path and not (path == "none" and command.values.get("tournament")):
+            file = find_checkpoint(path)
+            if Path(path).is_file() and Path(path).name != LAST:
+                read_manifest(file)  # no older one stands in for a file named by itself
+    if command.name in ("verify", "evaluate") and command.values.get("checkpoint") == "":
+        raise ConfigError("checkpoint= is empty; name a run folder, or none.")
+
+
+def places(command: Command) -> None:
+    """What is written must have a place that can be written to, with some room."""
+    writable(command.folder, "hydra.run.dir")
+    for name in OUTPUTS:
+        if command.word(name):
+            writable(Path(command.word(name)), name)
+
+
+def writable(path: Path, key: str) -> None:
+    """Refuse a file or folder that could not be written.
+
+    Raises:
+        DiskError: why, and the option that names another one.
+    """
+    place = path.absolute()
+    while not (place.exists() or place.is_symlink()) and place != place.parent:
+        place = place.parent
+    if key in ("out", "folder", "solved", "hydra.run.dir") or place != path.absolute():
+        if not place.is_dir():
+            raise DiskError(f"{shown(path)}: {shown(place)} is no folder; choose another {key}=")
+    if not os.access(place, os.W_OK) or not _takes_entries(place):
+        raise DiskError(
+            f"{shown(path)} cannot be written: no permission in {shown(place)}. Choose another "
+            f"{key}="
+        )
+    free = shutil.disk_usage(place).free
+    if free < LEAST_FREE_BYTES:
+        raise DiskError(
+            f"{shown(path)} has {human(free)} of free disk, which is not enough for a run. Free "
+            f"some, or choose another {key}="
+        )
+
+
+def _takes_entries(place: Path) -> bool:
+    """The system's own file trees let nobody write, whatever their permissions say."""
+    return not any(place.is_relative_to(tree) for tree in ("/proc", "/sys"))
+
+
+CHECKS: tuple[Callable[[Command], None], ...] = (
+    extras,
+    device,
+    window,
+    checkpoints,
+    places,
+)
+
+
+def check_resumed(run: RunConfig) -> None:
+    """Refuse to continue another run, by what its newest checkpoint says of itself.
+
+    Raises:
+        CheckpointError: naming the first value that differs.
+    """
+    if run.resume is None:
+        return
+    try:
+        values = read_manifest(find_checkpoint(run.resume)).values
+    except CheckpointError:
+        return  # damaged: an older one of the same run may stand in for it
+    if isinstance(values, dict) and isinstance(values.get("identity"), dict):
+        check_same_run(run, values["identity"], run.resume)

@@ -1,0 +1,223 @@
+"""Starting processes that train together, losing one, and going on."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+import torch
+
+from frugal_rl.errors import ConfigError, FolderInUseError, RankError
+from frugal_rl.run import launch
+from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import Launch
+from frugal_rl.run.launch import (
+    LAUNCHER_LOCK,
+    Lost,
+    continuing,
+    launch_config,
+    rank_words,
+    share_of,
+    start_once,
+    start_ranks,
+)
+from frugal_rl.run.lock import locked
+
+ROOT = Path(__file__).resolve().parents[3]
+SIZES = ["algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=64", "evaluation.episodes=4"]
+COMMAND = [sys.executable, "scripts/train.py", "env=toy", "tracking=disabled", *SIZES]
+
+
+def run_in(folder, *words):
+    return replace(compose_run(["env=toy", "launch=torchrun", *words]), run_dir=str(folder))
+
+
+def test_the_plan_of_each_process_gets_its_part_of_the_memory():
+    run = compose_run(["env=toy", "launch=torchrun", "memory.budget_gib=8"])
+
+    share = share_of(run)
+
+    assert share.memory.budget_gib == pytest.approx(4)
+    assert share.algo.num_envs * 2 == run.algo.num_envs
+
+
+def test_each_process_gets_words_folder_and_config_dir(tmp_path):
+    run = replace(run_in(tmp_path, "launch.processes=4"), config_dir="mine")
+
+    words, config = rank_words(run), launch_config(run)
+
+    assert words[1:5] == ["--config-dir", "mine", "env=toy", "launch=torchrun"]
+    assert f"hydra.run.dir={tmp_path}" in words
+    assert (config.nproc_per_node, config.min_nodes, config.rdzv_endpoint) == (4, 1, "localhost:0")
+
+
+def test_several_machines_need_a_place_to_meet():
+    with pytest.raises(ConfigError, match=r"launch\.nodes=2 need .*launch\.meet=HOST:29400"):
+        Launch(nodes=2)
+
+    assert Launch(nodes=2, processes=3, meet="first:29400").size == 6
+
+
+def test_a_folder_has_one_launcher(tmp_path):
+    with (
+        locked(tmp_path, LAUNCHER_LOCK),
+        pytest.raises(FolderInUseError, match=rf"process {os.getpid()} .*hydra\.run\.dir="),
+    ):
+        start_ranks(run_in(tmp_path))
+
+
+def failed(monkeypatch, **failure):
+    """An agent whose process 1 failed first."""
+    values = {"pid": 7, "exitcode": 1, "message": "", "signal_name": lambda: "SIGKILL"}
+    error = launch.ChildFailedError.__new__(launch.ChildFailedError)
+    error.failures = {1: SimpleNamespace(**values | failure), 0: None}
+
+    def agent(*words):
+        raise error
+
+    monkeypatch.setattr(launch, "elastic_launch", lambda config, program: agent)
+    return start_once(run_in("here"), 0)
+
+
+def test_a_killed_process_is_named(monkeypatch):
+    lost = failed(monkeypatch, exitcode=-9)
+
+    assert lost == Lost("Process 1 of 2 (pid 7) was ended by SIGKILL.")
+
+
+def test_what_a_process_said_last_is_told(monkeypatch):
+    silent = failed(monkeypatch, message={"message": "RankError: No answer from process 0."})
+    refused = failed(monkeypatch, message={"message": "ConfigError: No."})
+
+    assert silent == Lost("No answer from process 0.")
+    assert refused == Lost("Process 1 of 2 (pid 7) ended: ConfigError: No.", may_go_on=False)
+
+
+@pytest.mark.parametrize(
+    ("ends", "tried"),
+    [([None], 1), ([Lost("a"), None], 2), ([Lost("a"), Lost("b"), Lost("c")], 3)],
+)
+def test_lost_runs_start_again_as_often_as_they_may(tmp_path, monkeypatch, ends, tried):
+    attempts = []
+    left = list(ends)
+    monkeypatch.setattr(
+        launch, "start_once", lambda run, attempt: attempts.append(attempt) or left.pop(0)
+    )
+    run = run_in(tmp_path, "launch.restarts=2")
+    if ends[-1] is None:
+        start_ranks(run)
+    else:
+        with pytest.raises(RankError, match="c No checkpoint was saved yet"):
+            start_ranks(run)
+
+    assert attempts == list(range(tried))
+
+
+def test_a_refused_run_is_not_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(launch, "start_once", lambda run, attempt: Lost("No.", may_go_on=False))
+
+    with pytest.raises(RankError, match=r"No\."):
+        start_ranks(run_in(tmp_path, "launch.restarts=2"))
+
+
+def test_with_restarts_a_run_goes_on_from_its_own_checkpoints(tmp_path):
+    run = run_in(tmp_path, "resume=older")
+    (tmp_path / "checkpoints").mkdir()
+    patient = replace(run, launch=replace(run.launch, restarts=1))
+    assert continuing(patient).resume == "older"
+
+    (tmp_path / "checkpoints" / "last.pt").touch()
+
+    assert continuing(patient).resume == str(tmp_path)
+    assert continuing(run).resume == "older"
+
+
+def train(folder, *words):
+    done = subprocess.run(
+        [*COMMAND, *words, f"hydra.run.dir={folder}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout, load_checkpoint(folder)["learner"]["policy"]
+
+
+@pytest.mark.slow
+def test_two_processes_resume_to_the_bit_and_one_goes_on_alone(tmp_path):
+    two = "launch=torchrun"
+    _, whole = train(tmp_path / "whole", two, "algo.total_steps=512")
+    train(tmp_path / "half", two, "algo.total_steps=256")
+    resume = f"resume={tmp_path / 'half'}"
+    _, resumed = train(tmp_path / "resumed", two, resume, "algo.total_steps=512")
+    said, _ = train(tmp_path / "alone", resume, "algo.total_steps=512")
+
+    assert all(torch.equal(whole[name], resumed[name]) for name in whole)
+    assert "begin new episodes" in said
+
+
+@pytest.mark.slow
+def test_four_processes_are_gone_on_with_by_two_and_by_one(tmp_path):
+    four = ["launch=torchrun", "launch.processes=4"]
+    train(tmp_path / "four", *four, "algo.total_steps=256")
+    two = ["launch=torchrun", f"resume={tmp_path / 'four'}", "algo.total_steps=512"]
+    said, _ = train(tmp_path / "two", *two)
+    assert "Resumed" in said
+    assert "at 256 steps" in said
+
+    said, _ = train(tmp_path / "one", f"resume={tmp_path / 'two'}", "algo.total_steps=768")
+
+    assert "at 512 steps" in said
+    assert load_checkpoint(tmp_path / "one")["num_steps"] == 768
+
+
+def disturbed(folder, victim, how, *words):
+    """A run of two processes, one of which is sent a signal once both learn."""
+    asked = ["launch=torchrun", "checkpoint_every_steps=512", f"hydra.run.dir={folder}", *words]
+    launcher = subprocess.Popen(
+        [*COMMAND, *asked], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    saved = folder / "checkpoints" / "last.pt"
+    while not saved.exists() and launcher.poll() is None:
+        time.sleep(0.05)
+    psutil.Process(launcher.pid).children()[victim].send_signal(how)
+    out, err = launcher.communicate(timeout=300)
+    return launcher.returncode, out, err
+
+
+@pytest.mark.slow
+def test_a_run_that_lost_a_process_ends_in_words(tmp_path):
+    code, _, said = disturbed(tmp_path, 1, signal.SIGKILL, "algo.total_steps=1000000")
+
+    assert code == 1
+    assert said.startswith("RankError: Process 1 of 2 (pid ")
+    assert f"was ended by SIGKILL. Continue with resume={tmp_path}" in said
+
+
+@pytest.mark.slow
+def test_a_frozen_process_is_named_by_the_others(tmp_path):
+    words = ["algo.total_steps=1000000", "launch.timeout_s=20"]
+
+    code, _, said = disturbed(tmp_path, 0, signal.SIGSTOP, *words)
+
+    assert code == 1
+    assert "RankError: No answer from process 0 of 2 (pid " in said
+
+
+@pytest.mark.slow
+def test_a_run_that_lost_a_process_starts_again_by_itself(tmp_path):
+    words = ["algo.total_steps=20480", "launch.restarts=1"]
+
+    code, said, _ = disturbed(tmp_path, 1, signal.SIGKILL, *words)
+
+    assert code == 0
+    assert "was ended by SIGKILL. Starts again, 1 of launch.restarts=1." in said
+    assert "Resumed" in said
+    assert load_checkpoint(tmp_path)["num_steps"] == 20480
