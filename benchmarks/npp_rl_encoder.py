@@ -25,9 +25,9 @@ from torch import Tensor
 
 from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.tables import StaticTable, TableField
+from npp_rl.choices import GraphEncoding
 from npp_rl.graphs.batches import EDGE_INDEX, NODE_FEATS, from_table, ragged_graphs
 from npp_rl.graphs.encoders.gcn import MAX_NODES, Gcn
-from npp_rl.graphs.encoders.interface import GraphEncoding
 
 MAX_EDGES, PIECE = 18500, 32
 ROWS, COLUMNS = 18, 25

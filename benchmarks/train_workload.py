@@ -17,8 +17,9 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import CallbackList
 
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.ppo import PpoConfig, PpoLearner
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.ppo import PpoLearner
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Stored

@@ -28,6 +28,7 @@ from mine_rl_npv.game import MineGame
 from mine_rl_npv.rules import steps
 from mine_rl_npv.rules.choices import Actions, Clock, Kind
 from mine_rl_npv.rules.mines import MineSet, MineSource, daily_kilograms, open_mines
+from mine_rl_npv.rules.sizes import MineSizes, sizes_of
 from mine_rl_npv.spec import Observation, Shapes, mine_spec, table_bytes
 from mine_rl_npv.vec_env import MineBatch
 
@@ -117,10 +118,14 @@ class MineConfig:
         """The mines, opened once per process."""
         return open_mines(self.source)
 
+    def sizes(self) -> MineSizes:
+        """The mines' sizes, without opening them where they are known."""
+        return sizes_of(self.source)
+
     @property
     def episode_steps(self) -> int:
         """The most steps of an episode."""
-        return self.max_steps or self.mines().most_blocks
+        return self.max_steps or max(self.sizes().blocks)
 
     @property
     def _clock(self) -> int:
@@ -130,19 +135,23 @@ class MineConfig:
 
     def shapes(self) -> Shapes:
         """Sizes of the observation."""
-        mines = self.mines()
+        shapes = self.sizes().shapes
         macro = self.actions in (Actions.cone, Actions.bench)
+        if macro:
+            actions = MineGame.action_count(self.mines(), self.actions, self._clock)
+        else:
+            actions = shapes.columns * shapes.destinations + (self._clock == steps.PERIOD)
         return replace(
-            mines.shapes,
+            shapes,
             logged=not macro,
             mask_from_log=self._clock != steps.PERIOD,
-            actions=MineGame.action_count(mines, self.actions, self._clock),
+            actions=actions,
         )
 
     def spec(self) -> ObservationSpec:
         """The observation, declared."""
         if self.legacy:
-            return _before().legacy_spec(self.mines().shapes.grid)
+            return _before().legacy_spec(self.sizes().grid)
         return mine_spec(self.shapes(), self.obs)
 
     def action_space(self) -> spaces.Space[Any]:
@@ -226,17 +235,16 @@ class MineConfig:
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
         """Pits, graphs and static tables, by arithmetic on the mines' sizes."""
-        mines, shapes = self.mines(), self.shapes()
-        blocks = [len(lay.block) for lay in mines.layouts]
-        arcs = [lay.graph.arcs for lay in mines.layouts]
-        pit = _pit_bytes(mines, max(blocks))
+        sizes, shapes = self.sizes(), self.shapes()
+        blocks, arcs = list(sizes.blocks), list(sizes.arcs)
+        pit = _pit_bytes(sizes)
         if "pit" in {row.name for row in encoding.rows}:
             pit += 8 * int(np.prod(shapes.grid))
         if not shapes.logged:
             pit += 4 * max(blocks)
         if "depth" in {row.name for row in encoding.rows}:
             pit += shapes.columns
-        arena = _arena_bytes(mines, blocks, arcs)
+        arena = _arena_bytes(sizes)
         table = table_bytes(shapes, blocks, arcs)
         return [
             Part("simulators", f"{num_envs} pits x {pit} B", num_envs * pit),
@@ -262,25 +270,22 @@ def _refuse_long_lives(mines: MineSet, daily_kg: tuple[int, ...], steps: int) ->
             )
 
 
-def _pit_bytes(mines: MineSet, most: int) -> int:
+def _pit_bytes(sizes: MineSizes) -> int:
     """Bytes of one pit's arrays; see `steps.Pits`."""
-    columns = mines.shapes.columns
-    periods = max(lay.instance.periods for lay in mines.layouts)
-    room = 8 * mines.layouts[0].instance.resources * periods
+    columns, most = sizes.shapes.columns, max(sizes.blocks)
+    room = 8 * sizes.resources * sizes.periods
     return columns * (1 + 4 + 4) + most * 4 + room + 4 + 4 + 4 + 8 + 4 + 8 + 8 + 4 + 4 + 2
 
 
-def _arena_bytes(mines: MineSet, blocks: list[int], arcs: list[int]) -> int:
+def _arena_bytes(sizes: MineSizes) -> int:
     """Bytes of `layout.MineArrays`."""
-    count, total = len(blocks), sum(blocks)
-    periods = max(lay.instance.periods for lay in mines.layouts)
-    resources = mines.layouts[0].instance.resources
-    width = mines.shapes.destinations
+    count, total, width = len(sizes.blocks), sum(sizes.blocks), sizes.destinations
+    periods, resources = sizes.periods, sizes.resources
     return (
-        count * (8 + 8 + 8 * (mines.shapes.columns + 1) + 8 * resources * periods)
+        count * (8 + 8 + 8 * (sizes.shapes.columns + 1) + 8 * resources * periods)
         + count * (8 * periods + 8)
         + total * (4 + 8 * width + 8 * width * resources)
-        + 2 * (8 * (total + 1) + 4 * sum(arcs))
+        + 2 * (8 * (total + 1) + 4 * sum(sizes.arcs))
     )
 
 

@@ -1,21 +1,33 @@
-"""The attention agent as values: every named architecture is a YAML file of this dataclass."""
+"""The attention agent as values: every named architecture is a YAML file of this dataclass.
+
+Imports no torch.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from npp_rl.graphs.encoders.interface import GraphEncoding, Kind, Readout
-from npp_rl.networks.branches import WindowBranch
-from npp_rl.networks.fusion import FusionKind
-from npp_rl.networks.network import AttentionNetwork
-from npp_rl.networks.objectives import ObjectiveHead, ObjectiveValues
-from npp_rl.networks.trunk import ValueKind
+from npp_rl.choices import (
+    FusionKind,
+    GraphEncoding,
+    Kind,
+    ObjectiveHead,
+    ObjectiveValues,
+    Readout,
+    ValueKind,
+    WindowBranch,
+)
 
+if TYPE_CHECKING:
+    from npp_rl.networks.network import AttentionNetwork
+
+network = Late("npp_rl.networks.network")
 OFF = {
     "agent.graph.kind": "none",
     "agent.objectives.head": "none",
@@ -139,4 +151,5 @@ class AttentionAgent:
                 f"(it has {', '.join(sorted(observed))}). Choose an env.obs that shows it, or "
                 f"switch the branch off: {option}={OFF.get(option, 0)}."
             )
-        return AttentionNetwork(self, encoding, tables, action_space)
+        built: AttentionNetwork = network.AttentionNetwork(self, encoding, tables, action_space)
+        return built

@@ -4,6 +4,8 @@ from omegaconf import DictConfig
 
 from frugal_rl.doing import doing
 from frugal_rl.memory.auto import prepare
+from frugal_rl.run.admission import admitted
+from frugal_rl.run.cells import run_cell
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run
 from frugal_rl.run.outcome import Outcome
@@ -11,7 +13,7 @@ from frugal_rl.run.preflight import check_resumed
 from frugal_rl.run.probe import probe_update
 
 
-@main("train")
+@main("train", in_sweep=run_cell)
 def train(cfg: DictConfig) -> Outcome:
     """Plan, then train; every option lives in conf/, `--help` lists them."""
     with doing("reading the configuration"):
@@ -19,11 +21,13 @@ def train(cfg: DictConfig) -> Outcome:
         check_resumed(run)
     if run.launch.size > 1:
         return train_together(run)
-    with doing("planning"):
-        run, plan = prepare(run, probe_update)  # refuses what cannot fit before torch is imported
-    with doing("loading torch"):
-        from frugal_rl.run.session import train_planned
-    return Outcome(train_planned(run, plan), [run.run_dir])
+    with admitted(run) as room:
+        with doing("planning"):
+            run, plan = prepare(run, probe_update)  # refuses what cannot fit before it is loaded
+        room.settle(plan.ram_bytes)
+        with doing("loading torch"):
+            from frugal_rl.run.session import train_planned
+        return Outcome(train_planned(run, plan), [run.run_dir])
 
 
 def train_together(run) -> Outcome:

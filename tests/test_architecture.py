@@ -43,6 +43,7 @@ DECODING = (
     "frugal_rl.observation.decoder",
     "frugal_rl.observation.distinct",
     "frugal_rl.observation.mirror",
+    "frugal_rl.observation.untraced",
 )  # with the codecs' torch halves the side of the observation that learners read, workers never
 TORCH_FREE = ("env", "spec", "sim", "rules", "levels", "vec_env")
 

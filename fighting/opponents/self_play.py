@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 from torch import Tensor
 
@@ -13,27 +12,13 @@ from fighting.config import DuelConfig
 from fighting.opponents.rivals import PastSelves
 from fighting.opponents.saved_player import SnapshotPlayer
 from fighting.opponents.scripts import SCRIPTS
+from fighting.opponents.self_play_config import SelfPlayConfig
 from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.ppo import PpoConfig, PpoLearner
-from frugal_rl.ranges import at_least
+from frugal_rl.learn.ppo import PpoLearner
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
-
-
-@dataclass(frozen=True)
-class SelfPlayConfig(PpoConfig):
-    """PPO whose past selves join the pool of opponents. Needs env.opponent=self_play."""
-
-    snapshot_every_steps: Annotated[int, at_least(1)] = 50_000
-    """Environment steps between two past selves."""
-    pool_size: Annotated[int, at_least(1)] = 20
-    """Past selves that are kept; the oldest go first."""
-
-    def build(self, run: RunConfig, vec_env: VectorEnv) -> SelfPlayLearner:
-        """The learner for these environments."""
-        return SelfPlayLearner(self, run, vec_env)
 
 
 class SelfPlayLearner(PpoLearner):

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from frugal_rl.doing import doing
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.learn.tally import EpisodeTally, EventLog
@@ -82,14 +83,16 @@ class StepCollector:
         policy.set_training_mode(False)
         rollout.reset()
         self.events.begin(policy.network.events)
-        for t in range(rollout.buffer_size):
-            acted = policy(to_tensors(self.obs, device))
-            actions, values, log_probs = (x.numpy(force=True) for x in acted)
-            rollout.add(self.obs, actions, np.asarray(LATER), self.starts, values, log_probs)
-            step = self.vec_env.step(bounded(actions, self.vec_env.action_space))
-            rollout.rewards[t] = self.rewarded(step, policy)
-            self.tally.add(step.ended)
-            self.events.add(step)
+        with doing("collecting", rollout.buffer_size, "steps of each environment") as work:
+            for t in range(rollout.buffer_size):
+                acted = policy(to_tensors(self.obs, device))
+                actions, values, log_probs = (x.numpy(force=True) for x in acted)
+                rollout.add(self.obs, actions, np.asarray(LATER), self.starts, values, log_probs)
+                step = self.vec_env.step(bounded(actions, self.vec_env.action_space))
+                rollout.rewards[t] = self.rewarded(step, policy)
+                self.tally.add(step.ended)
+                self.events.add(step)
+                work.done += 1
         rollout.labels = self.events.labels(policy.network)
         last = policy.predict_values(to_tensors(self.obs, device))
         rollout.compute_returns_and_advantage(last, self.starts)

@@ -6,9 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from functools import partial
-from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -16,14 +13,9 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.actions import action_head
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.spec import EPISODE, Derived, Static, Stored
-from frugal_rl.observation.tables import Tables
-from frugal_rl.ranges import at_least
+from frugal_rl.learn.agents import Activation, MlpAgent, Observed, is_image, observed_shape
 
 Fields = Mapping[str, Tensor]
-Observed = Stored | Static | Derived
 
 
 @dataclass
@@ -77,17 +69,11 @@ class Network(nn.Module, ABC):
         return block(inputs)  # type: ignore[no-any-return]
 
 
-class Activation(Enum):
-    """The function between layers."""
-
-    tanh = "tanh"
-    relu = "relu"
-    silu = "silu"
-
-    def layer(self) -> nn.Module:
-        """A fresh layer."""
-        layers: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "silu": nn.SiLU}
-        return layers[self.value]()
+LAYERS: dict[Activation, type[nn.Module]] = {
+    Activation.tanh: nn.Tanh,
+    Activation.relu: nn.ReLU,
+    Activation.silu: nn.SiLU,
+}
 
 
 def scale_pixels(images: Tensor) -> Tensor:
@@ -100,17 +86,6 @@ def channels_first(images: Tensor) -> Tensor:
     axes = sorted(range(1, images.ndim), key=lambda a: (-images.shape[a], a))[:2]
     rest = [a for a in range(1, images.ndim) if a not in axes]
     return images.permute(0, *rest, *sorted(axes)).flatten(1, -3) if rest else images.unsqueeze(1)
-
-
-def observed_shape(f: Observed) -> tuple[int, ...]:
-    """Shape of one decoded field, its window included."""
-    return f.observed_shape if isinstance(f, Stored) else f.shape
-
-
-def is_image(f: Observed) -> bool:
-    """An 8-bit field with at least two axes of 8 or more is a picture, or a stack of them."""
-    large = [n for n in observed_shape(f) if n >= 8]
-    return np.dtype(f.dtype) == np.uint8 and len(large) >= 2
 
 
 def orthogonal(module: nn.Module, gain: float) -> None:
@@ -126,7 +101,7 @@ def perceptron(inputs: int, hidden: Sequence[int], activation: Activation) -> nn
     """Linear layers with an activation behind each."""
     layers: list[nn.Module] = []
     for size in hidden:
-        layers += [nn.Linear(inputs, size), activation.layer()]
+        layers += [nn.Linear(inputs, size), LAYERS[activation]()]
         inputs = size
     return nn.Sequential(*layers)
 
@@ -270,90 +245,3 @@ class PerceptronNetwork(Network):
     def _value(self, features: Tensor) -> Tensor:
         value: Tensor = self.value(self.run(self.critic_trunk, features))
         return value
-
-
-Widths = Annotated[tuple[int, ...], at_least(1)]
-"""Units of each layer; none means no layer."""
-
-
-@dataclass(frozen=True)
-class MlpAgent:
-    """A multilayer perceptron over all observed fields; pictures go through a small CNN."""
-
-    name: str = "mlp"
-    actor: Widths = (64, 64)
-    """Sizes of the actor's hidden layers."""
-    critic: Widths = (64, 64)
-    """Sizes of the critic's hidden layers."""
-    shared: Widths = ()
-    """Sizes of hidden layers that both share, before their own."""
-    activation: Activation = Activation.tanh
-    image_features: Annotated[int, at_least(1)] = 128
-    """Numbers that a picture becomes."""
-    convolutions: tuple[tuple[int, ...], ...] = ((16, 8, 4), (32, 4, 2))
-    """Layers over a picture: channels, kernel and stride of each, in px."""
-    channels_last: bool = False
-    """Pictures with their channels innermost; the same sums in another order."""
-    read: tuple[str, ...] = ()
-    """Fields to read; empty reads all whose size is at most `largest_field`."""
-    largest_field: int = 8192
-    """Values above which an unnamed field that is no picture is left out."""
-
-    def __post_init__(self) -> None:
-        wrong = [c for c in self.convolutions if len(c) != 3 or min(c) < 1]
-        if wrong:
-            raise ConfigError(
-                f"agent.convolutions has {list(wrong[0])}; give [channels,kernel,stride] of each "
-                "layer, for instance [[16,8,4],[32,4,2]]."
-            )
-
-    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
-        """The network for this observation and these actions."""
-        return PerceptronNetwork(self.embedding(encoding), self, action_head(action_space).size)
-
-    def embedding(self, encoding: Encoding) -> Embedding:
-        """The features of this observation: what other algorithms' networks stand on."""
-        fields = self.fields(encoding)
-        return Embedding(fields, self.image_features, self.cnn(), self.channels_last)
-
-    def cnn(self) -> Callable[[Shape, int], nn.Module]:
-        """What reads a picture."""
-        return partial(small_cnn, convolutions=self.convolutions)
-
-    def fields(self, encoding: Encoding) -> list[Observed]:
-        """The fields that the network reads."""
-        observed = {f.name: f for f in encoding.spec.observed()}
-        unknown = set(self.read) - set(observed)
-        if unknown:
-            raise ConfigError(
-                f"agent.read names {sorted(unknown)}; this environment observes {sorted(observed)}."
-            )
-        if self.read:
-            return [observed[name] for name in self.read]
-        chosen = [f for f in observed.values() if self._small(f)]
-        if not chosen:
-            raise ConfigError(
-                f"No observed field has at most {self.largest_field} values; raise "
-                "agent.largest_field, name fields in agent.read, or choose another agent."
-            )
-        return chosen
-
-    def _small(self, f: Observed) -> bool:
-        if isinstance(f, Stored) and f.window == EPISODE:
-            return False
-        return is_image(f) or math.prod(observed_shape(f)) <= self.largest_field
-
-
-@dataclass(frozen=True)
-class NatureCnnAgent(MlpAgent):
-    """The convolutional network of the Atari literature over stacked pictures."""
-
-    name: str = "nature_cnn"
-    actor: Widths = ()
-    critic: Widths = ()
-    activation: Activation = Activation.relu
-    image_features: Annotated[int, at_least(1)] = 512
-
-    def cnn(self) -> Callable[[Shape, int], nn.Module]:
-        """What reads a picture."""
-        return nature_cnn

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from frugal_rl.learn.off_policy import Count, Factor, OffPolicyConfig
+from frugal_rl.learn.off_policy_config import Count, Factor, OffPolicyConfig
 from frugal_rl.ranges import above, at_least
 
 

@@ -3,93 +3,44 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any
 
 import torch
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import Collector
+from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ranks import Ranks
-from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
-from frugal_rl.learn.update import ALONE, Rollout, Terms, Update, update_threads
+from frugal_rl.learn.schedules import value_at
+from frugal_rl.learn.update import ALONE, Rollout, Update, update_threads
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Precision
-from frugal_rl.ranges import above, at_least, between, check_ranges
+from frugal_rl.observation.untraced import before_compiling
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
 
-Value = float | Constant | Linear | WarmUp
-Count = Annotated[int, at_least(1)]
-Factor = Annotated[float, between(0, 1)]
-Positive = above(0)
 
-
-@dataclass(frozen=True)
-class OnPolicyConfig(ABC):
-    """What every algorithm that learns from its own fresh experience has."""
-
-    honours: ClassVar[frozenset[str]] = frozenset(
-        {
-            "shuffle",
-            "rollout_location",
-            "trajectories",
-            "precision",
-            "micro_batch",
-            "gradient_checkpointing",
-        }
+def build_policy(config: OnPolicyConfig, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
+    """The run's policy on its device, without a learner around it."""
+    encoding = vec_env.encoding
+    policy = FrugalPolicy(
+        encoding.policy_space(run.env.episode_steps),
+        vec_env.action_space,
+        lambda _: value_at(config.learning_rate, 0.0),
+        agent=run.agent,
+        encoding=encoding,
+        tables=vec_env.tables,
+        plugins=tuple(run.resolved.get("plugins") or ()),
+        bf16=run.memory.precision is Precision.bf16,
+        recompute=run.memory.gradient_checkpointing,
+        adam_eps=config.adam_eps,
     )
-    """Switches of the memory profile that it reads."""
-    num_envs: Count = 128
-    n_steps: Count = 128
-    """Steps of each environment per rollout."""
-    batch_size: Count = 2048
-    """Samples per minibatch."""
-    n_epochs: Count = 4
-    """Passes over each rollout."""
-    total_steps: Count = 1_000_000
-    """Environment steps of the whole run."""
-    learning_rate: Annotated[Value, Positive] = 3e-4
-    """A number, or a schedule: `Constant`, `Linear`, `WarmUp`."""
-    gamma: Factor = 0.99
-    gae_lambda: Factor = 0.95
-    adam_eps: Annotated[float, Positive] = 1e-5
-    fused_adam: bool = False
-    """Adam in one kernel; parameters differ in the last bits."""
-    reward_normalisation: bool = False
-    """Divide rewards by the running deviation of the discounted return."""
-    batched_bootstrap: bool = True
-    """Value truncated episodes together; one by one, as SB3 does, differs in the last bits."""
-    compile: bool = False
-    """Compile the network with torch.compile; pays off in long runs only."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self, "algo")
-
-    @abstractmethod
-    def terms(self, done: float) -> Terms:
-        """The loss's numbers when a share `done` of the run is over."""
-
-    def build_policy(self, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
-        """The run's policy on its device, without a learner around it."""
-        encoding = vec_env.encoding
-        policy = FrugalPolicy(
-            encoding.policy_space(run.env.episode_steps),
-            vec_env.action_space,
-            lambda _: value_at(self.learning_rate, 0.0),
-            agent=run.agent,
-            encoding=encoding,
-            tables=vec_env.tables,
-            plugins=tuple(run.resolved.get("plugins") or ()),
-            bf16=run.memory.precision is Precision.bf16,
-            recompute=run.memory.gradient_checkpointing,
-            adam_eps=self.adam_eps,
-        )
-        if self.compile:
-            policy.network.compile()
-        return policy.to(choose_device(run.hardware.device))
+    if config.compile:
+        before_compiling()
+        policy.network.compile()
+    return policy.to(choose_device(run.hardware.device))
 
 
 def choose_device(name: str) -> torch.device:
@@ -107,7 +58,7 @@ class OnPolicyLearner(ABC):
     def __init__(self, config: OnPolicyConfig, run: RunConfig, vec_env: VectorEnv) -> None:
         self.config, self.vec_env, self.num_steps = config, vec_env, 0
         self.ranks = ALONE
-        self.policy = config.build_policy(run, vec_env)
+        self.policy = build_policy(config, run, vec_env)
         at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
         self.threads = update_threads(run.hardware.threads, self.policy, at_once)
         rate = value_at(config.learning_rate, 0.0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam
 
 ALIGNMENT = 16
 """Elements: each parameter begins on a cache line, as one of its own would. Matrix products of
@@ -42,7 +43,8 @@ class FlatAdam:
             p.grad = self.flat.grad[here].view_as(p)
         self.gradients: list[Tensor] = [p.grad for p in self.parameters if p.grad is not None]
         self.largest = torch.zeros((), dtype=like.dtype, device=like.device)
-        self.adam = torch.optim.Adam([self.flat], lr=learning_rate, eps=eps, fused=fused)
+        self.rate, self.eps, self.fused = learning_rate, eps, fused
+        self.moments: dict[str, Tensor] = {}
 
     @property
     def gradient(self) -> Tensor:
@@ -52,8 +54,7 @@ class FlatAdam:
 
     def set_learning_rate(self, rate: float) -> None:
         """Use `rate` from the next step on."""
-        for group in self.adam.param_groups:
-            group["lr"] = rate
+        self.rate = rate
 
     def zero_grad(self) -> None:
         """Clear the gradient in place."""
@@ -65,7 +66,34 @@ class FlatAdam:
         norm = torch.linalg.vector_norm(norms)
         torch.maximum(self.largest, norm, out=self.largest)
         self.gradient.mul_(torch.clamp(max_grad_norm / (norm + 1e-6), max=1.0))
-        self.adam.step()
+        self._adam()
+
+    @torch.no_grad()
+    def _adam(self) -> None:
+        """One step of torch's own function; `torch.optim.Adam` would load the compiler, 67 MiB."""
+        moments = self.moments
+        if not moments:
+            counter = self.flat.device if self.fused else torch.device("cpu")
+            moments["step"] = torch.zeros((), dtype=torch.float32, device=counter)
+            moments["exp_avg"] = torch.zeros_like(self.flat, memory_format=torch.preserve_format)
+            moments["exp_avg_sq"] = torch.zeros_like(moments["exp_avg"])
+        adam(
+            [self.flat],
+            [self.gradient],
+            [moments["exp_avg"]],
+            [moments["exp_avg_sq"]],
+            [],
+            [moments["step"]],
+            foreach=False,
+            fused=self.fused,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=0.999,
+            lr=self.rate,
+            weight_decay=0.0,
+            eps=self.eps,
+            maximize=False,
+        )
 
     def take_largest_norm(self) -> float:
         """The largest gradient norm since it was last asked for; NaN where one was."""
@@ -80,10 +108,9 @@ class FlatAdam:
 
     def state(self) -> dict[str, Any]:
         """Parameters, moments and step count."""
-        moments = self.adam.state.get(self.flat, {})
         return {
             "flat": self.flat.detach().clone(),
-            "moments": {k: v.clone() for k, v in moments.items()},
+            "moments": {k: v.clone() for k, v in self.moments.items()},
         }
 
     def load(self, state: dict[str, Any]) -> None:
@@ -92,6 +119,6 @@ class FlatAdam:
             self.flat.copy_(state["flat"])
         if state["moments"]:
             moments = {k: v.to(self.flat.device, copy=True) for k, v in state["moments"].items()}
-            if not self.adam.param_groups[0]["fused"]:
+            if not self.fused:
                 moments["step"] = moments["step"].cpu()  # where the plain Adam keeps its count
-            self.adam.state[self.flat] = moments
+            self.moments = moments

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, cast
 
 import torch
@@ -67,7 +68,12 @@ class FrugalPolicy(ActorCriticPolicy):
         with one_thread():
             self.network: Network = agent.build(encoding, tables, action_space)
         self.network.recompute = recompute
-        self.optimizer = torch.optim.Adam(self.parameters(), lr=lr_schedule(1), eps=adam_eps)
+        self._adam: dict[str, Any] = {"lr": lr_schedule(1), "eps": adam_eps}
+
+    @cached_property
+    def optimizer(self) -> torch.optim.Optimizer:  # type: ignore[override]
+        """Adam for Stable-Baselines3's own learners; ours have one of theirs and ask for none."""
+        return torch.optim.Adam(self.parameters(), **self._adam)
 
     def extract_features(  # type: ignore[override]
         self, obs: Rows, features_extractor: BaseFeaturesExtractor | None = None

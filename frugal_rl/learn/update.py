@@ -17,6 +17,8 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 from torch import Tensor
 from torch.nn import functional as F
 
+from frugal_rl.doing import doing
+from frugal_rl.learn.on_policy_config import Terms
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ranks import Ranks
@@ -34,19 +36,6 @@ class Rollout(Protocol):
 
     def get(self, batch_size: int) -> Iterable[Any]:
         """Minibatches in a fresh random order."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """The numbers in the loss, at one moment of the run."""
-
-    clip_range: float
-    clip_range_vf: float | None
-    ent_coef: float
-    vf_coef: float
-    normalize_advantage: bool
-    max_grad_norm: float
-    target_kl: float | None
 
 
 @dataclass(frozen=True)
@@ -127,13 +116,16 @@ class Update:
         """Learn from a rollout; returns the metrics that Stable-Baselines3 logs."""
         self.policy.set_training_mode(True)
         record = Record()
-        for _ in range(n_epochs):
-            record.new_epoch()
-            for batch in rollout.get(batch_size):
-                goes_on = self.learn(batch, terms, record)
-                del batch  # else the next one would be drawn beside it
-                if not goes_on:
-                    return record.summary(rollout, terms)
+        count = n_epochs * -(-np.size(rollout.returns) // batch_size)
+        with doing("updating", count, "minibatches") as work:
+            for _ in range(n_epochs):
+                record.new_epoch()
+                for batch in rollout.get(batch_size):
+                    goes_on = self.learn(batch, terms, record)
+                    del batch  # else the next one would be drawn beside it
+                    work.done += 1
+                    if not goes_on:
+                        return record.summary(rollout, terms)
         return record.summary(rollout, terms)
 
     def learn(self, batch: Minibatch, terms: Terms, record: Record) -> bool:

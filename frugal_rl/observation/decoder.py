@@ -18,26 +18,16 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.observation.aligned import ALIGNMENT
 from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.encoding import BY_REFERENCE, Encoding
-from frugal_rl.observation.mirror import TableMirror, eager
+from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.spec import AnyField, Derived, Static
 from frugal_rl.observation.tables import Tables
+from frugal_rl.observation.untraced import untraced
 from frugal_rl.plugins import trusted
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:
     """The torch dtype of a NumPy dtype."""
     return torch.from_numpy(np.empty(0, np.dtype(dtype))).dtype
-
-
-@eager
-def aligned(values: Tensor) -> Tensor:
-    """The same where it begins at a multiple of `ALIGNMENT` bytes, else a copy that does.
-
-    Kernels for matrices round differently elsewhere, and then equal observations in arrays of
-    other origin would not train to equal parameters.
-    """
-    astray = values.device.type == "cpu" and values.data_ptr() % ALIGNMENT
-    return values.clone() if astray and values.is_floating_point() else values
 
 
 def decode_row(codec: Codec, stored: Tensor, plugins: tuple[str, ...] = ()) -> Tensor:
@@ -112,7 +102,17 @@ class Decoder:
             stored = fields.rows[name]
             scalar = row.shape == () and row.window == 1  # SB3's buffer hands these out as [B, 1]
             values = decode_row(row.codec, stored.reshape(-1) if scalar else stored, self._plugins)
-        return aligned(values.to(self._dtypes[name]))
+        return self._aligned(values.to(self._dtypes[name]))
+
+    @untraced
+    def _aligned(self, values: Tensor) -> Tensor:
+        """The same where it begins at a multiple of `ALIGNMENT` bytes, else a copy that does.
+
+        Kernels for matrices round differently elsewhere, and then equal observations in arrays of
+        other origin would not train to equal parameters.
+        """
+        astray = values.device.type == "cpu" and values.data_ptr() % ALIGNMENT
+        return values.clone() if astray and values.is_floating_point() else values
 
     def _refer(self, field: AnyField, fields: DecodedFields) -> Tensor:
         if isinstance(field, Static):

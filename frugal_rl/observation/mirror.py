@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +13,7 @@ from frugal_rl.observation.bounded import BoundedTable
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.repeated_rows import RepeatedRows
 from frugal_rl.observation.tables import StaticTable
+from frugal_rl.observation.untraced import untraced
 
 _INDEXABLE = {np.dtype(np.uint16): np.int16, np.dtype(np.uint32): np.int32}
 """torch gathers no rows of these; their bits travel as the signed type of the same size."""
@@ -130,19 +130,11 @@ class RaggedRows:
         return out.view(self.items.dtype)
 
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def eager(method: Method) -> Method:
-    """Runs as written inside a compiled network: tables are NumPy, and they grow."""
-    untraced: Method = torch.compiler.disable(method)  # type: ignore[no-untyped-call]
-    return untraced
-
-
 class TableMirror:
     """Reads a `StaticTable` by id on the device of the ids.
 
     Nothing is copied on the CPU. Elsewhere each new row is copied once, when it is first read.
+    Tables are NumPy, and they grow: no compiler reads these methods.
     """
 
     def __init__(self, table: StaticTable) -> None:
@@ -156,7 +148,7 @@ class TableMirror:
         """A fixed field's rows, or all items of a ragged one, on the CPU."""
         return self.values(name, torch.device("cpu"))
 
-    @eager
+    @untraced
     def values(self, name: str, device: torch.device) -> Tensor:
         """A fixed field's rows, or all items of a ragged one, on `device`.
 
@@ -164,7 +156,7 @@ class TableMirror:
         """
         return self._arenas[name].sync(device)
 
-    @eager
+    @untraced
     def places(self, ids: Tensor) -> Tensor:
         """Ids [...] int64 -> where their rows lie in `values`; ask before reading `values`."""
         if not isinstance(self.table, BoundedTable):
@@ -172,14 +164,14 @@ class TableMirror:
         places = self.table.places(ids.numpy(force=True))
         return torch.from_numpy(places).to(ids.device)
 
-    @eager
+    @untraced
     def rows(self, name: str, ids: Tensor) -> Tensor:
         """Ids [...] int64 -> [..., *shape] of a fixed field."""
         ids = self.places(ids)
         values = self.values(name, ids.device)
         return take(values, ids.reshape(-1)).reshape(*ids.shape, *values.shape[1:])
 
-    @eager
+    @untraced
     def ragged(self, name: str, ids: Tensor) -> RaggedRows:
         """Ids [B] int64 -> the unpadded rows of a ragged field, in the order of `ids`."""
         ids = self.places(ids)

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
+from frugal_rl.invocation import command_words, program_word
 from frugal_rl.memory.advice import command_of
 from frugal_rl.memory.part import human
 from frugal_rl.memory.plan import Plan
@@ -50,7 +51,8 @@ def scores(summary: Mapping[str, Any]) -> Table:
 def outcome(run: RunConfig, plan: Plan, summary: Mapping[str, Any]) -> Iterator[str]:
     """How long it took and what it held, predicted beside measured."""
     steps, rate = int(summary["num_steps"]), float(summary["steps_per_second"])
-    yield f"{steps:,} environment steps, {rate:,.0f} steps/s"
+    took = f" in {duration(float(summary['seconds']))}" if "seconds" in summary else ""
+    yield f"{steps:,} environment steps{took}, {rate:,.0f} steps/s"
     measured = summary.get("memory/peak_bytes")
     if measured:
         off = plan.ram_bytes / measured - 1
@@ -58,17 +60,32 @@ def outcome(run: RunConfig, plan: Plan, summary: Mapping[str, Any]) -> Iterator[
     yield f"results: {run.run_dir}"
 
 
+def duration(seconds: float) -> str:
+    """Seconds as a person says them."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def next_commands(run: RunConfig, summary: Mapping[str, Any]) -> Iterator[str]:
-    """What to type next: play, report, resume, and W&B's own command for an offline run."""
+    """What to type next: play, report, resume, and W&B's own command for an offline run.
+
+    A run that is complete goes on with twice its steps.
+    """
     folder = str(run.run_dir)
     if offers(run.env, "play"):
         yield "play:    " + _script("play", *_groups(run), f"checkpoint={value(folder)}")
     yield "report:  " + _script("report", f"runs=[{value(folder)}]")
-    if summary.get("interrupted"):
-        yield "resume:  " + command_of(run, (f"resume={value(folder)}",))
+    further = () if summary.get("interrupted") else (f"algo.total_steps={2 * _steps(run)}",)
+    yield "resume:  " + command_of(run, (f"resume={value(folder)}", *further))
     offline = sorted(Path(folder, "wandb").glob("offline-run-*"))
     if offline:
-        yield "W&B:     " + shlex.join(["wandb", "sync", str(offline[-1])])
+        yield "W&B:     " + shlex.join([program_word("wandb"), "sync", str(offline[-1])])
+
+
+def _steps(run: RunConfig) -> int:
+    return int(run.algo.total_steps)
 
 
 def value(text: str) -> str:
@@ -79,10 +96,12 @@ def value(text: str) -> str:
 
 
 def _groups(run: RunConfig) -> list[str]:
-    """The environment, where it is not the default of `scripts/play.py`."""
+    """The environment and where it comes from: `scripts/play.py` has another default."""
+    beside = ["--config-dir", run.config_dir] if run.config_dir else []
     choice = run.resolved.get("choices", {}).get("env")
-    return [f"env={choice}"] if choice else []
+    plugins = [word for word in run.overrides if word.startswith("plugins=")]
+    return [*beside, *([f"env={choice}"] if choice else []), *plugins]
 
 
 def _script(name: str, *words: str) -> str:
-    return shlex.join(["python", f"scripts/{name}.py", *words])
+    return shlex.join([*command_words(name), *words])

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from frugal_rl.doing import doing
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import Plan
 from frugal_rl.report.files import (
@@ -147,13 +148,14 @@ def open_log(run: RunConfig, plan: Plan, meter: MemoryMeter | None = None) -> It
     """
     folder = Path(run.run_dir)
     with locked(folder) as lock:
-        with told(folder):
+        with told(folder), doing("opening the log"):
             sinks = _sinks(run, plan, folder)
         log = Log(sinks, plan, meter, lock)
         try:
             yield log
         finally:
-            log.close()
+            with doing("closing the log"):
+                log.close()
 
 
 def _sinks(run: RunConfig, plan: Plan, folder: Path) -> list[Sink]:

@@ -13,6 +13,7 @@ from statistics import stdev
 from typing import Any
 
 from frugal_rl.errors import DataError
+from frugal_rl.invocation import command_words
 from frugal_rl.report.files import PLAN, RUN, SUMMARY, read_json, read_metrics
 
 EVALUATION = "eval/success"
@@ -87,7 +88,9 @@ class RunResult:
     @property
     def command(self) -> str:
         """The command that repeats it."""
-        return shlex.join(["python", "scripts/train.py", *self.overrides])
+        folder = str(self.config.get("config_dir") or "")
+        beside = ["--config-dir", folder] if folder else []
+        return shlex.join([*command_words("train"), *beside, *self.overrides])
 
     @property
     def last_step(self) -> float | None:

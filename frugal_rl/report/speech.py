@@ -7,6 +7,7 @@ elsewhere. A line is flushed when it ends, also into a pipe.
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
@@ -16,7 +17,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from enum import Enum
 from typing import IO, Any, TextIO, cast
 
-from frugal_rl.doing import now
+from frugal_rl.doing import Work, now
 from frugal_rl.report.terminal import visible
 
 FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 2.5, 30.0
@@ -85,8 +86,9 @@ class Heartbeat:
         self.out = Watched(out, self.heard)
         self.error = Watched(error, self.heard)
         self.raw: IO[str] = error if error.isatty() or not out.isatty() else out
-        self.ended = threading.Event()
+        self.ended, self.ending = threading.Event(), False
         self.lock = threading.RLock()
+        self.thread = threading.Thread(target=self.run, name="heartbeat", daemon=True)
 
     def heard(self) -> None:
         """Somebody is about to write."""
@@ -101,6 +103,8 @@ class Heartbeat:
         """Speak, if it was silent for too long."""
         with self.lock:
             work, time_now = now(), self.clock()
+            if self.ending and work is None:
+                work = Work("ending", since=self.last)
             most = pause_after(time_now - self.began) if self.spoken else FIRST_SECONDS
             overdue = time_now - self.last >= (LOOK_SECONDS if self.drawn else most)
             if work is None or not overdue:
@@ -119,6 +123,13 @@ class Heartbeat:
             return os.get_terminal_size(self.raw.fileno()).columns or 80
         except (OSError, ValueError):
             return 80
+
+    def stop(self) -> None:
+        """Say nothing any more."""
+        self.ended.set()
+        if self.thread.is_alive():
+            self.thread.join()
+        self.heard()
 
     def run(self) -> None:
         """Look now and then until the command has ended."""
@@ -139,18 +150,18 @@ def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
                 yield out
             return
         beat = Heartbeat(sys.stderr if mode is Mode.json else out, sys.stderr)
-        thread = threading.Thread(target=beat.run, name="heartbeat", daemon=True)
-        thread.start()
+        atexit.register(beat.stop)  # libraries take seconds to end, which is not silent either
+        beat.thread.start()
         try:
             with (
                 redirect_stdout(cast(TextIO, beat.out)),
                 redirect_stderr(cast(TextIO, beat.error)),
             ):
                 yield out
-        finally:
-            beat.ended.set()
-            thread.join()
-            beat.heard()
+        except BaseException:
+            beat.stop()
+            raise
+        beat.ending = True
 
 
 @contextmanager

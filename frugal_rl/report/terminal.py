@@ -5,8 +5,8 @@ from __future__ import annotations
 from rich.console import Console
 from rich.text import Text
 
-PIPE_WIDTH = 160
-"""Columns of tables where no terminal says how wide it is."""
+PIPE_WIDTH = 4096
+"""Columns of tables where no terminal says how wide it is: a pipe wraps nothing."""
 
 
 def open_console() -> Console:

@@ -162,6 +162,18 @@ class Launch:
 
 
 @dataclass(frozen=True)
+class Sweep:
+    """How runs share this machine with each other, in a sweep or side by side."""
+
+    ledger: str = ""
+    """File in which running ones reserve what they are planned to hold; empty means none."""
+    budget_gib: Annotated[float | None, above(0)] = None
+    """What they may hold together; None means what the machine has."""
+    skip_impossible: bool = False
+    """Pass over combinations that are refused."""
+
+
+@dataclass(frozen=True)
 class Tracking:
     """Where the numbers go, beside `metrics.jsonl` in the run folder."""
 
@@ -186,6 +198,7 @@ class RunConfig:
     hardware: Hardware = field(default_factory=Hardware)
     tracking: Tracking = field(default_factory=Tracking)
     launch: Launch = field(default_factory=Launch)
+    sweep: Sweep = field(default_factory=Sweep)
     seed: Annotated[int, SEED] = 0
     run_dir: str = "runs/latest"
     checkpoint_every_steps: Annotated[int, at_least(0)] = 0

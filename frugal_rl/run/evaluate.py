@@ -7,7 +7,7 @@ environment plays the same number, and all of them count.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +17,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from frugal_rl.doing import Work, doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import mask_logits
 from frugal_rl.learn.collect import to_tensors
@@ -31,8 +32,6 @@ from frugal_rl.vec_env.episodes import bounded
 from frugal_rl.vec_env.interface import VectorEnv
 
 Rows = Mapping[str, np.ndarray]
-Tell = Callable[[int, int], None]
-"""Hears how many episodes of how many have been played."""
 
 
 class Player(Protocol):
@@ -48,6 +47,8 @@ class PolicyPlayer:
     `tables` are those of the environments that are played: ids count in the order in which their
     own levels came, so a policy that learned elsewhere must not look them up in its own tables.
     """
+
+    name = "the policy"
 
     def __init__(
         self, policy: FrugalPolicy, deterministic: bool = True, tables: Tables | None = None
@@ -72,6 +73,8 @@ class PolicyPlayer:
 
 class RandomPlayer:
     """Plays uniformly among the allowed actions: the baseline of every result."""
+
+    name = "random play"
 
     def __init__(
         self, encoding: Encoding, tables: Tables, space: spaces.Space[Any], seed: int
@@ -154,13 +157,17 @@ def play_episodes(
     episodes: int,
     seed: int,
     episode_steps: int,
-    tell: Tell | None = None,
 ) -> dict[str, np.ndarray]:
-    """Statistics of `episodes` episodes, rounded up to the same number for each environment.
-
-    `tell(played, all)` is called after each step in which an episode ended.
-    """
+    """Statistics of `episodes` episodes, rounded up to the same number for each environment."""
     each = -(-episodes // vec_env.num_envs)
+    name = getattr(player, "name", "a player")
+    with doing(f"evaluating {name}", each * vec_env.num_envs, "episodes") as work:
+        return _played_out(vec_env, player, each, seed, episode_steps, work)
+
+
+def _played_out(
+    vec_env: VectorEnv, player: Player, each: int, seed: int, episode_steps: int, work: Work
+) -> dict[str, np.ndarray]:
     history = History(vec_env.encoding, vec_env.num_envs, episode_steps)
     rows = history.reset(vec_env.reset(seed))
     played = np.zeros(vec_env.num_envs, np.int64)
@@ -174,14 +181,11 @@ def play_episodes(
         for name, values in step.ended.stats.items():
             found.setdefault(name, []).append(np.asarray(values, np.float64)[counts])
         played[step.ended.index] += 1
-        if tell is not None:
-            tell(int(np.minimum(played, each).sum()), each * vec_env.num_envs)
+        work.done = int(np.minimum(played, each).sum())
     return {name: np.concatenate(values) for name, values in found.items()}
 
 
-def evaluate(
-    run: RunConfig, vec_env: VectorEnv, player: Player, tell: Tell | None = None
-) -> Result:
+def evaluate(run: RunConfig, vec_env: VectorEnv, player: Player) -> Result:
     """Play `run.evaluation` and score it; draws nothing from the run's own random numbers."""
     wanted = run.evaluation
     if wanted.episodes < 1:
@@ -189,9 +193,7 @@ def evaluate(
     devices = list(range(torch.cuda.device_count()))
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(wanted.seed)
-        stats = play_episodes(
-            vec_env, player, wanted.episodes, wanted.seed, run.env.episode_steps, tell
-        )
+        stats = play_episodes(vec_env, player, wanted.episodes, wanted.seed, run.env.episode_steps)
     levels = stats.pop("level", None)
     if levels is None:
         return Result(Score.of(stats))

@@ -20,7 +20,7 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.update import Record, Update, update_threads
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
@@ -114,7 +114,7 @@ def measure(run: RunConfig) -> Probe:
     played = play(run, vec_env)
     gauge = Gauge(choose_device(run.hardware.device))
     bare = gauge.held()
-    learner = replace(config, n_steps=STEPS, batch_size=envs * STEPS).build(run, vec_env)
+    learner: Any = replace(config, n_steps=STEPS, batch_size=envs * STEPS).build(run, vec_env)
     learner.iterate(no_meter)  # loads every kernel that a run will need
     parts = learner.parts()
     kept = gauge.held() - bare - sum(parts.values())

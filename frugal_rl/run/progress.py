@@ -4,42 +4,74 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
+from frugal_rl.doing import now
+from frugal_rl.report.speech import pause_after
 from frugal_rl.report.terminal import open_console, say
 
-LEAST_SECONDS, MOST_SECONDS = 2.5, 10.0
-"""Between two lines where there is no bar."""
 WINDOW = 5
 """Rollouts over which return and success are averaged: the first end short episodes only."""
 
 
-class ProgressBar:
-    """Steps done, steps per second, time remaining, return and success of the last rollouts."""
+class MovingBar(Progress):
+    """A bar that asks how far the run is whenever it is drawn, and says what goes on below it."""
 
-    def __init__(
-        self, total_steps: int, done_steps: int = 0, console: Console | None = None
-    ) -> None:
-        self.console = console or open_console()
-        self.total_steps = total_steps
-        self.first_steps = done_steps
-        self.began = time.perf_counter()
-        self.last_line = 0.0
-        self.recent = {n: deque[float](maxlen=WINDOW) for n in ("return", "success")}
-        self.bar = Progress(
+    words = ""
+    """Speed and statistics."""
+
+    def __init__(self, console: Console, at: Callable[[], int]) -> None:
+        super().__init__(
             TextColumn("{task.percentage:>3.0f}%"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[words]}"),
-            TimeRemainingColumn(),
-            console=self.console,
-            disable=not self.console.is_terminal,
+            TimeRemainingColumn(compact=True),
+            console=console,
+            disable=not console.is_terminal,
         )
-        self.task = self.bar.add_task("train", total=total_steps, completed=done_steps, words="")
+        self.at = at
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """The bar, then two lines that are cut rather than wrapped."""
+        for task in self.tasks:
+            task.completed = min(self.at(), task.total or 0)
+        yield self.make_tasks_table(self.tasks)
+        work = now()
+        for line in (self.words, work.timed() if work else ""):
+            if line:
+                yield Text(line, no_wrap=True, overflow="ellipsis")
+
+
+class ProgressBar:
+    """Steps done, steps per second, time remaining, return and success of the last rollouts.
+
+    Args:
+        total_steps: of the whole run.
+        done_steps: before this process began.
+        console: where it is drawn; None means standard output.
+        at: steps of this moment, also inside a rollout; None moves the bar with each rollout.
+    """
+
+    def __init__(
+        self,
+        total_steps: int,
+        done_steps: int = 0,
+        console: Console | None = None,
+        at: Callable[[], int] | None = None,
+    ) -> None:
+        self.console = console or open_console()
+        self.total_steps = total_steps
+        self.first_steps = self.done_steps = done_steps
+        self.began = time.perf_counter()
+        self.last_line = 0.0
+        self.recent = {n: deque[float](maxlen=WINDOW) for n in ("return", "success")}
+        self.bar = MovingBar(self.console, at or (lambda: self.done_steps))
+        self.bar.add_task("train", total=total_steps, completed=done_steps)
 
     def __enter__(self) -> ProgressBar:
         self.bar.start()
@@ -62,15 +94,10 @@ class ProgressBar:
         for name in ("return", "success"):
             if f"episode/{name}" in metrics:
                 self.recent[name].append(metrics[f"episode/{name}"])
-        words = " ".join([f"{self.rate(steps):,.0f} steps/s", *map(self._mean, self.recent)])
-        self.bar.update(self.task, completed=steps, words=words)
-        self._line(f"{steps:>12,} / {self.total_steps:,} steps  {words}")
-
-    def evaluating(self, played: int, episodes: int) -> None:
-        """Say how far an evaluation is."""
-        words = f"evaluating, {played} of {episodes} episodes"
-        self.bar.update(self.task, words=words)
-        self._line(words)
+        self.done_steps = steps
+        means = " ".join(map(self._mean, self.recent))
+        self.bar.words = f"{self.rate(steps):,.0f} steps/s {means} over {WINDOW} rollouts"
+        self._line(f"{steps:>12,} / {self.total_steps:,} steps  {self.bar.words}")
 
     def _mean(self, name: str) -> str:
         """The mean over the last rollouts; a dash until the window has filled."""
@@ -80,8 +107,9 @@ class ProgressBar:
 
     def _line(self, text: str) -> None:
         """Where there is no bar, a line now and then: often at first, seldom later."""
-        now = time.perf_counter()
-        pause = min(MOST_SECONDS, max(LEAST_SECONDS, (now - self.began) / 30))
-        if not self.console.is_terminal and now - self.last_line > pause:
-            self.last_line = now
+        now_s = time.perf_counter()
+        if not self.console.is_terminal and now_s - self.last_line > pause_after(
+            now_s - self.began
+        ):
+            self.last_line = now_s
             say(text, self.console)

@@ -79,6 +79,21 @@ MODULES = {
 }
 """Modules by their former dotted names."""
 
+CLASSES = {
+    "fighting.opponents.self_play.SelfPlayConfig": "fighting.opponents.self_play_config",
+    "frugal_rl.learn.networks.MlpAgent": "frugal_rl.learn.agents",
+    "frugal_rl.learn.networks.NatureCnnAgent": "frugal_rl.learn.agents",
+    "frugal_rl.learn.ppo.PpoConfig": "frugal_rl.learn.ppo_config",
+    "mine_rl_npv.networks.columns.Column2dAgent": "mine_rl_npv.networks.agents",
+    "mine_rl_npv.networks.columns.PointerAgent": "mine_rl_npv.networks.agents",
+    "mine_rl_npv.networks.voxels.Cnn3dAgent": "mine_rl_npv.networks.agents",
+    "mine_rl_npv.priority.learners.EvolutionAlgo": "mine_rl_npv.priority.config",
+    "mine_rl_npv.priority.learners.PriorityAgent": "mine_rl_npv.priority.config",
+    "mine_rl_npv.priority.learners.ScheduleGradientAlgo": "mine_rl_npv.priority.config",
+    "npp_rl.teaching.cloned_ppo.ClonedPpo": "npp_rl.teaching.config",
+}
+"""The module of classes that moved while their former module stayed, by their former names."""
+
 VALUES = {
     "agent.observation": {"ways": "routes"},
     "env.obs": {"ways": "routes"},
@@ -101,4 +116,5 @@ def current_values(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any
 def current(target: str) -> str:
     """The dotted name "package.module.Class" under which a class is found today."""
     module, _, name = target.rpartition(".")
-    return f"{MODULES.get(module, module)}.{name}"
+    module = MODULES.get(module, module)
+    return f"{CLASSES.get(f'{module}.{name}', module)}.{name}"

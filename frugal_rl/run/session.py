@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,9 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
         words = " ".join([str(error), *getattr(error, "__notes__", [])])
         get_error_handler().record_exception(type(error)(words))
         sys.exit(1)
+    except Exception as error:
+        get_error_handler().record_exception(error)
+        raise
 
 
 def _follow(run: RunConfig, plan: Plan, ranks: Ranks) -> None:
@@ -86,8 +90,9 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
         show(checks_table(found))
     with MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
+        began = time.perf_counter()
         summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
-        summary |= meter.summary(plan)
+        summary |= meter.summary(plan) | {"seconds": time.perf_counter() - began}
         if ranks.size > 1:
             summary["memory/rank_peak_bytes"] = ranks.at_first(meter.peak_bytes)
             log.summary(summary)

@@ -14,6 +14,7 @@ import yaml  # type: ignore[import-untyped]
 from rich.console import Console
 from stable_baselines3.common.utils import set_random_seed
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import DiskError, MemoryBudgetError, NumbersError
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ranks import Ranks
@@ -30,7 +31,6 @@ from frugal_rl.run.evaluate import (
     PolicyPlayer,
     RandomPlayer,
     Result,
-    Tell,
     draw,
     evaluate,
     evaluation_env,
@@ -90,13 +90,17 @@ class Trainer:
         set_random_seed(run.seed, using_cuda=torch.cuda.is_available())
         self.eval_env: VectorEnv | None = None
         self.result: Result | None = None
-        self.tell: Tell | None = None
         self.guard, self.divergence = NumberGuard(self.folder, run.debug), Divergence()
+        self.steps_before, self.guard_at = 0, self.guard.at
         own = shard(run, self.ranks)
-        vec_env = own.env.make_vec(own.algo.num_envs, own.encoding(), own.memory, own.vec, "train")
+        with doing(f"starting {own.algo.num_envs} environments"):
+            vec_env = own.env.make_vec(
+                own.algo.num_envs, own.encoding(), own.memory, own.vec, "train"
+            )
         try:
-            self.learner = own.algo.build(own, self.guard.watch(vec_env))
-            self.join()
+            with doing("building the learner"):
+                self.learner = own.algo.build(own, self.guard.watch(vec_env))
+                self.join()
             self.saves = Saves(run, self.learner, self.ranks)
             if run.resume:
                 say(self.saves.resume(run.resume).words, self.console)
@@ -129,8 +133,7 @@ class Trainer:
     def loop(self, stop: threading.Event) -> dict[str, Any]:
         """Iterate until all steps are done, somebody asks to stop, or memory runs out."""
         total, first = self.run.algo.total_steps, self.learner.num_steps
-        with ProgressBar(total, first, self.console) as bar:
-            self.tell = bar.evaluating
+        with ProgressBar(total, first, self.console, self.steps_so_far) as bar:
             asked = self.stopped(stop)
             while self.learner.num_steps < total and not asked:
                 before = self.learner.num_steps
@@ -153,9 +156,16 @@ class Trainer:
         """Whether somebody asked any of the processes to stop: all of them do."""
         return self.ranks.any(stop.is_set())
 
+    def steps_so_far(self) -> int:
+        """Environment steps of this moment, those of an unfinished collection among them."""
+        inside = (self.guard.at - self.guard_at) * self.learner.vec_env.num_envs * self.ranks.size
+        return max(self.learner.num_steps, self.steps_before + inside)
+
     def iterate(self) -> dict[str, float]:
         """Collect and learn once, under the guard."""
-        metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
+        self.steps_before, self.guard_at = self.learner.num_steps, self.guard.at
+        with doing("collecting and learning"):
+            metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
         if self.run.memory.allocator is Allocator.pinned:
             give_back()  # else what the update freed would lie under the next phases
         vec_env = self.learner.vec_env
@@ -176,7 +186,7 @@ class Trainer:
             player = PolicyPlayer(
                 self.learner.policy, self.run.evaluation.deterministic, self.eval_env.tables
             )
-            self.result = evaluate(self.run, self.eval_env, player, self.tell)
+            self.result = evaluate(self.run, self.eval_env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
@@ -196,7 +206,7 @@ class Trainer:
         with self.phase(Phase.evaluation):
             seed = self.run.evaluation.seed
             chance = RandomPlayer(env.encoding, env.tables, env.action_space, seed)
-            return evaluate(self.run, env, chance, self.tell).metrics("random")
+            return evaluate(self.run, env, chance).metrics("random")
 
     def draw(self) -> None:
         """Pictures of what the policy does, into the run folder and the log."""
@@ -212,7 +222,7 @@ class Trainer:
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
-        with self.phase(Phase.checkpoint):
+        with self.phase(Phase.checkpoint), doing("saving a checkpoint"):
             return self.saves.save()
 
     def on_the_way(self, save: Callable[[], object]) -> None:

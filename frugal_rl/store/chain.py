@@ -46,7 +46,9 @@ class FrameChain:
     anchor_of  [blocks, N] int32         the anchor of each chain
     last       [N, W] uint64             the newest row of each environment
     base       where the newest block begins
+    beside     starts of the rows that are kept beside others
     written    what a compiled loop that appends rows writes to
+    read       what one that walks chains reads
     """
 
     def __init__(
@@ -80,6 +82,10 @@ class FrameChain:
         self.written = self.last, *self._scratch, self.units, self.starts, self.pool.touched
         self._rows = np.zeros((num_envs, words), np.uint64)
         self._stale = np.zeros(num_envs, np.bool_)
+        self.read = (
+            self.units, self.starts, self.bases, self.links, self.anchors, self.anchor_of,
+        )  # fmt: skip
+        self.scratch_of_a_walk = len(self._scratch[2]), self._state.view(np.uint16), self._state
         self._order: np.ndarray = np.arange(num_envs, dtype=np.int32)
         self.reset()
 
@@ -94,7 +100,7 @@ class FrameChain:
         self._users = np.zeros(len(self.anchors), np.int32)
         self._free_anchors: list[int] = []
         self._anchors_touched = 0
-        self._beside = SideTable(self.num_envs, (), np.int64)
+        self.beside = SideTable(self.num_envs, (), np.int64)
 
     @property
     def first(self) -> int:
@@ -119,7 +125,7 @@ class FrameChain:
         start = np.zeros(1, np.uint32)
         self._put(self._words(row[None]), self.last[n : n + 1], self._order[:1], start)
         self.starts[step % len(self.starts), n] |= BESIDE
-        self._beside.append(step, n, start[0])
+        self.beside.append(step, n, start[0])
 
     def has_beside(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
         """[B] bool, whether a row is kept beside each of these."""
@@ -143,13 +149,12 @@ class FrameChain:
         place = np.zeros(len(n), np.int64) if place is None else place
         aside = np.full(len(n), NONE, np.int64)
         if beside is not None and beside.any():
-            aside[beside] = self._beside.find(last[beside], n[beside])
+            aside[beside] = self.beside.find(last[beside], n[beside])
         unit = np.uint64 if self.row_bytes % 8 == 0 else np.uint8
         shown = self._state.view(np.uint8)[: self.row_bytes].view(unit)
         read_chains(
-            self.units, self.starts, self.bases, self.links, self.anchors, self.anchor_of,
-            self.key_every, self.count, len(self._scratch[2]), first, last, n, place, aside,
-            self._state.view(np.uint16), self._state, shown, out.view(unit),
+            *self.read, self.key_every, self.count, len(self._scratch[2]), first, last, n, place,
+            aside, self._state.view(np.uint16), self._state, shown, out.view(unit),
         )  # fmt: skip
 
     def rows(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -229,7 +234,7 @@ class FrameChain:
         following = self.bases[(oldest + 1) % self.blocks] if oldest + 1 < newest else self.used
         end = 2 * int(following)
         self.pool.release(begin, end if end >= begin else 2 * len(self.units))
-        self._beside.drop_before((oldest + 1) * self.key_every)
+        self.beside.drop_before((oldest + 1) * self.key_every)
 
     def state(self) -> dict[str, Any]:
         """Records, anchors and tables, for an exact resume."""
@@ -239,7 +244,7 @@ class FrameChain:
             "free_anchors": list(self._free_anchors),
             "pool": self.pool.state(),
             "anchor_room": self.anchor_room.state(),
-            "beside": self._beside.state(),
+            "beside": self.beside.state(),
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
@@ -251,7 +256,7 @@ class FrameChain:
         self.base = int(self.bases[max(self.count - 1, 0) // self.key_every % self.blocks])
         self.pool.load(state["pool"])
         self.anchor_room.load(state["anchor_room"])
-        self._beside.load(state["beside"])
+        self.beside.load(state["beside"])
 
     @property
     def nbytes(self) -> int:
@@ -264,7 +269,7 @@ class FrameChain:
         return {
             "records": self.pool.nbytes,
             "anchors": self.anchor_room.nbytes,
-            "tables": sum(int(t.nbytes) for t in tables) + self._beside.nbytes,
+            "tables": sum(int(t.nbytes) for t in tables) + self.beside.nbytes,
         }
 
 

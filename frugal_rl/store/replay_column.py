@@ -27,6 +27,7 @@ from frugal_rl.store.replay_kernels import (
     WHOLE_NOW,
     add_step,
     code_stacks,
+    draw_steps,
 )
 from frugal_rl.store.side_table import SideTable
 
@@ -135,9 +136,15 @@ class ReplayColumn:
 
         Both are views of one array of k + 1 frames where the next one is the first one shifted.
         """
+        window = np.empty((len(n), self.frames + 1, self.frame), np.uint8)
+        if self._chain is not None:
+            seen = self._draw_words(self._chain, steps, n, window)
+            if seen & (WHOLE_NOW | WHOLE_NEXT):
+                codes = self.codes[steps % self.steps, n]
+                return self._shown_whole(window, codes, steps, n)
+            return self._shown(window[:, :-1]), self._shown(window[:, 1:])
         codes = self.codes[steps % self.steps, n] if self.frames > 1 else np.zeros(1, np.uint8)
         back = (codes & BACK).astype(np.int64) + np.zeros(len(n), np.int64)
-        window = np.empty((len(n), self.frames + 1, self.frame), np.uint8)
         place = self.frames - 1 - back
         beside = self.rows.has_beside(steps, n)
         newest = steps == self.rows.count - 1
@@ -145,28 +152,35 @@ class ReplayColumn:
         self.rows.gather(steps - back, last, n, window, place, beside)
         if newest.any():
             window[newest, self.frames] = self.before[n[newest], self.size - self.frame :]
-        return self._finish(window, codes, place, steps, n)
+        if self.frames > 1:
+            self._pad(window[:, :-1], codes & PAD_REPEATS != 0, place)
+        return self._shown_whole(window, codes, steps, n)
 
-    def _finish(
-        self,
-        window: np.ndarray,
-        codes: np.ndarray,
-        place: np.ndarray,
-        steps: np.ndarray,
-        n: np.ndarray,
+    def _draw_words(
+        self, chain: FrameChain, steps: np.ndarray, n: np.ndarray, window: np.ndarray
+    ) -> Any:
+        """Fill the window [B, k + 1, frame] in one call; returns all bits of all codes."""
+        sides = chain.beside
+        held = slice(sides.begin, sides.end)
+        walks = np.empty((4, len(n)), np.int64)
+        return draw_steps(
+            steps, n, walks, self.codes, self._compared[0], sides.keys[held], sides.values[held],
+            *chain.read, chain.key_every, chain.count, *chain.scratch_of_a_walk,
+            window.view(np.uint64),
+        )  # fmt: skip
+
+    def _shown_whole(
+        self, window: np.ndarray, codes: np.ndarray, steps: np.ndarray, n: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Fill in the frames that no row is for, and show both halves in the space's type."""
-        k, whole = self.frames, None
-        if k > 1:
-            self._pad(window[:, :k], codes & PAD_REPEATS != 0, place)
-            if (at := np.flatnonzero(codes & WHOLE_NOW)).size:
-                kept = self.whole_now.find(steps[at], n[at])
-                window[at, :k] = kept.reshape(len(at), k, self.frame)
-            if (at := np.flatnonzero(codes & WHOLE_NEXT)).size:
-                whole = window[:, 1:].copy()
-                kept = self.whole_next.find(steps[at], n[at])
-                whole[at] = kept.reshape(len(at), k, self.frame)
-        return self._shown(window[:, :k]), self._shown(window[:, 1:] if whole is None else whole)
+        """Both halves in the space's type, with the stacks that are kept whole in their places."""
+        k = self.frames
+        if (at := np.flatnonzero(codes & WHOLE_NOW)).size:
+            window[at, :k] = self.whole_now.find(steps[at], n[at]).reshape(len(at), k, self.frame)
+        now, then = window[:, :k], window[:, 1:]
+        if (at := np.flatnonzero(codes & WHOLE_NEXT)).size:
+            then = then.copy()
+            then[at] = self.whole_next.find(steps[at], n[at]).reshape(len(at), k, self.frame)
+        return self._shown(now), self._shown(then)
 
     def _pad(self, shown: np.ndarray, repeats: np.ndarray, place: np.ndarray) -> None:
         """Fill places before place[b] with zeros, or with the frame that lies there."""

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from frugal_rl.store.chain_kernels import WHOLE, copy_row, mark_groups, put_record
+from frugal_rl.store.chain_kernels import (
+    BESIDE,
+    WHOLE,
+    copy_row,
+    mark_groups,
+    put_record,
+    read_chains,
+)
 from frugal_rl.store.region import CHUNK_BYTES
 
 BACK = np.uint8(0x0F)
@@ -136,3 +143,54 @@ def add_step(
     for chunk in range(2 * first // CHUNK_BYTES, -(-2 * used // CHUNK_BYTES)):
         touched[chunk] = True
     return used
+
+
+@njit(cache=True)
+def draw_steps(
+    steps: Any, n: Any, walks: Any, kept_codes: Any, before: Any, side_keys: Any, sides: Any,
+    units: Any, starts: Any, bases: Any, links: Any, anchors: Any, anchor_of: Any,
+    key_every: int, count: int, tops: int, state: Any, words: Any, out: Any,
+) -> Any:  # fmt: skip
+    """Observations and what they led to in one call; returns all bits of all codes.
+
+    steps, n     [B] int64         absolute steps that are held, and environments
+    walks        [4, B] int64      scratch
+    kept_codes   [T, N] uint8      no rows where nothing is stacked
+    before       [N, k * frame]    what the newest step led to
+    side_keys    [M] int64 ascending, sides [M] int64   starts of the rows beside others
+    out          [B, k + 1, frame] uint64
+    the rest     as in `read_chains`
+    """
+    frames, seen = out.shape[1] - 1, np.uint8(0)
+    first, last, place, aside = walks[0], walks[1], walks[2], walks[3]
+    for b in range(steps.shape[0]):
+        step, env, back = steps[b], n[b], np.int64(0)
+        if frames > 1:
+            code = kept_codes[step % kept_codes.shape[0], env]
+            seen |= code
+            back = np.int64(code & BACK)
+        first[b], last[b], place[b], aside[b] = step - back, step + 1, frames - 1 - back, -1
+        if starts[step % starts.shape[0], env] & BESIDE != 0:
+            at = np.searchsorted(side_keys, step * starts.shape[1] + env)
+            last[b], aside[b] = step, sides[at]
+        elif step == count - 1:
+            last[b] = step
+    read_chains(
+        units, starts, bases, links, anchors, anchor_of, key_every, count, tops,
+        first, last, n, place, aside, state, words, words, out,
+    )  # fmt: skip
+    for b in range(steps.shape[0]):
+        if steps[b] == count - 1:
+            copy_row(before[n[b]][(frames - 1) * out.shape[2] :], out[b, frames])
+        if place[b] > 0:
+            code = kept_codes[steps[b] % kept_codes.shape[0], n[b]]
+            pad_stack(out[b], place[b], code & PAD_REPEATS != 0)
+    return seen
+
+
+@njit(cache=True)
+def pad_stack(stack: Any, place: Any, repeats: bool) -> None:
+    """Fill the frames before `place` with the one that lies there, or with zeros."""
+    for j in range(place):
+        for i in range(stack.shape[1]):
+            stack[j, i] = stack[place, i] if repeats else np.uint64(0)

@@ -149,17 +149,3 @@ class ConvolutionCache:
     def nbytes(self) -> int:
         """Bytes of inputs and maps."""
         return self.seen.nbytes + sum(m.nbytes for m in self.maps)
-
-
-def cache_bytes(
-    grid: Sequence[int], channels: Sequence[int], strides: Sequence[int], kernel: int, pool: bool
-) -> int:
-    """Bytes that a cache keeps for one environment: the changing channels and every map."""
-    total = 2 * grid[0] * grid[1] * grid[2]
-    size = list(grid)
-    for i, (width, stride) in enumerate(zip(channels, strides, strict=True)):
-        size = [(n + 2 * (kernel // 2) - kernel) // stride + 1 for n in size]
-        if pool and i + 1 < len(channels):
-            size = [n // 2 for n in size]
-        total += width * size[0] * size[1] * size[2]
-    return 4 * total

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any
 
 import torch
@@ -14,35 +12,17 @@ from torch import Tensor, nn
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network, Output
-from frugal_rl.memory.part import Part
 from frugal_rl.observation.distinct import by_first_sight, content_ids
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.tables import Tables
-from frugal_rl.run.config import RunConfig
+from mine_rl_npv.networks.agents import Cnn3dAgent, Head, Norm
 from mine_rl_npv.networks.columns import ValueHead, chances, expected, orthogonal
-from mine_rl_npv.networks.incremental import ConvolutionCache, cache_bytes
+from mine_rl_npv.networks.incremental import ConvolutionCache
 from mine_rl_npv.spec import TABLE
 
 DAYS_PER_UNIT = 365.0
 """Extraction days are read in years."""
 COLUMN_FEATURES = 32
 """Features per column in front of `head=columns`."""
-
-
-class Norm(Enum):
-    """Normalisation after each convolution; never with batch statistics."""
-
-    group = "group"
-    none = "none"
-
-
-class Head(Enum):
-    """How logits are made of voxel features."""
-
-    flat = "flat"
-    """One dense layer over all actions, as the guide has it."""
-    columns = "columns"
-    """One logit per column, from the features above it and its next block."""
 
 
 class VoxelTrunk(nn.Module):
@@ -241,48 +221,3 @@ def _perceptron(width: int, hidden: Sequence[int]) -> nn.Sequential:
         layers += [nn.Linear(width, out), nn.Tanh()]
         width = out
     return nn.Sequential(*layers)
-
-
-@dataclass(frozen=True)
-class Cnn3dAgent:
-    """3D CNN over the voxels; full, small and tiny are values of this class (specification A7)."""
-
-    name: str = "cnn3d"
-    channels: tuple[int, ...] = (32, 64, 128)
-    strides: tuple[int, ...] = (1, 2, 2)
-    kernel: int = 3
-    max_pool: bool = False
-    """Halve the map between layers by maximum instead of stride."""
-    pooled: int = 4
-    """Cells per axis of the last, averaged map."""
-    dense: tuple[int, ...] = (1024, 512)
-    hidden: tuple[int, ...] = (256, 256)
-    """Layers of actor and critic, each with its own."""
-    norm: Norm = Norm.group
-    head: Head = Head.flat
-    factored: bool = True
-    """Convolve the static channels once per distinct mine instead of once per sample."""
-    channels_last: bool = False
-    """Memory layout of voxel maps; faster on many CPUs, rounds differently."""
-    incremental: bool = False
-    """While acting, compute maps only where a block was dug; needs norm=none."""
-
-    def __post_init__(self) -> None:
-        if len(self.channels) != len(self.strides):
-            raise ConfigError(
-                f"agent.channels has {len(self.channels)} layers, agent.strides "
-                f"{len(self.strides)}; they must be equally many."
-            )
-
-    def parts(self, run: RunConfig) -> list[Part]:
-        """The maps that acting keeps between two steps."""
-        if not self.incremental:
-            return []
-        grid = run.env.spec().by_name["pit"].shape[1:]
-        each = cache_bytes(grid, self.channels, self.strides, self.kernel, self.max_pool)
-        envs = max(run.algo.num_envs, min(run.evaluation.num_envs, run.evaluation.episodes))
-        return [Part("convolution maps", f"{envs} envs x {each:,} B", envs * each)]
-
-    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
-        """The network for this observation and these actions."""
-        return VoxelNetwork(self, encoding, int(action_space.n))

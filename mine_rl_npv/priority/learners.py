@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import deepcopy
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,16 +18,15 @@ from torch import Tensor, nn
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.memory.part import Part, Phase
-from frugal_rl.ranges import above, at_least
+from frugal_rl.memory.part import Phase
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
 from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.problem import prepare
+from mine_rl_npv.priority.config import EvolutionAlgo, ScheduleAlgo, ScheduleGradientAlgo
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
-from mine_rl_npv.rules.choices import Actions, Kind
 from mine_rl_npv.rules.features import VIEW, block_views
 from mine_rl_npv.rules.layout import MineLayout
 
@@ -62,25 +60,6 @@ class PriorityNetwork(Network):
         return torch.zeros(len(columns), 1, device=columns.device)
 
 
-def network_size(hidden: int) -> int:
-    """Weights of a `PriorityNetwork`."""
-    return len(VIEW) * (1 + hidden) + 2 * hidden
-
-
-@dataclass(frozen=True)
-class PriorityAgent:
-    """One score per block; for algo=evolution and algo=schedule_gradient."""
-
-    name: str = "priority"
-    hidden: Annotated[int, at_least(1)] = 8
-
-    def build(self, encoding: Any, tables: Any, action_space: Any) -> Network:
-        """The network."""
-        if "columns" not in encoding.spec.by_name:
-            raise ConfigError("agent=priority needs env.actions=column.")
-        return PriorityNetwork(self.hidden)
-
-
 def mine_of(layout: MineLayout) -> Mine:
     """A mine of the environment, bounded and with the environment's own features."""
     bound = relaxation(layout.instance)
@@ -90,98 +69,19 @@ def mine_of(layout: MineLayout) -> Mine:
     return Mine(problem, by_block[problem.inside], bound)
 
 
-@dataclass(frozen=True)
-class ScheduleAlgo:
-    """What both learners share. One environment step is one block placed by the decoder."""
-
-    num_envs: Annotated[int, at_least(1)] = 8
-    """Environments of the evaluation; learning decodes schedules."""
-    n_steps: Annotated[int, at_least(1)] = 1
-    batch_size: Annotated[int, at_least(1)] = 8
-    total_steps: Annotated[int, at_least(1)] = 2_000_000
-    threads: Annotated[int, at_least(1)] = 2
-    mines_per_update: Annotated[int, at_least(1)] = 4
-    """Mines that one update looks at, drawn anew each time."""
-
-    def layouts(self, run: RunConfig) -> list[MineLayout]:
-        """The pits that a run learns on."""
-        env: Any = run.env
-        if getattr(env, "kind", None) is not Kind.cpit or env.actions is not Actions.column:
-            raise ConfigError("Whole schedules are learned with env=mine_cpit env.actions=column.")
-        mines = env.mines()
-        return [mines.layouts[k] for k in mines.chosen("train")]
-
-    def mines(self, run: RunConfig) -> list[Mine]:
-        """The training mines of a run."""
-        return [mine_of(layout) for layout in self.layouts(run)]
-
-    def build_policy(self, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
-        """The run's policy without a learner around it."""
-        policy = FrugalPolicy(
-            vec_env.encoding.policy_space(run.env.episode_steps),
-            vec_env.action_space,
-            lambda _: 1e-3,
-            agent=run.agent,
-            encoding=vec_env.encoding,
-            tables=vec_env.tables,
-        )
-        if not isinstance(policy.network, PriorityNetwork):
-            raise ConfigError(f"algo={type(self).__name__} needs agent=priority.")
-        return policy
-
-    def search_floats(self, weights: int) -> int:
-        """64-bit numbers that the search holds for so many weights."""
-        return 0
-
-    def learner_parts(self, run: RunConfig) -> list[Part]:
-        """The learner's bytes by arithmetic; `_ScheduleLearner.parts` are the same."""
-        layouts = self.layouts(run)
-        blocks = sum(len(layout.block) for layout in layouts)
-        arcs = sum(layout.graph.arcs for layout in layouts)
-        weights = network_size(getattr(run.agent, "hidden", 0))
-        search = 8 * self.search_floats(weights) or 12 * weights
-        decoding = self.threads * 24 * max(len(layout.block) for layout in layouts)
-        return [
-            Part("parameters", f"{weights} weights, float32", 4 * weights),
-            Part("search", f"state for {weights} weights", search),
-            Part("features", f"{blocks} blocks x {len(VIEW)} float32", 4 * blocks * len(VIEW)),
-            Part("schedule graphs", f"{arcs} arcs, int32, both ways", 8 * arcs),
-            Part(
-                "decoding",
-                f"{self.threads} threads, a schedule each",
-                decoding,
-                phases=frozenset({Phase.rollout, Phase.update}),
-            ),
-        ]
-
-
-@dataclass(frozen=True)
-class EvolutionAlgo(ScheduleAlgo):
-    """Covariance matrix adaptation of the network's weights."""
-
-    population: Annotated[int, at_least(2)] = 24
-    sigma: Annotated[float, above(0)] = 0.3
-
-    def search_floats(self, weights: int) -> int:
-        """Mean, two paths, and the covariance with its root and its inverse root."""
-        return 3 * weights + 3 * weights**2
-
-    def build(self, run: RunConfig, vec_env: VectorEnv) -> EvolutionLearner:
-        """The learner for these environments."""
-        return EvolutionLearner(self, run, vec_env)
-
-
-@dataclass(frozen=True)
-class ScheduleGradientAlgo(ScheduleAlgo):
-    """REINFORCE on noisy scores with mirrored baselines."""
-
-    pairs: Annotated[int, at_least(1)] = 12
-    sigma: Annotated[float, above(0)] = 0.15
-    learning_rate: Annotated[float, above(0)] = 0.01
-
-    def build(self, run: RunConfig, vec_env: VectorEnv) -> GradientLearner:
-        """The learner for these environments."""
-        return GradientLearner(self, run, vec_env)
+def build_policy(algo: ScheduleAlgo, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
+    """The run's policy without a learner around it."""
+    policy = FrugalPolicy(
+        vec_env.encoding.policy_space(run.env.episode_steps),
+        vec_env.action_space,
+        lambda _: 1e-3,
+        agent=run.agent,
+        encoding=vec_env.encoding,
+        tables=vec_env.tables,
+    )
+    if not isinstance(policy.network, PriorityNetwork):
+        raise ConfigError(f"algo={type(algo).__name__} needs agent=priority.")
+    return policy
 
 
 class _ScheduleLearner(ABC):
@@ -189,7 +89,7 @@ class _ScheduleLearner(ABC):
 
     def __init__(self, algo: ScheduleAlgo, run: RunConfig, vec_env: VectorEnv) -> None:
         self.algo, self.vec_env, self.num_steps = algo, vec_env, 0
-        self.mines = algo.mines(run)
+        self.mines = [mine_of(layout) for layout in algo.layouts(run)]
         self.task = PriorityTask(self.mines, Decoder.two_pass, algo.threads)
         self.rng = np.random.default_rng(run.seed)
         self.policy = algo.build_policy(run, vec_env)

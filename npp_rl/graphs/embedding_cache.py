@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 
+from frugal_rl.observation.untraced import untraced_alone
 from npp_rl.graphs.embedded import EmbeddedGraphs
 
 
@@ -34,12 +34,10 @@ class _Rows:
         return self.values[: self.used]
 
 
-looked_up: Any = torch.compiler.disable(recursive=False)
-"""The cache runs as written inside a compiled network; the encoder that it asks is compiled."""
-
-
 class EmbeddingCache:
     """Embeddings by graph id, valid for one version of the encoder's parameters.
+
+    Inside a compiled network it runs as written; the encoder that it asks is compiled.
 
     Attributes:
         hits: graphs of batches that were found.
@@ -61,7 +59,7 @@ class EmbeddingCache:
         """Bytes of all embeddings held."""
         return self._place.nbytes + sum(rows.values.nbytes for rows in self._held or ())
 
-    @looked_up
+    @untraced_alone
     def embed(self, ids: Tensor, encode: Callable[[Tensor], EmbeddedGraphs]) -> EmbeddedGraphs:
         """Look up graphs `ids` [B] int64; `encode(ids [G])` is asked for those not yet known."""
         if self.nbytes > self.max_bytes:

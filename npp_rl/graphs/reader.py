@@ -13,6 +13,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.spec import Static
 from nclone.graph.fields import GOAL_NODES, PLAYER_NODE
+from npp_rl.choices import Kind, Readout
 from npp_rl.graphs.batches import (
     EDGE_FEATS,
     EDGE_INDEX,
@@ -27,7 +28,7 @@ from npp_rl.graphs.batches import (
 from npp_rl.graphs.embedded import EmbeddedGraphs
 from npp_rl.graphs.embedding_cache import EmbeddingCache
 from npp_rl.graphs.encoders.build import build_encoder
-from npp_rl.graphs.encoders.interface import GraphEncoder, Kind, Readout
+from npp_rl.graphs.encoders.interface import GraphEncoder
 from npp_rl.graphs.paths import path_values
 
 if TYPE_CHECKING:

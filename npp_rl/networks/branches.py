@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 import torch
 from torch import Tensor, nn
 
@@ -12,13 +10,6 @@ from frugal_rl.learn.networks import channels_first, scale_pixels
 STATE_GROUPS = (3, 5, 2, 3, 6, 10)
 """Sizes of the groups of `game_state`: velocity, movement, input, buffers, contact, forces."""
 GROUP_WIDTHS = (32, 32, 16, 16, 32, 64)
-
-
-class WindowBranch(Enum):
-    """How the tiles around the ninja are read."""
-
-    cnn = "cnn"
-    flat = "flat"
 
 
 class Picture(nn.Module):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from frugal_rl.learn.networks import observed_shape
+from frugal_rl.learn.agents import observed_shape
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
+from npp_rl.choices import Readout, WindowBranch
 from npp_rl.graphs.embedded import EmbeddedGraphs
-from npp_rl.graphs.encoders.interface import Readout
 from npp_rl.graphs.paths import PATH_VALUES
 from npp_rl.graphs.reader import GraphReader
 from npp_rl.networks.branches import (
@@ -21,7 +21,6 @@ from npp_rl.networks.branches import (
     Hazards,
     StateMlp,
     Surroundings,
-    WindowBranch,
     global_cnn,
     player_cnn,
     vector_mlp,

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-
-class FusionKind(Enum):
-    """How branches are joined."""
-
-    concat = "concat"
-    multi_head = "multi_head"
-    single_head = "single_head"
-    adaptive = "adaptive"
+from npp_rl.choices import FusionKind
 
 
 class Concat(nn.Module):

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from frugal_rl.learn.networks import Network, Output
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
-from npp_rl.graphs.encoders.interface import Readout
+from npp_rl.choices import ObjectiveHead, Readout, ValueKind
 from npp_rl.graphs.reader import GraphReader
 from npp_rl.networks.auxiliary import AuxiliaryHeads
 from npp_rl.networks.extractor import Extractor, Features
-from npp_rl.networks.objectives import MAX_DOORS, Attended, ObjectiveHead, ObjectivePolicy, Tokens
-from npp_rl.networks.trunk import ValueKind, build_value_head, masked_probabilities, residual_trunk
+from npp_rl.networks.objectives import MAX_DOORS, Attended, ObjectivePolicy, Tokens
+from npp_rl.networks.trunk import build_value_head, masked_probabilities, residual_trunk
 
 if TYPE_CHECKING:
     from npp_rl.config import AttentionAgent

@@ -8,54 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from enum import Enum
 
 import torch
 from torch import Tensor, nn
 
+from npp_rl.choices import ObjectiveValues
 from npp_rl.graphs.encoders.messages import segment_softmax
 
 MAX_DOORS = 16
 EXIT_VALUES, DOOR_VALUES = 7, 4
-
-
-class ObjectiveHead(Enum):
-    """How objectives reach the logits: by attention, side by side, or not at all."""
-
-    attention = "attention"
-    concat = "concat"
-    none = "none"
-
-
-@dataclass(frozen=True)
-class ObjectiveValues:
-    """Values of the objective head."""
-
-    head: ObjectiveHead = ObjectiveHead.attention
-    hidden: int = 128
-    token: int = 64
-    width: int = 512
-    """Size of queries, keys and values."""
-    heads: int = 8
-    out: int = 256
-    split_exit: bool = False
-    """True gives exit switch and exit door a token each."""
-    entropy_coef: float = 0.01
-    """Weight of the attention entropy bonus; 0 leaves it out of the loss."""
-    normalise_entropy: bool = False
-    """True divides each sample's entropy by log(number of its tokens)."""
-
-    def __post_init__(self) -> None:
-        if self.width % self.heads:
-            raise ValueError(
-                f"agent.objectives.width={self.width} is not a multiple of "
-                f"agent.objectives.heads={self.heads}; choose one that is."
-            )
-
-    @property
-    def exit_tokens(self) -> int:
-        """Tokens that every level has."""
-        return 2 if self.split_exit else 1
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 
 import torch
 from torch import Tensor, nn
+
+from npp_rl.choices import ValueKind
 
 
 class TrunkLayer(nn.Module):
@@ -33,13 +34,6 @@ def residual_trunk(inputs: int, sizes: Sequence[int]) -> nn.Sequential:
         layers.append(TrunkLayer(inputs, size, skip=bool(i % 2) or inputs != size))
         inputs = size
     return nn.Sequential(*layers)
-
-
-class ValueKind(Enum):
-    """How the critic ends."""
-
-    scalar = "scalar"
-    dueling = "dueling"
 
 
 class ValueHead(nn.Module):

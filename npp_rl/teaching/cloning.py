@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -14,32 +14,10 @@ from torch.nn import functional as F
 
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.ranges import SEED, Range, above, at_least, check_ranges
+from npp_rl.teaching.config import Cloning
 
 if TYPE_CHECKING:
     from npp_rl.teaching.demonstrations import Demonstrations
-
-
-@dataclass(frozen=True)
-class Cloning:
-    """How long and how fast to imitate."""
-
-    epochs: Annotated[int, at_least(0)] = 10
-    """0 leaves cloning out."""
-    batch_size: Annotated[int, at_least(1)] = 512
-    learning_rate: Annotated[float, above(0)] = 1e-3
-    weight_decay: Annotated[float, at_least(0)] = 1e-4
-    value_coef: Annotated[float, at_least(0)] = 0.1
-    """Weight of the value's error; returns are divided by their deviation."""
-    max_grad_norm: Annotated[float, above(0)] = 1.0
-    validation: Annotated[float, Range(0, 1, open_high=True)] = 0.1
-    """Share of levels that are kept out to judge by."""
-    patience: Annotated[int, at_least(1)] = 5
-    """Epochs without a better validation loss before stopping; the best weights are kept."""
-    seed: Annotated[int, SEED] = 0
-
-    def __post_init__(self) -> None:
-        check_ranges(self, "algo.cloning")
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from frugal_rl.observation.encoding import Encoding
 from nclone.config import NppConfig
 from nclone.levels.pool import Split, load_pool
 from nclone.spec import Observation
+from npp_rl.choices import GraphEncoding, ObjectiveValues, Readout
 from npp_rl.config import AttentionAgent
-from npp_rl.graphs.encoders.interface import GraphEncoding, Readout
-from npp_rl.networks.objectives import ObjectiveValues
-from npp_rl.teaching.cloning import Cloning, clone, split_levels
+from npp_rl.teaching.cloning import clone, split_levels
+from npp_rl.teaching.config import Cloning
 from npp_rl.teaching.demonstrations import record, solutions
 
 CONFIG = NppConfig(obs=Observation.graph, levels=("simplest",))

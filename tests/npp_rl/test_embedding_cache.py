@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from npp_rl.choices import GraphEncoding, ObjectiveValues, Readout
 from npp_rl.config import AttentionAgent
-from npp_rl.graphs.encoders.interface import GraphEncoding, Readout
-from npp_rl.networks.objectives import ObjectiveValues
 
 
 @pytest.fixture

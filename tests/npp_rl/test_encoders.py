@@ -6,9 +6,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from npp_rl.choices import DegreeScale, GraphEncoding, Kind, Pool
 from npp_rl.graphs.encoders.build import build_encoder
 from npp_rl.graphs.encoders.gcn import Gcn
-from npp_rl.graphs.encoders.interface import DegreeScale, GraphEncoding, Kind, Pool
 from npp_rl.graphs.encoders.messages import Neighbours, segment_max, segment_mean, segment_softmax
 
 KINDS = [

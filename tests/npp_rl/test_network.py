@@ -9,11 +9,16 @@ import torch
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import Storage
+from npp_rl.choices import (
+    FusionKind,
+    GraphEncoding,
+    Kind,
+    ObjectiveHead,
+    ObjectiveValues,
+    Readout,
+    ValueKind,
+)
 from npp_rl.config import AttentionAgent, StateBranch
-from npp_rl.graphs.encoders.interface import GraphEncoding, Kind, Readout
-from npp_rl.networks.fusion import FusionKind
-from npp_rl.networks.objectives import ObjectiveHead, ObjectiveValues
-from npp_rl.networks.trunk import ValueKind
 
 ALL = tuple(Readout)
 GRAPH_PARTS = re.compile("graph_|_node")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from stable_baselines3.common.utils import set_random_seed
 
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.memory.sizes import rollout_parts
 from frugal_rl.observation.choices import Storage
@@ -15,11 +15,9 @@ from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.run.trainer import no_meter
 from nclone.config import NppConfig
 from nclone.spec import Observation
+from npp_rl.choices import GraphEncoding, ObjectiveValues, Readout
 from npp_rl.config import AttentionAgent, AuxiliaryTasks
-from npp_rl.graphs.encoders.interface import GraphEncoding, Readout
-from npp_rl.networks.objectives import ObjectiveValues
-from npp_rl.teaching.cloned_ppo import ClonedPpo
-from npp_rl.teaching.cloning import Cloning
+from npp_rl.teaching.config import ClonedPpo, Cloning
 from npp_rl.teaching.demonstrations import record, solutions
 
 LEVELS = ("walk", "fall", "switch_first", "locked_door")

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from npp_rl.graphs.encoders.interface import GraphEncoder, GraphEncoding
+from npp_rl.choices import GraphEncoding
+from npp_rl.graphs.encoders.interface import GraphEncoder
 from npp_rl.graphs.encoders.messages import segment_softmax
 from npp_rl.graphs.encoders.node_input import NodeInput
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from npp_rl.graphs.encoders.interface import DegreeScale, GraphEncoder, GraphEncoding
+from npp_rl.choices import DegreeScale, GraphEncoding
+from npp_rl.graphs.encoders.interface import GraphEncoder
 from npp_rl.graphs.encoders.messages import Neighbours
 from npp_rl.graphs.encoders.node_input import NodeInput
 

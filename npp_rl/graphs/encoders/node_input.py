@@ -5,7 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from npp_rl.graphs.encoders.interface import NODE_TYPE_COLUMNS, NODE_TYPES, GraphEncoding
+from npp_rl.choices import GraphEncoding
+from npp_rl.graphs.encoders.interface import NODE_TYPE_COLUMNS, NODE_TYPES
 
 
 def node_type(nodes: Tensor) -> Tensor:

@@ -10,8 +10,8 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.run.trainer import no_meter

@@ -11,8 +11,8 @@ import torch
 from rich.console import Console
 
 from frugal_rl.errors import CheckpointError, ConfigError, MemoryBudgetError
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.off_policy import Auto
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.off_policy_config import Auto
 from frugal_rl.learn.off_policy_kinds import (
     CrossQConfig,
     DqnConfig,
@@ -93,6 +93,20 @@ def test_a_replay_of_another_capacity_is_refused(tmp_path):
 
     with pytest.raises(CheckpointError, match=r"algo.buffer_size=160, this run has 200"):
         train(other, Nothing(), console=quiet())
+
+
+def test_checkpoints_share_a_replay_beside_them_and_say_where_it_is_missing(tmp_path):
+    algo = replace(ON_TOY, buffer_size=4000)
+    train(toy_run(tmp_path, algo=algo, checkpoint_every_steps=128), Nothing(), console=quiet())
+    folder = tmp_path / "checkpoints"
+    sizes = [f.stat().st_size for f in sorted((folder / "replay").iterdir())]
+
+    held = load_checkpoint(tmp_path)["learner"]["collector"]["replay"]
+    assert held["segment"] == 4  # three on the way, and the end
+    assert sizes[-1] < sizes[0]
+    (folder / "replay" / "00000004.segment").unlink()
+    with pytest.raises(CheckpointError, match=r"00000004.segment, which is not there: copy"):
+        train(toy_run(tmp_path / "b", algo=algo, resume=str(tmp_path)), Nothing(), console=quiet())
 
 
 def learner_of(run):

@@ -11,9 +11,9 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from frugal_rl.learn.networks import MlpAgent
+from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import FrameStack, MemoryProfile, Storage
 from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle
 from frugal_rl.observation.encoding import Encoding

@@ -9,8 +9,9 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import action_head, mask_logits
+from frugal_rl.learn.agents import MlpAgent, NatureCnnAgent, is_image
 from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.networks import MlpAgent, NatureCnnAgent, channels_first, is_image
+from frugal_rl.learn.networks import channels_first
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory import MemoryProfile, Storage
 from frugal_rl.observation.encoding import Encoding

@@ -11,8 +11,8 @@ from stable_baselines3.common.utils import set_random_seed
 from torch.distributed import HashStore
 
 from frugal_rl.errors import ConfigError, RankError
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.ranks import Ranks, RollCall
 from frugal_rl.learn.update import Record
 from frugal_rl.memory import MemoryProfile

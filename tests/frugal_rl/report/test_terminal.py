@@ -2,6 +2,7 @@
 
 import io
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -64,5 +65,7 @@ def test_a_config_folder_of_one_s_own_stays_in_the_command(tmp_path):
         check=True,
     )
 
-    command = f"python scripts/train.py --config-dir {tmp_path} env=own"
-    assert command in done.stdout.splitlines()
+    (command,) = [line for line in done.stdout.splitlines() if " scripts/train.py " in line]
+    assert command.endswith(f"scripts/train.py --config-dir {tmp_path} env=own")
+    python = shlex.split(command)[0]
+    assert shutil.which(python) or (ROOT / python).exists()

@@ -5,8 +5,8 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile, Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Stored

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from frugal_rl.learn.networks import MlpAgent
+from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage

@@ -1,11 +1,14 @@
 """Former words: a saved run is read as what it means today, a typed one is told the new word."""
 
+from importlib import import_module
+
 import pytest
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.run.building import find_class
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.identity import check_same_run, identity
-from frugal_rl.run.renamed import MODULES, current, current_values
+from frugal_rl.run.renamed import CLASSES, MODULES, current, current_values
 from frugal_rl.run.saved import saved_run
 
 
@@ -32,6 +35,17 @@ def test_a_checkpoint_with_a_former_word_is_the_same_run():
 
 
 @pytest.mark.parametrize("old", sorted(m for m in MODULES if m.startswith("npp_rl")))
-def test_a_moved_class_is_found_under_its_former_name(old):
-    module, _, name = current(f"{old}.ClonedPpo").rpartition(".")
-    assert (module, name) == (MODULES[old], "ClonedPpo")
+def test_a_class_of_a_moved_module_is_found_under_its_former_name(old):
+    module, _, name = current(f"{old}.ClonedPpoLearner").rpartition(".")
+    assert (module, name) == (MODULES[old], "ClonedPpoLearner")
+
+
+@pytest.mark.parametrize("old", sorted(CLASSES))
+def test_a_class_that_moved_alone_is_found_under_its_former_name(old):
+    _, _, name = old.rpartition(".")
+    assert find_class(old) is getattr(import_module(CLASSES[old]), name)
+
+
+def test_two_moves_are_followed_one_after_the_other():
+    assert current("npp_rl.cloned_ppo.ClonedPpo") == "npp_rl.teaching.config.ClonedPpo"
+    assert current("frugal_rl.train.ppo.PpoConfig") == "frugal_rl.learn.ppo_config.PpoConfig"

@@ -11,8 +11,8 @@ from numpy.testing import assert_array_equal
 from rich.console import Console
 
 from frugal_rl.errors import CheckpointError, FrugalError
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run import trainer as trainer_module
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint

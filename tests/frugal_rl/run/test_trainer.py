@@ -12,8 +12,8 @@ import torch
 from rich.console import Console
 
 from frugal_rl.errors import CheckpointError, MemoryBudgetError
-from frugal_rl.learn.networks import MlpAgent
-from frugal_rl.learn.ppo import PpoConfig
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.schedules import Linear, WarmUp
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.memory.part import Phase

@@ -128,7 +128,7 @@ def test_over_ten_turns_only_what_held_rows_refer_to_stays():
             chain.append_beside(1, rows[0])
         held = chain.count // chain.key_every - chain.freed_blocks
         assert held <= chain.blocks
-        assert len(chain._beside) <= chain.blocks * chain.key_every
+        assert len(chain.beside) <= chain.blocks * chain.key_every
         used = chain._users > 0
         assert used.sum() + len(chain._free_anchors) == chain._anchors_touched
         assert set(np.flatnonzero(used)) <= set(chain.anchor_of.ravel())

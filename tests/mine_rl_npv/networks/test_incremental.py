@@ -13,8 +13,8 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
-from mine_rl_npv.networks.incremental import ConvolutionCache, cache_bytes
-from mine_rl_npv.networks.voxels import Norm
+from mine_rl_npv.networks.agents import Norm, cache_bytes
+from mine_rl_npv.networks.incremental import ConvolutionCache
 
 GRID = (11, 9, 8)
 

@@ -16,8 +16,8 @@ from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
-from mine_rl_npv.networks.columns import Column2dAgent, PointerAgent, chances, expected
-from mine_rl_npv.networks.voxels import Head
+from mine_rl_npv.networks.agents import Column2dAgent, Head, PointerAgent
+from mine_rl_npv.networks.columns import chances, expected
 from mine_rl_npv.rules.choices import Actions, Kind
 from mine_rl_npv.spec import Observation
 

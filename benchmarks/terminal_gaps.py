@@ -1,0 +1,132 @@
+"""How long a command stays silent: run it in a terminal of 80 and 60 columns and in a pipe.
+
+    python benchmarks/terminal_gaps.py                      # all commands below, tiny settings
+    python benchmarks/terminal_gaps.py train env=toy        # one command
+
+Prints the longest gap without a byte, where in the command it was, and whether a line was longer
+than the terminal or a pipe got an escape code. A gap is measured on this machine as it is: a busy
+one makes it longer.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SHORT = "algo.total_steps=32768 evaluation.episodes=64 tracking=offline"
+COMMANDS = (
+    f"train env=toy {SHORT} hydra.run.dir=RUN",
+    "evaluate checkpoint=RUN evaluation.episodes=128",
+    f"train -m env=toy seed=0,1 {SHORT} hydra.sweep.dir=SWEEP",
+    "report runs=[RUN,SWEEP] out=REPORT",
+    "generate env=mine count=2 folder=DEPOSITS",
+    "evaluate env=fighting tournament=true checkpoint=none evaluation.episodes=2",
+    "solve method=toposort instance=porphyry_small",
+)
+"""Names in capitals become folders of this recording."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What one command printed, and when: (seconds, bytes), and how it ended."""
+
+    pieces: tuple[tuple[float, bytes], ...]
+    seconds: float
+    status: int
+
+    @property
+    def gaps(self) -> list[tuple[float, str]]:
+        """(seconds of silence, what had been said last), the longest first."""
+        times = [0.0, *(at for at, _ in self.pieces), self.seconds]
+        said = ["(start)", *(_last_words(text) for _, text in self.pieces)]
+        gaps = [(b - a, w) for a, b, w in zip(times, times[1:], said, strict=False)]
+        return sorted(gaps, reverse=True)
+
+    @property
+    def text(self) -> bytes:
+        """All of it."""
+        return b"".join(piece for _, piece in self.pieces)
+
+
+def _last_words(text: bytes) -> str:
+    lines = text.decode(errors="replace").replace("\r", "\n").split("\n")
+    return next((line.strip()[:60] for line in reversed(lines) if line.strip()), "")
+
+
+def record(words: list[str], columns: int | None, folder: Path) -> Recording:
+    """Run `frugal-rl WORDS` in a terminal of so many columns; None means a pipe."""
+    ours, theirs = pty.openpty() if columns else os.pipe()
+    if columns:
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+    began = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-m", "frugal_rl", *words],
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=folder,
+        env=environ,
+    ) as process:
+        os.close(theirs)
+        pieces = tuple(_heard(ours, began))
+        status = process.wait()
+    return Recording(pieces, time.perf_counter() - began, status)
+
+
+def _heard(source: int, began: float):
+    while True:
+        select.select([source], [], [])
+        try:
+            text = os.read(source, 1 << 16)
+        except OSError:  # how a terminal says that its other end is closed
+            text = b""
+        if not text:
+            os.close(source)
+            return
+        yield time.perf_counter() - began, text
+
+
+def main() -> None:
+    """Record each command three times."""
+    typed = sys.argv[1:]
+    print("| command | where | seconds | longest silence | after | exit | escape codes |")
+    print("|---|---|---|---|---|---|---|")
+    with tempfile.TemporaryDirectory() as name:
+        for columns in (80, 60, None):
+            folder = Path(name) / str(columns)
+            folder.mkdir()
+            for line in [" ".join(typed)] if typed else COMMANDS:
+                words = [_placed(word, folder) for word in line.split(" ")]
+                seen = record(words, columns, folder)
+                (gap, after), where = seen.gaps[0], f"{columns} columns" if columns else "pipe"
+                codes = "yes" if b"\x1b" in seen.text else "no"
+                shown = line.replace("|", "\\|")
+                print(
+                    f"| `{shown}` | {where} | {seen.seconds:.1f} | {gap:.1f} s | {after} | "
+                    f"{seen.status} | {codes} |",
+                    flush=True,
+                )
+                if seen.status:
+                    print(seen.text.decode(errors="replace")[-2000:], file=sys.stderr)
+
+
+def _placed(word: str, folder: Path) -> str:
+    for name in ("RUN", "SWEEP", "REPORT", "DEPOSITS"):
+        word = word.replace(name, str(folder / name.lower()))
+    return word
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""Self-play as values. Imports no torch: `fighting.opponents.self_play` has the learner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from frugal_rl.late import Late
+from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.ranges import at_least
+from frugal_rl.run.config import RunConfig
+from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.learner import Learner
+
+self_play = Late("fighting.opponents.self_play")
+
+
+@dataclass(frozen=True)
+class SelfPlayConfig(PpoConfig):
+    """PPO whose past selves join the pool of opponents. Needs env.opponent=self_play."""
+
+    snapshot_every_steps: Annotated[int, at_least(1)] = 50_000
+    """Environment steps between two past selves."""
+    pool_size: Annotated[int, at_least(1)] = 20
+    """Past selves that are kept; the oldest go first."""
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
+        """The learner for these environments."""
+        learner: Learner = self_play.SelfPlayLearner(self, run, vec_env)
+        return learner

@@ -1,0 +1,134 @@
+"""What algorithms have that learn from a replay, as values. Imports no torch."""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
+from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.on_policy_config import Value
+from frugal_rl.memory.part import Part
+from frugal_rl.memory.replay import replay_parts, replay_size
+from frugal_rl.ranges import above, at_least, between, check_ranges
+from frugal_rl.run.config import RunConfig
+from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.off_policy import OffPolicyLearner
+
+off_policy = Late("frugal_rl.learn.off_policy")
+Count = Annotated[int, at_least(1)]
+Factor = Annotated[float, between(0, 1)]
+
+
+class Auto(Enum):
+    """Decided by the plan."""
+
+    auto = "auto"
+
+
+@dataclass(frozen=True)
+class OffPolicyConfig(ABC):
+    """What every algorithm that learns from a replay has; names as in Stable-Baselines3."""
+
+    honours: ClassVar[frozenset[str]] = frozenset({"rollout_location"})
+    """Switches of the memory profile that it reads."""
+    num_envs: Count = 1
+    n_steps: Count = 256
+    """Steps of each environment between two lines of metrics."""
+    batch_size: Count = 32
+    """Transitions per minibatch."""
+    total_steps: Count = 1_000_000
+    """Environment steps of the whole run."""
+    buffer_size: Annotated[int, at_least(1)] | Auto = 1_000_000
+    """Transitions in the replay; `auto` takes the most that fit the budget, all steps at most."""
+    learning_starts: Annotated[int, at_least(0)] = 1_000
+    """Environment steps of random play before learning begins."""
+    train_freq: Count = 4
+    """Steps of all environments between two updates."""
+    gradient_steps: Count = 1
+    """Minibatches per update."""
+    learning_rate: Annotated[Value, above(0)] = 3e-4
+    gamma: Factor = 0.99
+    tau: Factor = 0.005
+    """Share of the networks that moves into their targets."""
+
+    room: ClassVar[str] = "stable_baselines3"
+    kind: ClassVar[str]
+    discrete: ClassVar[bool] = False
+    joins_observations: ClassVar[bool] = False
+    """Whether its update concatenates observations, which no dictionary stands."""
+    networks: ClassVar[tuple[int, int]] = (1, 1)
+    """Networks that learn, and targets beside them."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, "algo")
+
+    def options(self) -> dict[str, Any]:
+        """Arguments of the algorithm that are its own."""
+        return {}
+
+    def explore(
+        self, model: Any, best: np.ndarray, drawn: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Actions that are taken while learning, from the policy's own and random ones."""
+        return best
+
+    def algorithm(self) -> Any:
+        """SB3's class."""
+        try:
+            return getattr(importlib.import_module(self.room), self.kind)
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"{self.kind} comes with {self.room.replace('_', '-')}: "
+                "pip install 'frugal-rl[contrib]'."
+            ) from error
+
+    def tiny(self) -> OffPolicyConfig:
+        """The same with a replay of a few transitions."""
+        return replace(self, buffer_size=64, learning_starts=8, train_freq=1, gradient_steps=1)
+
+    def learner_parts(self, run: RunConfig) -> list[Part]:
+        """The learner's bytes by arithmetic."""
+        return replay_parts(run, self.size(run), self.networks, agent_of(run, self.kind))
+
+    def size(self, run: RunConfig) -> int:
+        """Transitions in the replay."""
+        if isinstance(self.buffer_size, int):
+            return self.buffer_size
+        return replay_size(run, self.total_steps, self.networks, agent_of(run, self.kind))
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> OffPolicyLearner:
+        """The learner for these environments."""
+        self.check(vec_env.action_space)
+        learner: OffPolicyLearner = off_policy.OffPolicyLearner(self, run, vec_env)
+        return learner
+
+    def check(self, space: spaces.Space[Any]) -> None:
+        """Refuse actions that the algorithm cannot choose among."""
+        if isinstance(space, spaces.Discrete if self.discrete else spaces.Box):
+            return
+        kind = "one of a number" if self.discrete else "vectors of numbers"
+        other = "sac, td3, tqc or crossq" if self.discrete else "dqn or qr_dqn"
+        raise ConfigError(
+            f"{self.kind} chooses actions that are {kind}; these are {space}. "
+            f"Choose algo={other} where they fit, or algo=ppo."
+        )
+
+
+def agent_of(run: RunConfig, kind: str) -> MlpAgent:
+    """The run's agent, refused where it has no features for another's networks."""
+    if isinstance(run.agent, MlpAgent):
+        return run.agent
+    raise ConfigError(
+        f"{kind} puts its own networks behind the agent's features, which agent={run.agent.name} "
+        "does not offer; choose agent=mlp, agent=cnn or agent=nature_cnn."
+    )

@@ -1,0 +1,86 @@
+"""What algorithms have that learn from their own fresh experience, as values. Imports no torch."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from frugal_rl.late import Late
+from frugal_rl.learn.schedules import Constant, Linear, WarmUp
+from frugal_rl.ranges import above, at_least, between, check_ranges
+from frugal_rl.run.config import RunConfig
+from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+
+on_policy = Late("frugal_rl.learn.on_policy")
+Value = float | Constant | Linear | WarmUp
+Count = Annotated[int, at_least(1)]
+Factor = Annotated[float, between(0, 1)]
+Positive = above(0)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The numbers in the loss, at one moment of the run."""
+
+    clip_range: float
+    clip_range_vf: float | None
+    ent_coef: float
+    vf_coef: float
+    normalize_advantage: bool
+    max_grad_norm: float
+    target_kl: float | None
+
+
+@dataclass(frozen=True)
+class OnPolicyConfig(ABC):
+    """What every algorithm that learns from its own fresh experience has."""
+
+    honours: ClassVar[frozenset[str]] = frozenset(
+        {
+            "shuffle",
+            "rollout_location",
+            "trajectories",
+            "precision",
+            "micro_batch",
+            "gradient_checkpointing",
+        }
+    )
+    """Switches of the memory profile that it reads."""
+    num_envs: Count = 128
+    n_steps: Count = 128
+    """Steps of each environment per rollout."""
+    batch_size: Count = 2048
+    """Samples per minibatch."""
+    n_epochs: Count = 4
+    """Passes over each rollout."""
+    total_steps: Count = 1_000_000
+    """Environment steps of the whole run."""
+    learning_rate: Annotated[Value, Positive] = 3e-4
+    """A number, or a schedule: `Constant`, `Linear`, `WarmUp`."""
+    gamma: Factor = 0.99
+    gae_lambda: Factor = 0.95
+    adam_eps: Annotated[float, Positive] = 1e-5
+    fused_adam: bool = False
+    """Adam in one kernel; parameters differ in the last bits."""
+    reward_normalisation: bool = False
+    """Divide rewards by the running deviation of the discounted return."""
+    batched_bootstrap: bool = True
+    """Value truncated episodes together; one by one, as SB3 does, differs in the last bits."""
+    compile: bool = False
+    """Compile the network with torch.compile; pays off in long runs only."""
+
+    def __post_init__(self) -> None:
+        check_ranges(self, "algo")
+
+    @abstractmethod
+    def terms(self, done: float) -> Terms:
+        """The loss's numbers when a share `done` of the run is over."""
+
+    def build_policy(self, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
+        """The run's policy on its device, without a learner around it."""
+        policy: FrugalPolicy = on_policy.build_policy(self, run, vec_env)
+        return policy

@@ -1,0 +1,66 @@
+"""What was found once and is asked for again: small JSON files in the user's cache folder.
+
+Each is named by a fingerprint of all that it depends on, so that nothing stale is ever read.
+Deleting the folder is harmless; one that cannot be written costs a second measurement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+
+def folder() -> Path:
+    """Where findings are kept between runs."""
+    return Path.home() / ".cache" / "frugal-rl"
+
+
+def fingerprint(*words: object) -> str:
+    """Sixteen hexadecimal digits of what a finding depends on."""
+    return hashlib.sha256("\n".join(map(str, words)).encode()).hexdigest()[:16]
+
+
+def read(name: str) -> Any:
+    """What was kept under a name; None where there is nothing, or nothing that can be read."""
+    try:
+        return json.loads((folder() / f"{name}.json").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def write(name: str, values: Mapping[str, Any]) -> None:
+    """Keep values under a name; whole or not at all."""
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder(), delete=False) as file:
+            json.dump(values, file)
+        os.replace(file.name, folder() / f"{name}.json")
+    except OSError:
+        return
+
+
+@cache
+def code_digest(*packages: str) -> str:
+    """A digest of the source of packages or modules: new code is measured anew."""
+    digest = hashlib.sha256()
+    for path in _files(packages):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _files(packages: Iterable[str]) -> Iterable[Path]:
+    for package in packages:
+        spec = find_spec(package)
+        if spec is None or spec.origin is None:
+            continue
+        if spec.submodule_search_locations is None:
+            yield Path(spec.origin)
+        else:
+            yield from sorted(Path(spec.origin).parent.rglob("*.py"))

@@ -1,0 +1,117 @@
+"""Sizes of mines, known before they are opened: all that a plan needs of them.
+
+Opening a large deposit takes seconds (slopes, the ultimate pit). Its sizes are a few numbers: those
+of the bundled deposits are shipped, those of others are kept in the user's cache, by the content of
+their files and of the code that decides them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from frugal_rl import remembered
+from mine_rl_npv.rules.choices import Kind
+from mine_rl_npv.rules.mines import MineSet, MineSource, open_mines
+from mine_rl_npv.spec import Shapes
+
+MOST = 2**31
+"""Numbers of blocks and arcs are stored in 32 bits."""
+SHIPPED = Path(__file__).parents[1] / "data" / "sizes.json"
+DECIDING = ("mine_rl_npv.data", "mine_rl_npv.slopes", "mine_rl_npv.optimise.closure")
+"""The code that decides how many blocks and arcs a pit has."""
+ENDINGS = (".blocks", ".prec", ".upit", ".cpit", ".pcpsp")
+
+
+@dataclass(frozen=True)
+class MineSizes:
+    """What a plan needs of the mines of one source."""
+
+    grid: tuple[int, int, int]
+    channels: tuple[str, ...]
+    destinations: int
+    units: int
+    training: int
+    """The first ones are for training."""
+    blocks: tuple[int, ...]
+    """Of each pit."""
+    arcs: tuple[int, ...]
+    periods: int
+    resources: int
+
+    def __post_init__(self) -> None:
+        grid = self.grid[0] * self.grid[1] * self.grid[2] if len(self.grid) == 3 else 0
+        numbers = (grid, self.destinations, self.training, self.periods, self.resources)
+        wrong = [n for n in (*numbers, *self.blocks) if not 0 < n < MOST]
+        wrong += [n for n in (*self.arcs, self.units) if not 0 <= n < MOST]
+        if wrong or len(self.blocks) != len(self.arcs) or self.training > len(self.blocks):
+            raise ValueError(f"sizes of mines are out of bounds: {wrong[:1]}")
+
+    @classmethod
+    def of(cls, mines: MineSet) -> MineSizes:
+        """The sizes of mines that are open."""
+        layouts, shapes = mines.layouts, mines.shapes
+        return cls(
+            shapes.grid,
+            shapes.channels,
+            shapes.destinations,
+            shapes.units,
+            mines.training,
+            tuple(len(layout.block) for layout in layouts),
+            tuple(layout.graph.arcs for layout in layouts),
+            max(layout.instance.periods for layout in layouts),
+            layouts[0].instance.resources,
+        )
+
+    @property
+    def shapes(self) -> Shapes:
+        """Sizes of the observation, before what actions and clock add."""
+        return Shapes(self.grid, self.channels, self.destinations, units=self.units)
+
+
+@lru_cache(maxsize=16)
+def sizes_of(source: MineSource) -> MineSizes:
+    """Shipped, remembered, or found by opening the mines, which is remembered."""
+    known = _shipped().get(key_of(source))
+    if known is None:
+        name = (
+            f"mine_{remembered.fingerprint(key_of(source), *map(remembered.code_digest, DECIDING))}"
+        )
+        known = _checked(remembered.read(name))
+        if known is None:
+            print(f"Opening {source.data} to know its size; this is done once.", file=sys.stderr)
+            known = MineSizes.of(open_mines(source))
+            remembered.write(name, asdict(known))
+    return known
+
+
+def key_of(source: MineSource) -> str:
+    """A fingerprint of what decides the sizes: the values, and the content of files."""
+    like = replace(source, kind=Kind.pcpsp if source.kind is Kind.pcpsp else Kind.cpit)
+    return remembered.fingerprint(repr(like), *_contents(source.data))
+
+
+def _contents(data: str) -> list[str]:
+    """Digests of the files that a source names; none for bundled and synthetic deposits."""
+    paths = [Path(data), *(Path(f"{data}{ending}") for ending in ENDINGS)]
+    return [hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.is_file()]
+
+
+def _checked(values: Any) -> MineSizes | None:
+    """Sizes that a file holds, where they are within bounds."""
+    try:
+        return MineSizes(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> dict[str, MineSizes]:
+    """Sizes of the bundled deposits and of conf/env/mine*.yaml, by key."""
+    found = json.loads(SHIPPED.read_text())
+    return {key: sizes for key, values in found.items() if (sizes := _checked(values))}

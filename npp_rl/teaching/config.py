@@ -1,0 +1,89 @@
+"""PPO that begins from a clone, as values. Imports no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
+from frugal_rl.learn.on_policy_config import Terms
+from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.memory.part import Part, Phase, human
+from frugal_rl.ranges import SEED, Range, above, at_least, check_ranges
+from frugal_rl.run.config import RunConfig
+from frugal_rl.vec_env.interface import VectorEnv
+from nclone.config import NppConfig
+from npp_rl.teaching.demonstrations import solutions
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.learner import Learner
+
+cloned_ppo = Late("npp_rl.teaching.cloned_ppo")
+
+
+@dataclass(frozen=True)
+class Cloning:
+    """How long and how fast to imitate."""
+
+    epochs: Annotated[int, at_least(0)] = 10
+    """0 leaves cloning out."""
+    batch_size: Annotated[int, at_least(1)] = 512
+    learning_rate: Annotated[float, above(0)] = 1e-3
+    weight_decay: Annotated[float, at_least(0)] = 1e-4
+    value_coef: Annotated[float, at_least(0)] = 0.1
+    """Weight of the value's error; returns are divided by their deviation."""
+    max_grad_norm: Annotated[float, above(0)] = 1.0
+    validation: Annotated[float, Range(0, 1, open_high=True)] = 0.1
+    """Share of levels that are kept out to judge by."""
+    patience: Annotated[int, at_least(1)] = 5
+    """Epochs without a better validation loss before stopping; the best weights are kept."""
+    seed: Annotated[int, SEED] = 0
+
+    def __post_init__(self) -> None:
+        check_ranges(self, "algo.cloning")
+
+
+@dataclass(frozen=True)
+class ClonedPpo(PpoConfig):
+    """PPO after behaviour cloning; `total_steps=0` iterations of PPO leave the clone alone."""
+
+    cloning: Cloning = field(default_factory=Cloning)
+    critic_iterations: int = 4
+    """Rollouts after cloning in which only the value learns, so that it fits the clone."""
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
+        """The learner for these environments, its policy cloned already."""
+        if not isinstance(run.env, NppConfig):
+            raise ConfigError("algo=cloned_ppo needs stored solutions; choose env=nclone.")
+        learner: Learner = cloned_ppo.ClonedPpoLearner(self, run, vec_env)
+        return learner
+
+    def tiny(self) -> ClonedPpo:
+        """Without cloning, which `parts` counts."""
+        return replace(self, cloning=replace(self.cloning, epochs=0))
+
+    def parts(self, run: RunConfig) -> list[Part]:
+        """What the demonstrations hold before the first rollout."""
+        if not self.cloning.epochs or not isinstance(run.env, NppConfig):
+            return []
+        inputs, encoding = solutions(run.env), run.encoding()
+        steps, width = sum(len(actions) for actions in inputs), encoding.row_bytes
+        worlds = run.env.parts(len(inputs), encoding, run.memory, None)
+        simulators = sum(part.ram_bytes for part in worlds)
+        formula = (
+            f"{steps:,} steps x {width} B, as recorded and in order of levels, and "
+            f"{human(simulators)} of simulators"
+        )
+        size = 2 * steps * width + simulators
+        return [Part("demonstrations", formula, size, phases=frozenset({Phase.rollout}))]
+
+    def rests(self, done: float) -> bool:
+        """Whether only the value learns when a share `done` of the run is over."""
+        collected = self.critic_iterations * self.num_envs * self.n_steps
+        return self.cloning.epochs > 0 and done * self.total_steps < collected + 0.5
+
+    def terms(self, done: float) -> Terms:
+        """PPO's numbers; no entropy bonus while the policy rests, it would forget the clone."""
+        terms = super().terms(done)
+        return replace(terms, ent_coef=0.0) if self.rests(done) else terms

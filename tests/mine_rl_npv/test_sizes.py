@@ -1,0 +1,65 @@
+"""Sizes that a plan takes for known are those of the mines when they are opened."""
+
+import json
+from dataclasses import asdict, replace
+
+import pytest
+
+from frugal_rl import remembered
+from frugal_rl.run.planning import compose
+from mine_rl_npv.rules import sizes
+from mine_rl_npv.rules.mines import open_mines
+from mine_rl_npv.rules.sizes import MineSizes, key_of, sizes_of
+
+SHIPPED = [
+    "env=mine env.data=porphyry_tiny",
+    "env=mine_cpit",
+    "env=mine_cpit env.kind=pcpsp",
+    pytest.param("env=mine_daily_small", marks=pytest.mark.slow),
+    pytest.param("env=mine env.data=porphyry", marks=pytest.mark.slow),
+    pytest.param("env=mine env.data=porphyry_50k", marks=pytest.mark.slow),
+    pytest.param("env=mine", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("words", SHIPPED)
+def test_shipped_sizes_are_those_of_the_opened_mines(words):
+    source = compose(words).env.source
+
+    assert key_of(source) in json.loads(sizes.SHIPPED.read_text())
+    assert sizes_of(source) == MineSizes.of(open_mines(source))
+
+
+def test_the_whole_deposit_is_planned_without_being_opened(monkeypatch):
+    monkeypatch.setattr(sizes, "open_mines", lambda source: pytest.fail("opened"))
+
+    assert compose("env=mine").env.spec().by_name["pit"].shape == (2, 49, 71, 58)
+
+
+@pytest.fixture
+def unknown(tmp_path, monkeypatch):
+    """A source whose sizes are neither shipped nor remembered."""
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
+    source = compose("env=mine env.data=porphyry_tiny").env.source
+    sizes_of.cache_clear()
+    yield replace(source, plan=replace(source.plan, periods=7))
+    sizes_of.cache_clear()
+
+
+def test_unknown_mines_are_opened_once(unknown, monkeypatch):
+    found = sizes_of(unknown)
+    sizes_of.cache_clear()
+    monkeypatch.setattr(sizes, "open_mines", lambda source: pytest.fail("opened again"))
+
+    assert sizes_of(unknown) == found
+    assert found.periods == 7
+
+
+@pytest.mark.parametrize("wrong", [{"blocks": [2**31]}, {"grid": [10, 10]}, {"arcs": []}, {"x": 1}])
+def test_remembered_sizes_out_of_bounds_are_not_believed(unknown, tmp_path, wrong):
+    found = sizes_of(unknown)
+    (file,) = tmp_path.glob("mine_*.json")
+    file.write_text(json.dumps({**asdict(found), **wrong}))
+    sizes_of.cache_clear()
+
+    assert sizes_of(unknown) == found
