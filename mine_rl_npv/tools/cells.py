@@ -11,13 +11,12 @@ import json
 import multiprocessing as mp
 import signal
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, DataError
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.solutions import write_schedule
@@ -28,8 +27,6 @@ from mine_rl_npv.tools.solution import peak_mib, write_solution
 from mine_rl_npv.tools.solve import Kind, Method, SolveConfig, solve
 
 SUFFIXES = (".blocks", ".prec", ".upit", ".cpit", ".pcpsp")
-BEAT_SECONDS = 5.0
-"""How often a running cell shows that it lives."""
 
 
 @dataclass(frozen=True)
@@ -102,22 +99,20 @@ def parse_entry(entry: str) -> tuple[Method, Decoder, bool]:
     return Method(name), Decoder(decoder or "two_pass"), entry.endswith("+polish")
 
 
-def run_cell(
-    cell: Cell, folder: Path, most_seconds: float, say: Callable[[str], None]
-) -> dict[str, Any]:
+def run_cell(cell: Cell, folder: Path, most_seconds: float) -> dict[str, Any]:
     """The cell's row, computed or kept from an earlier call; its schedule file lies beside.
 
     Args:
         cell: what to compute.
         folder: where NAME.json and NAME.sol go.
         most_seconds: the process is ended after so much time by the clock.
-        say: told every few seconds that the cell goes on.
     """
     record, mark = folder / f"{cell.name}.json", cell.fingerprint()
     kept = _kept(record, mark)
     if kept is not None:
         return kept | {"kept": True}
-    row = _in_process(cell, folder / f"{cell.name}.sol", most_seconds, say)
+    with doing(cell.name):
+        row = _in_process(cell, folder / f"{cell.name}.sol", most_seconds)
     row |= {"fingerprint": mark}
     if "trouble" not in row:
         write_whole(record, [json.dumps(row, indent=1)])
@@ -134,21 +129,15 @@ def _kept(record: Path, mark: str) -> dict[str, Any] | None:
     return row if there else None
 
 
-def _in_process(
-    cell: Cell, output: Path, most_seconds: float, say: Callable[[str], None]
-) -> dict[str, Any]:
+def _in_process(cell: Cell, output: Path, most_seconds: float) -> dict[str, Any]:
     context = mp.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_compute, args=(cell, output, theirs), daemon=True)
-    started = time.monotonic()
     process.start()
     theirs.close()
     try:
-        while not ours.poll(min(BEAT_SECONDS, most_seconds)):
-            spent = time.monotonic() - started
-            if spent >= most_seconds:
-                return {"trouble": f"stopped after {spent:.0f} s (board.seconds)"}
-            say(f"{cell.name}: {spent:.0f} s")
+        if not ours.poll(most_seconds):
+            return {"trouble": f"stopped after {most_seconds:g} s (board.seconds)"}
         row: dict[str, Any] = ours.recv()
         return row
     except EOFError:

@@ -11,7 +11,7 @@ import platform
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ from mine_rl_npv.tools.solve import SolveConfig
 from mine_rl_npv.tools.views import gap_bars, save, sections
 
 Row = dict[str, Any]
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ def make_leaderboard(config: SolveConfig) -> tuple[str, Outcome]:
         for cell in cells:
             where = f"[{number}/{len(entries)}] {entry.title}, {cell.entry}"
             _say(f"{where} ...")
-            row = run_cell(cell, folder, config.board.seconds, _say) | {"entry": cell.entry}
+            row = run_cell(cell, folder, config.board.seconds) | {"entry": cell.entry}
             rows.append(row | _judged(cell, row, folder))
             _say(f"{where}: {_short(rows[-1])}")
         found[f"{entry.prefix.name} {entry.problem}"] = rows
@@ -127,10 +126,11 @@ def command_of(config: SolveConfig) -> str:
         for name in ("seconds", "decodes", "seed", "threads", "lp_features")
         if getattr(config, name) != getattr(SolveConfig(), name)
     ]
-    for name in ("methods", "problems"):
+    for name in ("methods", "problems", "results", "seconds"):
         chosen = getattr(config.board, name)
         if chosen != getattr(Board(), name):
-            words.append(f"board.{name}=[{','.join(chosen)}]")
+            text = f"[{','.join(chosen)}]" if isinstance(chosen, tuple) else chosen
+            words.append(f"board.{name}={text}")
     return shlex.join(["python", "scripts/solve.py", *words])
 
 

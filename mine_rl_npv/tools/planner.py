@@ -8,6 +8,7 @@ import time
 import warnings
 from pathlib import Path
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.outcome import Outcome
 from mine_rl_npv.data.block_model import BlockModel, read_csv
@@ -34,13 +35,15 @@ def answer(config: SolveConfig) -> tuple[str, Outcome]:
 
 def run(config: SolveConfig) -> Solution:
     """Opens the instance, solves it, and writes what was asked for."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), doing("reading the mine"):
         warnings.showwarning = _warn
         instance, model = open_mine(config)
     if model is not None:
         _tell(model)
-    solution = solve(instance, config, Progress())
-    _write(solution, model, config)
+    with doing(f"scheduling by {config.method.value}"):
+        solution = solve(instance, config, Progress())
+    with doing("writing what was asked for"):
+        _write(solution, model, config)
     return solution
 
 

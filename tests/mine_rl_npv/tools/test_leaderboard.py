@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import numpy as np
+import psutil
 import pytest
 
 from frugal_rl.errors import ConfigError
@@ -26,7 +28,7 @@ def mines(tmp_path):
 def here(monkeypatch):
     """Cells in this process: no second interpreter has to load."""
 
-    def run(cell, output, most_seconds, say):
+    def run(cell, output, most_seconds):
         return cells._row(cell, output)
 
     monkeypatch.setattr(cells, "_in_process", run)
@@ -74,21 +76,23 @@ def test_a_schedule_that_its_file_does_not_show_is_named(mines, tmp_path, here, 
 def test_finished_cells_are_kept_until_their_settings_or_files_change(mines, tmp_path, here):
     cell = Cell(str(mines / "one/first"), "cpit", "greedy", 1.0, 0, 0, 1, True)
     out = tmp_path / "out"
-    first = run_cell(cell, out, 60, print)
+    first = run_cell(cell, out, 60)
     assert "kept" not in first
-    assert run_cell(cell, out, 60, print) == first | {"kept": True}
+    assert run_cell(cell, out, 60) == first | {"kept": True}
     path = mines / "one/first.cpit"
     path.write_text(path.read_text() + "% a comment\n")
-    assert "kept" not in run_cell(cell, out, 60, print)
+    assert "kept" not in run_cell(cell, out, 60)
     (out / "first-cpit-greedy.sol").unlink()
-    assert "kept" not in run_cell(cell, out, 60, print)
+    assert "kept" not in run_cell(cell, out, 60)
 
 
 def test_a_cell_of_its_own_process_tells_its_memory_or_its_end(mines, tmp_path):
     cell = Cell(str(mines / "one/first"), "cpit", "greedy", 1.0, 0, 0, 1, True)
-    assert run_cell(cell, tmp_path, 0.0, print)["trouble"].startswith("stopped after")
-    row = run_cell(cell, tmp_path, 300, print)
-    assert row["mib"] > 20
+    assert run_cell(cell, tmp_path, 0.0)["trouble"].startswith("stopped after")
+    ballast = np.ones(1 << 27, np.uint8)  # of this process, not of the cell's
+    row = run_cell(cell, tmp_path, 300)
+    assert 20 < row["mib"] < psutil.Process().memory_info().rss / 2**20 - 64
+    assert ballast.all()
     assert (tmp_path / row["file"]).is_file()
 
 
@@ -119,7 +123,7 @@ def test_the_command_of_a_board_holds_what_was_changed(tmp_path):
 
 
 def test_a_refused_cell_leaves_the_others_standing(mines, tmp_path, monkeypatch):
-    def run(cell, output, most_seconds, say):
+    def run(cell, output, most_seconds):
         if cell.entry == "exact":
             return {"refused": "too many blocks"}
         return cells._row(cell, output)
