@@ -1,4 +1,4 @@
-"""The wheel alone is enough: built here, installed into an empty environment, run from elsewhere."""
+"""The wheel alone is enough: built here, put into an empty environment, run from elsewhere."""
 
 import subprocess
 import sys
