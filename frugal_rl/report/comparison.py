@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import Annotated
 
 from frugal_rl.memory.part import human
+from frugal_rl.ranges import between
 from frugal_rl.report import plots
 from frugal_rl.report.document import Block, Document, Heading, PictureBlock, TableBlock
 from frugal_rl.report.files import PICTURES
@@ -50,6 +52,10 @@ class ReportOptions:
     format: Format = Format.all
     """A web page that needs no other file, Markdown with its pictures beside it, or both."""
     curves: tuple[str, ...] = CURVES
+    live: str = ""
+    """Run folder to follow on a page of this machine, instead of writing a report."""
+    port: Annotated[int, between(0, 65535)] = 0
+    """Of the live page; 0 takes a free one."""
 
 
 def write_report(options: ReportOptions) -> list[Path]:

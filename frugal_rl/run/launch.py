@@ -16,10 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.elastic.rendezvous import RendezvousError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.ranks import Ranks, started_by_torchrun
@@ -68,7 +70,8 @@ def start_ranks(run: RunConfig) -> bool:
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
     alone = run.launch.nodes == 1  # several machines see one folder; its first process locks it
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
-    with held, admitted(run, share), passing_on(own_ranks) as asked:
+    going = doing(f"training in {run.launch.size} processes")
+    with held, admitted(run, share), going, passing_on(own_ranks) as asked:
         for attempt in range(run.launch.restarts + 1):
             lost = start_once(run, attempt)
             if lost is None:
@@ -126,6 +129,10 @@ def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
         local_addr=launch.address or None,
         max_restarts=0,
         signals_to_handle="SIGHUP,SIGQUIT",
+        logs_specs=DefaultLogsSpecs(
+            log_dir=str(Path(run.run_dir, "ranks")),
+            redirects=dict.fromkeys(range(1, launch.processes), Std.ALL),
+        ),
     )
 
 
