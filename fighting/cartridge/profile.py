@@ -16,7 +16,7 @@ from typing import Any
 from fighting.cartridge.memory import Address, Status
 from fighting.cartridge.source import Source, Text
 from fighting.machine.emulator import read_rom, sha1
-from fighting.rom import ROM_PATH
+from fighting.rom import image_of
 from frugal_rl.errors import ConfigError
 
 HEALTH = ("p1_hp", "p2_hp")
@@ -109,8 +109,9 @@ class Profile:
     def open_rom(self, path: str | None, allow_unknown: bool = False) -> bytes:
         """The cartridge image at `path`, which must be one that the profile lists."""
         if not path:
-            if any(image.bundled for image in self.roms):
-                return read_rom(ROM_PATH)
+            for image in self.roms:
+                if image.bundled and (own := image_of(image.sha1)):
+                    return read_rom(own)
             raise ConfigError(
                 f"{self.source.at('roms')}: '{self.id}' needs your own cartridge image: "
                 "env.rom=path/to/file.gb."
