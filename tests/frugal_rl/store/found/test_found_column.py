@@ -178,6 +178,41 @@ def test_images_whose_channels_lie_last_in_memory_are_the_same_stack():
     assert "stack of 4" in column.form.name
 
 
+def test_pictures_whose_channels_lie_last_are_kept_as_they_lie_whatever_comes_between():
+    rng = np.random.default_rng(0)
+    memory = rng.integers(0, 256, (ENVS, 16, 16, 3), np.uint8)
+    column = FoundColumn(ColumnSpec("x", (3, 16, 16), np.dtype(np.uint8)), 64, ENVS)
+    for rollout in range(3):
+        kept = []
+        for t in range(64):
+            memory[:, rng.integers(16), rng.integers(16)] += 1
+            shown = memory.transpose(0, 3, 1, 2)
+            shown = shown.copy() if rollout == 1 or t % 9 == 4 else shown
+            kept.append(shown.copy())
+            column.write(t, shown, None)
+        n, t = np.divmod(rng.permutation(64 * ENVS), 64)
+        assert (column.gather(t, n, None, None) == np.array(kept)[t, n]).all()
+    assert column.nbytes < 0.2 * column.spec.nbytes(64, ENVS)
+
+
+def test_rows_that_scroll_are_compressed_against_those_before_in_groups():
+    rng = np.random.default_rng(0)
+    world = rng.integers(0, 256, (400, 64), np.uint8)
+    rows, env, kept = Compressed(2, 512), np.arange(2), []
+    handles = np.zeros(2, np.int64)
+    for t in range(40):
+        shown = np.array([world[t : t + 64], world[200 + t // 2 :][:64]])
+        rows.append(shown.reshape(2, -1).view(np.uint64), env, handles)
+        kept.append((handles.copy(), shown.reshape(2, -1)))
+    order = rng.permutation(40)
+    out = np.zeros((40, 2, 512), np.uint64)
+    rows.read(np.array([kept[i][0] for i in order]), out)
+
+    assert out.tobytes() == np.array([kept[i][1] for i in order]).tobytes()
+    assert rows.used == 40 + 20  # equal to the one before: the same row
+    assert rows.used_bytes < 0.25 * 60 * 4096
+
+
 def test_signs_of_zero_and_payloads_of_nan_are_kept():
     bits = np.array([[0x80000000, 0x7FC00001, 0xFFC0BEEF, 0]], np.uint32)
     rows = np.repeat(bits, ENVS, axis=0).view(np.float32)
