@@ -95,9 +95,13 @@ class Trivial:
 def ours(num_envs: int, hidden: int, batch_size: int, threads: int, fused: bool) -> PpoLearner:
     """Our learner on the workload: 128 steps per iteration, 4 epochs."""
     algo = PpoConfig(
-        num_envs=num_envs, n_steps=128, batch_size=batch_size, n_epochs=4,
-        total_steps=10**9, fused_adam=fused,
-    )  # fmt: skip
+        num_envs=num_envs,
+        n_steps=128,
+        batch_size=batch_size,
+        n_epochs=4,
+        total_steps=10**9,
+        fused_adam=fused,
+    )
     agent = MlpAgent(actor=(hidden, hidden), critic=(hidden, hidden))
     hardware = Hardware(device="cpu", threads=threads)
     run = RunConfig(Trivial(), agent, algo, MemoryProfile(), None, hardware=hardware)
@@ -115,9 +119,15 @@ def sb3(num_envs: int, hidden: int, batch_size: int, threads: int) -> PPO:
     torch.set_num_threads(threads)
     env = Sb3VecEnv(TrivialBatch(num_envs, Encoding.choose(SPEC, MemoryProfile().storage)))
     model = PPO(
-        "MultiInputPolicy", env, n_steps=128, batch_size=batch_size, n_epochs=4, seed=0,
-        policy_kwargs={"net_arch": [hidden, hidden]}, device="cpu",
-    )  # fmt: skip
+        "MultiInputPolicy",
+        env,
+        n_steps=128,
+        batch_size=batch_size,
+        n_epochs=4,
+        seed=0,
+        policy_kwargs={"net_arch": [hidden, hidden]},
+        device="cpu",
+    )
     model._setup_learn(10**9, None)
     return model
 

@@ -3,6 +3,7 @@
 from omegaconf import DictConfig
 
 from frugal_rl.report.comparison import ReportOptions, write_report
+from frugal_rl.report.live import follow
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import options
 from frugal_rl.run.outcome import Outcome
@@ -10,8 +11,12 @@ from frugal_rl.run.outcome import Outcome
 
 @main("report")
 def report(cfg: DictConfig) -> Outcome:
-    """Write report.md and report.html."""
-    paths = write_report(options(cfg, ReportOptions))
+    """Write report.md and report.html, or follow one run on a page."""
+    wanted = options(cfg, ReportOptions)
+    if wanted.live:
+        follow(wanted.live, wanted.port)
+        return Outcome({"live": wanted.live})
+    paths = write_report(wanted)
     for path in paths:
         print(path)
     return Outcome(files=paths)

@@ -12,9 +12,11 @@ from fighting.cartridge.memory import Address, Kind, Status
 from fighting.cartridge.profile import Goal, Image, Profile, System
 from fighting.cartridge.source import Keys, Source, Text, read
 from frugal_rl.errors import ConfigError
+from frugal_rl.untrusted.printing import printable
 
 FOLDER = Path(__file__).parents[1] / "profiles"
 SCHEMA = 1
+EXAMPLE = "fighting/profiles/duel.yaml"
 REQUIRED = {"schema", "id", "title", "system", "memory", "actions"}
 OF_GOALS = {"reward", "end", "success", "score", "time_limit"}
 OPTIONAL = OF_GOALS | {
@@ -29,6 +31,8 @@ OPTIONAL = OF_GOALS | {
     "longest_startup",
 }
 LOWEST, HIGHEST = 0x8000, 0xFFFF
+BYTE = (0, 255)
+LONGEST_MACRO_FRAMES = 3600
 
 
 def load_profile(name: str) -> Profile:
@@ -42,7 +46,15 @@ def load_profile(name: str) -> Profile:
 
 def parse_profile(node: Any, source: Source | str) -> Profile:
     """A profile from the content of its file."""
-    return _Reader(Source(source) if isinstance(source, str) else source).profile(node)
+    reader = _Reader(Source(source) if isinstance(source, str) else source)
+    try:
+        return reader.profile(node)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise reader.wrong(
+            f"a value is of a wrong kind ({error}); compare with {EXAMPLE}."
+        ) from error
 
 
 class _Reader:
@@ -52,7 +64,7 @@ class _Reader:
         self.source = source
 
     def wrong(self, words: str, *keys: str | int) -> ConfigError:
-        return ConfigError(f"{self.source.at(*keys)}: {words}")
+        return ConfigError(f"{self.source.at(*keys)}: {printable(words, 600)}")
 
     def profile(self, node: Any) -> Profile:
         self._check_keys(node)
@@ -62,41 +74,77 @@ class _Reader:
             id=str(node["id"]),
             title=str(node["title"]),
             system=self._member(System, node["system"], "system"),
-            roms=tuple(self._image(i, image) for i, image in enumerate(node.get("roms") or ())),
+            roms=tuple(self._image(i, image) for i, image in enumerate(self._list(node, "roms"))),
             memory={n: self._address(n, v) for n, v in self._mapping(node, "memory").items()},
-            ko_values=tuple(rules.get("ko_values", (0,))),
-            round_seconds=int(rules.get("round_seconds", 99)),
+            ko_values=self._bytes(rules, "ko_values", ("rules",), (0,)),
+            round_seconds=self._whole(rules, "round_seconds", ("rules",), 99, (1, 3600)),
             combos=tuple(
                 self._buttons(words, ("actions", "combos", i))
-                for i, words in enumerate(actions.get("combos") or ())
+                for i, words in enumerate(self._list(actions, "combos", "actions"))
             ),
-            macros={n: self._macro(n, steps) for n, steps in (actions.get("macros") or {}).items()},
+            macros={
+                str(n): self._macro(n, steps)
+                for n, steps in self._mapping(actions, "macros", "actions").items()
+            },
             source=self.source,
             goal=self._goal(node),
             features=self._texts(node, "features"),
-            commands=node.get("commands") or {},
-            inputs=node.get("input") or {},
-            start=tuple(node.get("start") or ()),
-            fastest_startup=int(node.get("fastest_startup", 0)),
-            longest_startup=int(node.get("longest_startup", 0)),
+            commands={
+                n: self._mapping(self._mapping(node, "commands"), n, "commands")
+                for n in self._mapping(node, "commands")
+            },
+            inputs=self._mapping(node, "input"),
+            start=tuple(self._list(node, "start")),
+            fastest_startup=self._whole(node, "fastest_startup", (), 0, BYTE),
+            longest_startup=self._whole(node, "longest_startup", (), 0, BYTE),
         )
 
     def _check_keys(self, node: Any) -> None:
         if not isinstance(node, dict):
-            raise self.wrong("is not a profile: it has no keys. See fighting/profiles/duel.yaml.")
+            raise self.wrong(f"is not a profile: it has no keys. See {EXAMPLE}.")
         if missing := sorted(REQUIRED - set(node)):
-            raise self.wrong(f"{', '.join(missing)} missing. See fighting/profiles/duel.yaml.")
-        if unknown := sorted(set(node) - REQUIRED - OPTIONAL):
+            raise self.wrong(f"{', '.join(missing)} missing. See {EXAMPLE}.")
+        if unknown := sorted(map(str, set(node) - REQUIRED - OPTIONAL)):
             known = ", ".join(sorted(REQUIRED | OPTIONAL))
             raise self.wrong(f"unknown key {unknown[0]}; there are {known}.", unknown[0])
         if node["schema"] != SCHEMA:
             raise self.wrong(f"schema {node['schema']}; this version reads {SCHEMA}.", "schema")
 
-    def _mapping(self, node: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    def _mapping(self, node: Mapping[str, Any], key: str, *above: str) -> Mapping[str, Any]:
         value = node.get(key) or {}
-        if not isinstance(value, dict):
-            raise self.wrong("must be names with values, one per line.", key)
+        if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+            raise self.wrong("must be names with values, one per line.", *above, key)
         return value
+
+    def _list(self, node: Mapping[str, Any], key: str, *above: str) -> list[Any]:
+        value = node.get(key) or []
+        if not isinstance(value, list):
+            raise self.wrong("must be a list, such as [a, b].", *above, key)
+        return value
+
+    def _whole(
+        self,
+        node: Mapping[str, Any],
+        key: str,
+        above: Keys,
+        default: int,
+        between: tuple[int, int],
+    ) -> int:
+        value, (low, high) = node.get(key, default), between
+        if type(value) is not int or not low <= value <= high:
+            raise self.wrong(f"{value!r} is no whole number from {low} to {high}.", *above, key)
+        return value
+
+    def _bytes(
+        self, node: Mapping[str, Any], key: str, above: Keys, default: tuple[int, ...] = ()
+    ) -> tuple[int, ...]:
+        value = node.get(key, list(default))
+        low, high = BYTE
+        if not isinstance(value, list) or any(
+            type(v) is not int or not low <= v <= high for v in value
+        ):
+            raise self.wrong("must be a list of bytes, such as [0, 1].", *above, key)
+        return tuple(value)
 
     def _goal(self, node: Mapping[str, Any]) -> Goal | None:
         if not OF_GOALS & set(node):
@@ -143,14 +191,18 @@ class _Reader:
         if not isinstance(steps, list) or len(steps) % 2:
             raise self.wrong("must alternate buttons and frames: [[down], 3, [a], 2].", *keys)
         pairs = list(zip(steps[::2], steps[1::2], strict=True))
-        if any(not isinstance(n, int) or n < 1 for _, n in pairs):
-            raise self.wrong("frames must be whole numbers of at least 1.", *keys)
+        if any(type(n) is not int or not 1 <= n <= LONGEST_MACRO_FRAMES for _, n in pairs):
+            raise self.wrong(
+                f"frames must be whole numbers from 1 to {LONGEST_MACRO_FRAMES}.", *keys
+            )
         return tuple(
             (self._buttons(words, (*keys, 2 * i)), frames)
             for i, (words, frames) in enumerate(pairs)
         )
 
-    def _image(self, number: int, node: Mapping[str, Any]) -> Image:
+    def _image(self, number: int, node: Any) -> Image:
+        if not isinstance(node, dict):
+            raise self.wrong("must be like {sha1: ..., name: ...}.", "roms", number)
         digest = str(node.get("sha1", ""))
         if len(digest) != 40 or set(digest) - set("0123456789abcdef"):
             raise self.wrong(
@@ -165,7 +217,7 @@ class _Reader:
         if not isinstance(node, dict):
             raise self.wrong("must be like {addr: 0xC0A0, max: 99}.", *keys)
         allowed = set(Address.__dataclass_fields__)
-        if unknown := sorted(set(node) - allowed):
+        if unknown := sorted(map(str, set(node) - allowed)):
             raise self.wrong(f"unknown key {unknown[0]}; there are {sorted(allowed)}.", *keys)
         addr, size = node.get("addr"), node.get("size", 1)
         if not isinstance(size, int) or not 1 <= size <= 8:
@@ -181,11 +233,14 @@ class _Reader:
         values["status"] = self._member(Status, node.get("status", "unknown"), *keys)
         values["kind"] = self._member(Kind, node.get("kind", "binary"), *keys)
         for list_name in ("fight", "over", "match_over"):
-            values[list_name] = tuple(node.get(list_name, ()))
+            values[list_name] = self._bytes(node, list_name, keys)
+        most = 256**size - 1
+        for number, default, low in (("min", 0, -most), ("max", 255, -most), ("zero", 0, 0)):
+            values[number] = self._whole(node, number, keys, default, (low, most))
         return Address(**values)
 
     def _member(self, kind: type[Enum], word: Any, *keys: str | int) -> Any:
-        if word not in {m.value for m in kind}:
+        if not isinstance(word, str) or word not in {m.value for m in kind}:
             known = ", ".join(m.value for m in kind)
             raise self.wrong(f"{word!r} is none of {known}.", *keys)
         return kind(word)

@@ -9,7 +9,10 @@ from typing import Any
 
 import yaml
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.nested import yaml_and_marks
+from frugal_rl.untrusted.printing import printable
 
 Keys = tuple[str | int, ...]
 
@@ -66,13 +69,15 @@ class Text:
 
     def problem(self, words: str, offset: int = 0) -> ConfigError:
         """A refusal that names line and column and shows the expression."""
-        shown = " ".join(self.text.split())
+        shown = printable(" ".join(self.text.split()))
         return ConfigError(f"{self.source.within(self.keys, offset)}: {words}, in `{shown}`.")
 
 
 def spelled(keys: Keys) -> str:
     """`start[2].until` for a place in nested values."""
-    words = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
+    words = "".join(
+        f"[{key}]" if isinstance(key, int) else f".{printable(str(key))}" for key in keys
+    )
     return words.lstrip(".")
 
 
@@ -82,18 +87,17 @@ def read(path: Path) -> tuple[Any, Source]:
     Raises:
         ConfigError: it is no valid YAML.
     """
-    text = path.read_text(encoding="utf-8")
     try:
-        node = yaml.compose(text, yaml.SafeLoader)
-        marks: dict[Keys, yaml.Node] = {}
-        _mark(node, (), marks)
-        return yaml.safe_load(text), Source(path.name, text, marks, path.parent)
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        words = error.problem or "it cannot be read"
+        text = read_text(path)
+        values, node = yaml_and_marks(text)
+    except DataError as error:
+        comma = ", " if str(error).startswith("line ") else ": "
         raise ConfigError(
-            f"{path.name}{line}: not valid YAML: {words}. Quote words that hold ':' or '#'."
+            f"{path.name}{comma}{error}. Quote words that hold ':' or '#'."
         ) from error
+    marks: dict[Keys, yaml.Node] = {}
+    _mark(node, (), marks)
+    return values, Source(path.name, text, marks, path.parent)
 
 
 def _mark(node: yaml.Node | None, keys: Keys, marks: dict[Keys, yaml.Node]) -> None:

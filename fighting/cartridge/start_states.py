@@ -12,17 +12,30 @@ from typing import Any
 import numpy as np
 
 from fighting.cartridge.meaning import Meanings
+from fighting.cartridge.memory import Address
 from fighting.cartridge.profile import Profile
 from fighting.cartridge.rules import Rule, rule_of
 from fighting.cartridge.scene import Scene
 from fighting.cartridge.source import Text
 from fighting.cartridge.watching import watch
-from fighting.machine.emulator import BUTTONS, PYBOY_VERSION, Emulator, StateError, sha1
-from frugal_rl.errors import ConfigError
+from fighting.machine.emulator import (
+    BUTTONS,
+    MOST_STATE_BYTES,
+    PYBOY_VERSION,
+    Emulator,
+    StateError,
+    sha1,
+)
+from fighting.machine.trial import try_state
+from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.untrusted.files import inflate, read_bytes
+from frugal_rl.untrusted.printing import printable
 
 COMPARISONS = {"ge": ">=", "le": "<=", "eq": "=="}
 PATIENCE = 3000
 """Frames within which an `until` must happen, unless its step says `timeout`."""
+MOST_FRAMES = 60 * 60 * 10
+"""Ten minutes of play."""
 KINDS = ("wait", "press", "until", "save", "state")
 FIRST = np.zeros(1, np.int64)
 REMEDY = "save one by scripts/play.py record=FOLDER and the key P"
@@ -46,8 +59,8 @@ class StartStates:
         """Goes to a state and draws one frame: a state holds the colours it was saved with."""
         emulator = emulator or self.emulator
         try:
-            emulator.load(zlib.decompress(self.states[index]))
-        except (StateError, zlib.error) as error:
+            emulator.load(inflate(self.states[index], MOST_STATE_BYTES))
+        except DataError as error:
             if self.path is None:
                 raise
             words = f"{self.path}: {error} Without the file the states are made again."
@@ -58,7 +71,7 @@ class StartStates:
     def _kept(self) -> list[bytes]:
         if self.path is None or not self.path.is_file():
             return []
-        data, states = self.path.read_bytes(), []
+        data, states = read_bytes(self.path), []
         while data:
             size = int.from_bytes(data[:4], "little")
             if len(data) < 4 + size:
@@ -86,7 +99,7 @@ class StartStates:
         if "press" in step:
             self._press(number, step, where)
         elif "wait" in step:
-            self.emulator.tick(int(step["wait"]))
+            self.emulator.tick(_frames(step, "wait", 0, where))
         elif "until" in step:
             self._until(number, step, where)
         elif "state" in step:
@@ -100,7 +113,7 @@ class StartStates:
         if step["press"] not in BUTTONS:
             known = ", ".join(BUTTONS)
             raise ConfigError(f"{where}: no button {step['press']!r}; there are {known}.")
-        frames = int(step.get("frames", 4))
+        frames = _frames(step, "frames", 4, where)
         if "until" in step:
             self._until(number, step, where, 1 << BUTTONS.index(step["press"]), frames)
             return
@@ -114,7 +127,10 @@ class StartStates:
     ) -> None:
         """Waits for a condition; a button is pressed anew every `every` frames."""
         condition, meanings = self._condition(number, step["until"], where)
-        every, patience = int(step.get("every", 30)), int(step.get("timeout", PATIENCE))
+        every, patience = (
+            _frames(step, "every", 30, where),
+            _frames(step, "timeout", PATIENCE, where),
+        )
         scene = Scene.empty(1, meanings.watched, len(meanings.slots))
         runs, drawn = meanings.watched.runs(), bool(meanings.watched.pixels)
         for frame in range(patience):
@@ -154,6 +170,20 @@ class StartStates:
         return read_state(path, self.rom, where)
 
 
+def waited_for(game: Profile) -> dict[str, Address]:
+    """The values in memory that the conditions of a profile's recipe look at."""
+    names: set[str] = set()
+    for step in game.start:
+        until = step.get("until")
+        if isinstance(until, Mapping):
+            names.add(str(until["memory"]))
+        elif until is not None:
+            meanings = Meanings(game.memory)
+            meanings.of(str(until))
+            names |= meanings.used
+    return {name: address for name, address in game.memory.items() if name in names}
+
+
 def write_state(path: Path, emulator: Emulator, rom: bytes) -> None:
     """A state with the hash of its cartridge, whole or not at all."""
     part = path.with_suffix(path.suffix + ".part")
@@ -167,8 +197,8 @@ def read_state(path: Path, rom: bytes, where: str) -> bytes:
     Raises:
         StateError: it is none, is truncated, or belongs to another cartridge.
     """
-    head, _, packed = path.read_bytes().partition(b"\n")
-    words = head.decode("ascii", "replace").split()
+    head, _, packed = read_bytes(path, MOST_STATE_BYTES).partition(b"\n")
+    words = printable(head.decode("ascii", "replace"), 200).split()
     if len(words) != 2 or words[0] != "state-1":
         raise StateError(f"{where}: {path} is no saved state; {REMEDY}.")
     if words[1] != sha1(rom):
@@ -177,6 +207,19 @@ def read_state(path: Path, rom: bytes, where: str) -> bytes:
             "Save a state of this cartridge."
         )
     try:
-        return zlib.decompress(packed)
-    except zlib.error as error:
-        raise StateError(f"{where}: {path} is truncated; save the state again.") from error
+        state = inflate(packed, MOST_STATE_BYTES)
+        try_state(rom, state)
+    except DataError as error:
+        raise StateError(
+            f"{where}: {path} cannot be used: {error}. Save the state again."
+        ) from error
+    return state
+
+
+def _frames(step: Mapping[str, Any], key: str, default: int, where: str) -> int:
+    """A number of frames that a step states."""
+    value = step.get(key, default)
+    if type(value) is not int or not 0 <= value <= MOST_FRAMES:
+        shown = printable(repr(value))
+        raise ConfigError(f"{where}: {key} is {shown}; use 0 to {MOST_FRAMES} frames.")
+    return value

@@ -9,6 +9,8 @@ import numpy as np
 from pyboy import PyBoy
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.files import read_bytes
+from frugal_rl.untrusted.printing import printable
 
 SHADES = (0xFFFFFF, 0xAAAAAA, 0x555555, 0x000000)
 """The four shades of the DMG as red = green = blue values: 255, 170, 85, 0."""
@@ -18,6 +20,8 @@ FRAMES_PER_SECOND = 59.7275
 BUTTONS = ("a", "b", "select", "start", "right", "left", "up", "down")
 """Bit 0 to 7 of a button byte."""
 ROM_SIZES = tuple(0x8000 << n for n in range(9))
+MOST_STATE_BYTES = 1 << 22
+"""More than a state of any cartridge has (128 KiB of its own memory, and the machine's)."""
 
 
 class RomError(DataError):
@@ -32,7 +36,7 @@ def read_rom(path: Path) -> bytes:
     """The bytes of a cartridge image whose size agrees with its header."""
     if not path.is_file():
         raise RomError(f"There is no cartridge image at {path}. Give the path of a file you own.")
-    rom = path.read_bytes()
+    rom = read_bytes(path, ROM_SIZES[-1])
     if len(rom) < 0x150:
         raise RomError(f"{path} has {len(rom)} bytes, too few for a cartridge header.")
     code = rom[0x148]
@@ -40,7 +44,7 @@ def read_rom(path: Path) -> bytes:
     if len(rom) != declared:
         raise RomError(
             f"{path} has {len(rom)} bytes, its header (at $0148) declares {declared}: "
-            "the file is truncated or not a Game Boy cartridge."
+            "the file is truncated or not a Game Boy cartridge. Copy it again."
         )
     checksum = (-sum(rom[0x134:0x14D]) - 25) & 0xFF
     if checksum != rom[0x14D]:
@@ -114,19 +118,26 @@ class Emulator:
 
     def load(self, state: bytes) -> None:
         """Goes back to a saved state, which must come from this or an older emulator version."""
-        newest = self.save()[0]
+        own = self.save()
+        newest = own[0]
         if not state or state[0] > newest:
             found = state[0] if state else "no"
             raise StateError(
                 f"The saved state has format {found}; PyBoy {PYBOY_VERSION} reads formats up "
                 f"to {newest}. Make the state again, or install the version that wrote it."
             )
+        if state[0] == newest and len(state) != len(own):
+            raise StateError(
+                f"The saved state has {len(state):,} bytes; this cartridge's have {len(own):,}. It "
+                "is truncated or belongs to another cartridge."
+            )
         try:
             self.pyboy.load_state(io.BytesIO(state))
         except Exception as problem:
             raise StateError(
                 f"PyBoy {PYBOY_VERSION} cannot load this state ({len(state)} bytes, format "
-                f"{state[0]}): {problem}. It is truncated or belongs to another cartridge."
+                f"{state[0]}): {printable(str(problem))}. It is truncated or belongs to another "
+                "cartridge."
             ) from problem
 
     def close(self) -> None:

@@ -10,15 +10,21 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
 from fighting.machine import duel
-from fighting.machine.emulator import Emulator, read_rom, sha1
+from fighting.machine.emulator import MOST_STATE_BYTES, Emulator, read_rom, sha1
+from fighting.machine.trial import try_state
 from fighting.rom import ROM_PATH
-from frugal_rl.errors import FrugalError
+from frugal_rl.errors import DataError, FrugalError
+from frugal_rl.untrusted.files import inflate, read_bytes
+from frugal_rl.untrusted.nested import parse_json
+from frugal_rl.untrusted.printing import printable
 
+MOST_BYTES = 1 << 28
+"""More than a month of play."""
 WORK_RAM, WORK_RAM_BYTES = 0xC000, 0x2000
 JUDGED = (duel.STATE, 11)
 """Of Duel's state, what a match decides: frames, phase, clock, rounds, result."""
@@ -53,12 +59,12 @@ class Replay:
         """Reads what `save` wrote."""
         head, frames = _read(path, cls.FORMAT)
         if (rom := head.pop("rom", None)) != sha1(ROM_PATH.read_bytes()):
-            raise ReplayError(f"{path} was made on the cartridge {rom}; this one is another.")
+            shown = printable(str(rom))
+            raise ReplayError(f"{path} was made on the cartridge {shown}; this one is another.")
         if len(frames) % 2:
             raise ReplayError(f"{path} is truncated: it ends within a frame.")
         end = str(head.pop("end", ""))
-        head["hp"] = tuple(head["hp"])
-        return cls(duel.MatchSettings(**head), bytearray(frames), end)
+        return cls(_settings(path, head), bytearray(frames), end)
 
     def opened(self) -> Emulator:
         """A machine that it can be played on."""
@@ -107,16 +113,26 @@ class CartridgeReplay:
         """Reads what `save` wrote; `rom` must be the cartridge that it was made on."""
         head, rest = _read(path, cls.FORMAT)
         if head.get("rom") != sha1(rom):
+            shown = printable(str(head.get("rom")))
             raise ReplayError(
-                f"{path} was made on the cartridge {head.get('rom')}, env.rom is {sha1(rom)}. "
+                f"{path} was made on the cartridge {shown}, env.rom is {sha1(rom)}. "
                 "Give that cartridge by env.rom=."
             )
-        size = int(head["state"])
+        size = head.get("state")
+        if type(size) is not int or not 0 <= size <= len(rest):
+            shown = printable(repr(size))
+            raise ReplayError(
+                f"{path} is truncated: its first state of {shown} bytes has {len(rest)}. Record it "
+                "again."
+            )
         try:
-            state = zlib.decompress(rest[:size])
-        except zlib.error as error:
-            raise ReplayError(f"{path} is truncated: its first state cannot be read.") from error
-        return cls(rom, state, bytearray(rest[size:]), str(head["end"]))
+            state = inflate(rest[:size], MOST_STATE_BYTES)
+            try_state(rom, state)
+        except DataError as error:
+            raise ReplayError(
+                f"{path} cannot be played from its first state: {error}. Record it again."
+            ) from error
+        return cls(rom, state, bytearray(rest[size:]), str(head.get("end", "")))
 
     def opened(self) -> Emulator:
         """A machine that it can be played on."""
@@ -158,6 +174,26 @@ def next_path(folder: Path, name: str) -> Path:
     return folder / f"{name}_{number}.replay"
 
 
+def _settings(path: Path, head: dict[str, Any]) -> duel.MatchSettings:
+    """How a match began; every number fits the mailbox's bytes."""
+    hp = head.get("hp")
+    known = {f.name for f in fields(duel.MatchSettings)}
+    numbers = [v for k, v in head.items() if k != "hp"] + (hp if isinstance(hp, list) else [])
+    if (
+        set(head) != known
+        or not isinstance(hp, list)
+        or len(hp) != 2
+        or not all(type(n) is int and 0 <= n <= 0xFFFF for n in numbers)
+        or not all(n <= 0xFF for k, n in head.items() if k not in ("hp", "seed"))
+        or not all(n <= 0xFF for n in hp)
+    ):
+        raise ReplayError(
+            f"{path}: its first line does not say how a match began: {', '.join(sorted(known))}, "
+            "each a byte (seed: two). Record it again."
+        )
+    return duel.MatchSettings(**{**head, "hp": tuple(hp)})
+
+
 def _write(path: Path, form: str, head: dict[str, Any], rest: bytes) -> None:
     part = path.with_suffix(path.suffix + ".part")
     part.write_bytes(json.dumps({"format": form, **head}).encode() + b"\n" + rest)
@@ -167,10 +203,10 @@ def _write(path: Path, form: str, head: dict[str, Any], rest: bytes) -> None:
 def _head(path: Path) -> tuple[dict[str, Any], bytes]:
     if not path.is_file():
         raise ReplayError(f"There is no replay at {path}.")
-    line, _, rest = path.read_bytes().partition(b"\n")
+    line, _, rest = read_bytes(path, MOST_BYTES).partition(b"\n")
     try:
-        head = json.loads(line)
-    except ValueError as problem:
+        head = parse_json(line)
+    except DataError as problem:
         raise ReplayError(f"{path} does not begin with a line of JSON.") from problem
     return (head if isinstance(head, dict) else {}), rest
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from frugal_rl.doing import doing
-from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.policy import Actor
 from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.learn.tally import EpisodeTally, EventLog
 from frugal_rl.learn.update import Rollout
@@ -37,7 +37,7 @@ class Collector(Protocol):
     collected: int
     """Environment steps of the last collection."""
 
-    def collect(self, policy: FrugalPolicy) -> Rollout:
+    def collect(self, policy: Actor) -> Rollout:
         """Act with the policy; what happened, with advantages and returns."""
 
     def metrics(self) -> dict[str, float]:
@@ -77,7 +77,7 @@ class StepCollector:
         self.starts = np.ones(self.vec_env.num_envs, np.bool_)
 
     @torch.no_grad()
-    def collect(self, policy: FrugalPolicy) -> RolloutBuffer:
+    def collect(self, policy: Actor) -> RolloutBuffer:
         """T steps of N environments, then advantages and returns."""
         rollout, device = self.rollout, policy.device
         policy.set_training_mode(False)
@@ -98,7 +98,7 @@ class StepCollector:
         rollout.compute_returns_and_advantage(last, self.starts)
         return rollout
 
-    def rewarded(self, step: Step, policy: FrugalPolicy) -> np.ndarray:
+    def rewarded(self, step: Step, policy: Actor) -> np.ndarray:
         """Rewards [N] with the value of the last observation where a limit ended an episode."""
         obs, final = self.history.push(step.rows, step.done, step.final_index, step.final_rows)
         self.obs = obs
@@ -108,7 +108,7 @@ class StepCollector:
             reward[step.final_index] += self.rollout.gamma * self._values(final, policy)
         return reward
 
-    def _values(self, final: Rows, policy: FrugalPolicy) -> np.ndarray:
+    def _values(self, final: Rows, policy: Actor) -> np.ndarray:
         """Values [M] of final observations; singly, as SB3 does, their last bits may differ."""
         device = policy.device
         if self.batched_bootstrap:

@@ -12,7 +12,7 @@ import torch
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.on_policy import OnPolicyLearner
-from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.policy import Actor
 from frugal_rl.learn.tally import EpisodeTally
 from frugal_rl.memory.profile import Trajectories
 from frugal_rl.observation.decoder import torch_dtype
@@ -58,7 +58,7 @@ class EpisodeCollector:
         self.collections, self.collected, self.mean_reward = 0, 0, 0.0
 
     @torch.no_grad()
-    def collect(self, policy: FrugalPolicy) -> MergedRollout:
+    def collect(self, policy: Actor) -> MergedRollout:
         """Play, merge, and value."""
         policy.set_training_mode(False)
         vec_env = self.vec_env
@@ -110,14 +110,14 @@ class EpisodeCollector:
         self.collections = int(state["collections"])
 
 
-def act(policy: FrugalPolicy, shown: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def act(policy: Actor, shown: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Sampled actions with their log-probability and the state's value."""
     acted = policy(to_tensors(shown, policy.device))
     actions, values, log_prob = (x.numpy(force=True) for x in acted)
     return {"action": actions, "value": values.reshape(-1), "log_prob": log_prob}
 
 
-def value(policy: FrugalPolicy, shown: Mapping[str, np.ndarray]) -> np.ndarray:
+def value(policy: Actor, shown: Mapping[str, np.ndarray]) -> np.ndarray:
     """Values [M]."""
     return policy.predict_values(to_tensors(shown, policy.device)).flatten().numpy(force=True)
 

@@ -191,6 +191,12 @@ class Embedding(nn.Module):
             parts.append(run(cnn, scale_pixels(images)))
         return torch.cat(parts, dim=1)  # one part too: products of unaligned rows may round apart
 
+    def read(self, fields: Fields) -> Tensor:
+        """Decoded fields -> [B, ...] as `forward` reads them, pictures by their pixels."""
+        parts = [self._plain(name, fields[name]) for name in self.plain]
+        parts += [scale_pixels(channels_first(fields[name])).flatten(1) for name in self.cnns]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+
     def _plain(self, name: str, values: Tensor) -> Tensor:
         flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
         scaled = flat if flat.dtype == torch.float32 else flat.float()

@@ -32,7 +32,6 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import EPISODE
 from frugal_rl.run.config import RunConfig
-from frugal_rl.store.replay import DictReplayBuffer
 from frugal_rl.vec_env.interface import VectorEnv
 
 
@@ -46,13 +45,15 @@ class OffPolicyLearner:
         plugins = tuple(run.resolved.get("plugins") or ())
         space = encoding.policy_space(episode)
         source = Source(Decoder(encoding, vec_env.tables, plugins), space)
-        self.replay = DictReplayBuffer(
+        self.replay = config.replay_class()(
             config.size(run),
             space,
             vec_env.action_space,
             device,
             vec_env.num_envs,
             frame_stack=stacks_of(encoding),
+            n_steps=config.return_steps,
+            gamma=config.gamma,
             location=run.memory.rollout_location,
             folder=run.run_dir,
         )

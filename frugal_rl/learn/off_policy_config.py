@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -23,8 +24,10 @@ from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
     from frugal_rl.learn.off_policy import OffPolicyLearner
+    from frugal_rl.store.replay import DictReplayBuffer
 
 off_policy = Late("frugal_rl.learn.off_policy")
+replay = Late("frugal_rl.store.replay")
 Count = Annotated[int, at_least(1)]
 Factor = Annotated[float, between(0, 1)]
 
@@ -58,6 +61,8 @@ class OffPolicyConfig(ABC):
     """Minibatches per update."""
     learning_rate: Annotated[Value, above(0)] = 3e-4
     gamma: Factor = 0.99
+    return_steps: Count = 1
+    """Steps whose rewards are summed up before a target's value (SB3's `n_steps`)."""
     tau: Factor = 0.005
     """Share of the networks that moves into their targets."""
 
@@ -77,6 +82,11 @@ class OffPolicyConfig(ABC):
     def options(self) -> dict[str, Any]:
         """Arguments of the algorithm that are its own."""
         return {}
+
+    def replay_class(self) -> Callable[..., DictReplayBuffer]:
+        """What keeps the transitions."""
+        kept: type[DictReplayBuffer] = replay.DictReplayBuffer
+        return kept
 
     def explore(
         self, model: Any, best: np.ndarray, drawn: np.ndarray, rng: np.random.Generator

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
+from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.learn.off_policy_config import Count, Factor, OffPolicyConfig
 from frugal_rl.ranges import above, at_least
+
+if TYPE_CHECKING:
+    from frugal_rl.store.replay import DictReplayBuffer
+
+prioritised = Late("frugal_rl.learn.prioritised")
+priorities = Late("frugal_rl.store.priorities")
 
 
 @dataclass(frozen=True)
@@ -23,9 +33,27 @@ class DqnConfig(OffPolicyConfig):
     exploration_initial_eps: Factor = 1.0
     exploration_final_eps: Factor = 0.05
     max_grad_norm: Annotated[float, above(0)] = 10.0
+    prioritised: bool = False
+    """Draw what surprises: in proportion to the last error, with importance weights."""
+    priority_exponent: Factor = 0.6
+    """How strongly errors decide; 0 draws uniformly."""
+    importance_exponent: Factor = 0.4
+    """How far importance weights make up for it at first; fully at the end of the run."""
 
     kind: ClassVar[str] = "DQN"
     discrete: ClassVar[bool] = True
+
+    def algorithm(self) -> Any:
+        """SB3's class, or the one that weighs errors."""
+        if not self.prioritised:
+            return super().algorithm()
+        return partial(prioritised.PrioritisedDQN, importance_exponent=self.importance_exponent)
+
+    def replay_class(self) -> Callable[..., DictReplayBuffer]:
+        """The store, with priorities where they are asked for."""
+        if not self.prioritised:
+            return super().replay_class()
+        return partial(priorities.PrioritisedDictReplayBuffer, alpha=self.priority_exponent)
 
     def options(self) -> dict[str, Any]:
         """Target network and exploration."""
@@ -52,6 +80,14 @@ class QrDqnConfig(DqnConfig):
     exploration_final_eps: Factor = 0.01
     room: ClassVar[str] = "sb3_contrib"
     kind: ClassVar[str] = "QRDQN"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prioritised:
+            raise ConfigError(
+                "algo.prioritised=true is offered by algo=dqn; QR-DQN draws uniformly. "
+                "Choose algo=dqn, or leave it out."
+            )
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,11 @@ from typing import Any
 import torch
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.learn.collect import Collector
-from frugal_rl.learn.on_policy_config import OnPolicyConfig
+from frugal_rl.learn.on_policy_config import Engine, OnPolicyConfig
 from frugal_rl.learn.optimizer import FlatAdam
-from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.policy import Actor, FrugalPolicy
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.schedules import value_at
 from frugal_rl.learn.update import ALONE, Rollout, Update, update_threads
@@ -20,6 +21,9 @@ from frugal_rl.memory.profile import Precision
 from frugal_rl.observation.untraced import before_compiling
 from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.interface import VectorEnv
+
+compiled = Late("frugal_rl.learn.compiled.start")
+"""Its kernels take memory and time to load, which other runs keep."""
 
 
 def build_policy(config: OnPolicyConfig, run: RunConfig, vec_env: VectorEnv) -> FrugalPolicy:
@@ -61,12 +65,19 @@ class OnPolicyLearner(ABC):
         self.policy = build_policy(config, run, vec_env)
         at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
         self.threads = update_threads(run.hardware.threads, self.policy, at_once)
-        rate = value_at(config.learning_rate, 0.0)
-        self.optimizer = FlatAdam(
-            self.policy.parameters(), rate, config.adam_eps, config.fused_adam
-        )
-        self.update = Update(self.policy, self.optimizer, run.memory.micro_batch)
+        self.actor: Actor = self.policy
+        self.optimizer, self.update = self.engine(run)
         self.collector = self.collector_for(run)
+
+    def engine(self, run: RunConfig) -> tuple[FlatAdam, Update]:
+        """What steps and what learns; the compiled engine acts as well."""
+        config, policy = self.config, self.policy
+        if config.engine is Engine.exact:
+            parameters, rate = policy.parameters(), value_at(config.learning_rate, 0.0)
+            exact = FlatAdam(parameters, rate, config.adam_eps, config.fused_adam)
+            return exact, Update(policy, exact, run.memory.micro_batch)
+        adam, update, self.actor = compiled.start(config, run, policy, self.threads)
+        return adam, update
 
     @abstractmethod
     def collector_for(self, run: RunConfig) -> Collector:
@@ -76,7 +87,7 @@ class OnPolicyLearner(ABC):
         """One collection on one torch thread, one update on all."""
         with phase(Phase.rollout):
             torch.set_num_threads(1)  # more threads beside busy simulators slow inference down
-            rollout = self.collector.collect(self.policy)
+            rollout = self.collector.collect(self.actor)
         self.num_steps += self.collector.collected * self.ranks.size
         with phase(Phase.update):
             torch.set_num_threads(self.threads)
@@ -103,6 +114,7 @@ class OnPolicyLearner(ABC):
         return {
             **self.collector.parts(),
             **self.optimizer.parts(),
+            **self.update.parts(),
             "tables_on_device": self.policy.decoder.nbytes,
         }
 

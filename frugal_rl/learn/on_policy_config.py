@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from frugal_rl.late import Late
@@ -20,6 +21,15 @@ Value = float | Constant | Linear | WarmUp
 Count = Annotated[int, at_least(1)]
 Factor = Annotated[float, between(0, 1)]
 Positive = above(0)
+
+
+class Engine(Enum):
+    """What computes a perceptron's updates and actions."""
+
+    exact = "exact"
+    """Torch, equal to Stable-Baselines3 to the bit."""
+    compiled = "compiled"
+    """Kernels of our own on the CPU, equal to the exact one up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +82,8 @@ class OnPolicyConfig(ABC):
     """Value truncated episodes together; one by one, as SB3 does, differs in the last bits."""
     compile: bool = False
     """Compile the network with torch.compile; pays off in long runs only."""
+    engine: Engine = Engine.exact
+    """`compiled` runs perceptrons on the CPU in kernels, equal up to rounding."""
 
     def __post_init__(self) -> None:
         check_ranges(self, "algo")

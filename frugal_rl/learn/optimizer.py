@@ -15,6 +15,9 @@ ALIGNMENT = 16
 unaligned operands may differ in their last bits."""
 
 
+BETA1, BETA2 = 0.9, 0.999
+
+
 def padded(parameter: Tensor) -> int:
     """Elements that a parameter takes in the flat tensor."""
     return -(-parameter.numel() // ALIGNMENT) * ALIGNMENT
@@ -33,10 +36,11 @@ class FlatAdam:
     ) -> None:
         self.parameters = [p for p in parameters if p.requires_grad]
         starts = list(accumulate((padded(p) for p in self.parameters), initial=0))
+        self.starts = starts[:-1]
         like = self.parameters[0]
         self.flat = nn.Parameter(torch.zeros(starts[-1], dtype=like.dtype, device=like.device))
         self.flat.grad = torch.zeros_like(self.flat)
-        for p, start in zip(self.parameters, starts, strict=False):
+        for p, start in zip(self.parameters, self.starts, strict=True):
             here = slice(start, start + p.numel())
             self.flat.data[here] = p.detach().flatten()
             p.data = self.flat.data[here].view_as(p)
@@ -45,6 +49,10 @@ class FlatAdam:
         self.largest = torch.zeros((), dtype=like.dtype, device=like.device)
         self.rate, self.eps, self.fused = learning_rate, eps, fused
         self.moments: dict[str, Tensor] = {}
+
+    def places(self) -> dict[int, int]:
+        """Where each parameter begins in the flat one, by its id."""
+        return {id(p): start for p, start in zip(self.parameters, self.starts, strict=True)}
 
     @property
     def gradient(self) -> Tensor:
@@ -68,15 +76,20 @@ class FlatAdam:
         self.gradient.mul_(torch.clamp(max_grad_norm / (norm + 1e-6), max=1.0))
         self._adam()
 
-    @torch.no_grad()
-    def _adam(self) -> None:
-        """One step of torch's own function; `torch.optim.Adam` would load the compiler, 67 MiB."""
+    def begin(self) -> dict[str, Tensor]:
+        """The step count and both moments, made at the first step."""
         moments = self.moments
         if not moments:
             counter = self.flat.device if self.fused else torch.device("cpu")
             moments["step"] = torch.zeros((), dtype=torch.float32, device=counter)
-            moments["exp_avg"] = torch.zeros_like(self.flat, memory_format=torch.preserve_format)
-            moments["exp_avg_sq"] = torch.zeros_like(moments["exp_avg"])
+            moments["exp_avg"] = torch.zeros_like(self.gradient)
+            moments["exp_avg_sq"] = torch.zeros_like(self.gradient)
+        return moments
+
+    @torch.no_grad()
+    def _adam(self) -> None:
+        """One step of torch's own function; `torch.optim.Adam` would load the compiler, 67 MiB."""
+        moments = self.begin()
         adam(
             [self.flat],
             [self.gradient],
@@ -87,8 +100,8 @@ class FlatAdam:
             foreach=False,
             fused=self.fused,
             amsgrad=False,
-            beta1=0.9,
-            beta2=0.999,
+            beta1=BETA1,
+            beta2=BETA2,
             lr=self.rate,
             weight_decay=0.0,
             eps=self.eps,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import torch
 from gymnasium import spaces
@@ -22,6 +22,27 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.tables import Tables
 
 Rows = Mapping[str, Tensor]
+
+
+class Actor(Protocol):
+    """What collecting asks of a policy."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where rows are wanted."""
+
+    @property
+    def network(self) -> Network:
+        """What may need labels."""
+
+    def set_training_mode(self, mode: bool) -> None:
+        """Batch norm and dropout learn, or not."""
+
+    def __call__(self, obs: Rows, deterministic: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions [B, ...], values [B, 1], log-probabilities [B]."""
+
+    def predict_values(self, obs: Rows) -> Tensor:
+        """Values [B, 1]."""
 
 
 @contextmanager

@@ -131,6 +131,17 @@ class Update:
     def learn(self, batch: Minibatch, terms: Terms, record: Record) -> bool:
         """One minibatch; False where `target_kl` stops the update before its step."""
         advantages = normalised(batch.advantages, terms, self.ranks)
+        self.differentiate(batch, advantages, terms, record)
+        if terms.target_kl is not None and self.mean_kl(record) > 1.5 * terms.target_kl:
+            return False
+        self.ranks.average(self.optimizer.gradient)
+        self.optimizer.step(terms.max_grad_norm)
+        return True
+
+    def differentiate(
+        self, batch: Minibatch, advantages: Tensor, terms: Terms, record: Record
+    ) -> None:
+        """The gradient of one minibatch's loss into the optimiser's."""
         self.optimizer.zero_grad()
         pieces = list(split(batch, advantages, self.micro_batch))
         for piece, piece_advantages in pieces:
@@ -138,11 +149,10 @@ class Update:
             share = len(piece_advantages) / len(advantages)
             (losses.total if len(pieces) == 1 else losses.total * share).backward()  # type: ignore[no-untyped-call]
             record.add(losses, share)
-        if terms.target_kl is not None and self.mean_kl(record) > 1.5 * terms.target_kl:
-            return False
-        self.ranks.average(self.optimizer.gradient)
-        self.optimizer.step(terms.max_grad_norm)
-        return True
+
+    def parts(self) -> dict[str, int]:
+        """Bytes held between updates, by name."""
+        return {}
 
     def mean_kl(self, record: Record) -> float:
         """Divergence of the last minibatch, over all ranks: they stop together."""

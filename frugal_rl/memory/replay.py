@@ -29,6 +29,9 @@ def replay_parts(run: RunConfig, size: int, networks: tuple[int, int], agent: An
     parts = [_row_part(*row, size) for row in _rows(run)]
     each = _scalar_bytes(run)
     parts.append(Part("replay: scalars", f"{size:,} x {each} B", size * each))
+    if getattr(run.algo, "prioritised", False):
+        tree = 16 << max(size - 1, 1).bit_length()
+        parts.append(Part("replay: priorities", f"{tree // 8:,} nodes x 8 B", tree))
     weights = _weights(run, agent)
     learning, targets = networks
     total = 4 * weights * (4 * learning + targets)

@@ -9,6 +9,9 @@ from pathlib import Path
 import yaml  # type: ignore[import-untyped]
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.nested import parse_yaml
+from frugal_rl.untrusted.printing import printable, shown
 
 UNKNOWN_SHARE = 0.99
 """Expected of a field that nobody has studied: as large as it is, and still to be looked at."""
@@ -54,7 +57,7 @@ class FoundSpec:
 def read_found_spec(path: Path) -> FoundSpec:
     """A file that `FoundSpec.text` wrote."""
     try:
-        fields = yaml.safe_load(path.read_text())["fields"]
+        fields = parse_yaml(read_text(path))["fields"]
         return FoundSpec(
             {
                 str(name): FoundField(
@@ -63,8 +66,9 @@ def read_found_spec(path: Path) -> FoundSpec:
                 for name, f in fields.items()
             }
         )
-    except (OSError, yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        why = printable(f"{type(error).__name__}: {error}")
         raise DataError(
-            f"env.spec_file={path} is no study of an environment ({type(error).__name__}: {error})."
+            f"env.spec_file={shown(path)} is no study of an environment ({why})."
             " Write one with: python scripts/study.py env=gymnasium env.id=..."
         ) from error

@@ -21,9 +21,9 @@ from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
 from frugal_rl.report.results import Row, RunResult, compare
 from frugal_rl.report.wandb_sink import open_wandb
-from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.nearness import nearest
+from frugal_rl.run.search_path import choices, folder
 
 Digest = Callable[[Path], str]
 """A run folder -> a digest of the parameters that it ended with."""
@@ -68,12 +68,16 @@ def ablate(run: RunConfig, options: AblationOptions, digest: Digest) -> list[Pat
     Raises:
         ConfigError: the row that the others are compared with cannot be run.
     """
-    out = Path(options.out)
+    out, alone_ones = Path(options.out), wanted(options)
+    if options.base not in choices("memory"):
+        raise ConfigError(
+            f"base={options.base} is no memory profile; {nearest(options.base, choices('memory'))}"
+        )
     base = (f"memory={options.base}",)
     cells = [_cell(run, options, "none", "", base, digest)]
     if cells[0].error:
         raise ConfigError(f"The row to compare with fails, so there is no table: {cells[0].error}")
-    for saving in wanted(options):
+    for saving in alone_ones:
         alone = filled(saving, samples_of(run), PIECES)
         words = alone if saving.name == WHOLE else (*base, *alone)
         cells.append(_cell(run, options, saving.name, saving.label.value, words, digest))

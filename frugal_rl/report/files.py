@@ -65,7 +65,7 @@ def read_metrics(folder: Path) -> Iterator[dict[str, Any]]:
         raise DataError(f"{shown(folder)} has no {METRICS}: is it a run folder?")
     with path.open("rb") as file:
         while line := file.readline(LONGEST_LINE_BYTES):
-            values = _metrics_of(line)
+            values = metrics_of(line)
             skipped += values is None
             if values is not None:
                 yield values
@@ -73,7 +73,7 @@ def read_metrics(folder: Path) -> Iterator[dict[str, Any]]:
         warnings.warn(f"{shown(path)}: {skipped} damaged lines were skipped.", stacklevel=2)
 
 
-def _metrics_of(line: bytes) -> dict[str, Any] | None:
+def metrics_of(line: bytes) -> dict[str, Any] | None:
     """A line's numbers by name, its step among them; None where it is damaged."""
     try:
         values = parse_json(line)

@@ -13,7 +13,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +27,12 @@ from frugal_rl.run.compose import (
     fitting_agent_of,
     named_plugins,
     run_jobs,
+    sweep_folder,
 )
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Job, check_launcher, preflight
 from frugal_rl.run.search_path import searching
+from frugal_rl.run.sweep_table import sum_up
 
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
@@ -39,8 +41,14 @@ LEFT_BY_HYDRA = (".hydra", "*.log")
 Task = Callable[[Any], Outcome | None]
 
 
-def main(config_name: str) -> Callable[[Task], Callable[[], None]]:
+def main(
+    config_name: str, in_sweep: Callable[[Job], Outcome] | None = None
+) -> Callable[[Task], Callable[[], None]]:
     """Decorate a script: Hydra composes `conf/<config_name>.yaml` and the command line.
+
+    Args:
+        config_name: the top-level file of the command.
+        in_sweep: does a job of a sweep in the place of the task, and keeps its end in its folder.
 
     What is mistyped, missing or impossible is refused in one line before anything runs. An error
     that is meant for the user ends a single run with its message; in a sweep it stays an exception,
@@ -50,7 +58,7 @@ def main(config_name: str) -> Callable[[Task], Callable[[], None]]:
     def decorate(task: Task) -> Callable[[], None]:
         @functools.wraps(task)
         def script() -> None:
-            command = Script(config_name, task)
+            command = Script(config_name, task, in_sweep)
             try:
                 status = command.run()
             except FrugalError as error:
@@ -66,8 +74,10 @@ def main(config_name: str) -> Callable[[Task], Callable[[], None]]:
 class Script:
     """One call of a script."""
 
-    def __init__(self, config_name: str, task: Task) -> None:
-        self.config_name, self.task = config_name, task
+    def __init__(
+        self, config_name: str, task: Task, in_sweep: Callable[[Job], Outcome] | None = None
+    ) -> None:
+        self.config_name, self.task, self.in_sweep = config_name, task, in_sweep
         self.mode, self.sweep = Mode.people, False
         self.outcomes: list[Outcome] = []
 
@@ -82,9 +92,11 @@ class Script:
         beside = arguments.typed_folders(sys.argv[1:])
         with speaking(self.mode) as out, doing("reading the configuration"):
             with searching(plugins_of(sys.argv[1:]), beside):
-                if not arguments.asks(sys.argv[1:]):
+                asks = arguments.asks(sys.argv[1:])
+                if not asks:
                     self.check(sys.argv[1:])
-                run_jobs(self.config_name, self.job)
+                with self.concluded() if not asks else nullcontext():
+                    run_jobs(self.config_name, self.job)
             out.write(concluded(self.mode, self.outcomes, self.sweep))
             out.flush()
         return max((outcome.status for outcome in self.outcomes), default=0)
@@ -112,12 +124,28 @@ class Script:
         elif self.mode is Mode.json and launchers:
             raise ConfigError("--json tells of a sweep's jobs only without hydra/launcher=.")
 
+    @contextmanager
+    def concluded(self) -> Iterator[None]:
+        """Sum up a sweep whose jobs have processes of their own, however it ends."""
+        if not (self.sweep and self.in_sweep):
+            yield
+            return
+        at = sweep_folder(self.config_name, arguments.overrides(sys.argv[1:]))
+        sys.argv.append(f"hydra.sweep.dir={at}")  # the time in it goes on
+        try:
+            yield
+        finally:
+            self.outcomes.append(sum_up(at))
+
     def job(self, cfg: Any, job: Job) -> None:
         """One job: of a single run the only one, of a sweep one of many."""
         with self.labelled(job), self.tidied(job):
-            if self.sweep:
+            if self.sweep and not self.in_sweep:
                 preflight(job.command)
-            outcome = self.task(cfg) or Outcome()
+            if self.sweep and self.in_sweep:
+                outcome = self.in_sweep(job)
+            else:
+                outcome = self.task(cfg) or Outcome()
         self.outcomes.append(outcome)
         if self.sweep and outcome.interrupted:
             raise SystemExit(STOPPED)  # whoever stops one job of a sweep means all of them

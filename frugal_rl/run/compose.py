@@ -93,7 +93,16 @@ def _present_job(config_name: str, cfg: DictConfig) -> Job:
     launcher = str(choices.get("hydra/launcher"))
     command = Command(config_name, plain(cfg), choices, at, os.environ)
     number = int(known.job.num) if known.mode == RunMode.MULTIRUN else 0
-    return Job(number, launcher != "basic", command)
+    beside = _typed_folder(known.runtime.config_sources)
+    return Job(number, launcher != "basic", command, tuple(known.overrides.task), beside)
+
+
+def sweep_folder(config_name: str, words: Sequence[str]) -> Path:
+    """Where the jobs of a sweep will lie."""
+    own = [word for word in words if word.startswith("hydra.sweep.dir=")]
+    with initialize_config_dir(str(folder("conf")), **_version()):
+        cfg = compose(config_name, own, return_hydra_config=True)
+        return Path(str(cfg.hydra.sweep.dir))
 
 
 def composed_command(config_name: str, words: Sequence[str]) -> Command:

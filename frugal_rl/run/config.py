@@ -150,18 +150,35 @@ class Launch:
     """How often all processes start again after one was lost, from the last sound checkpoint."""
     timeout_s: Annotated[float, above(0)] = 1800.0
     """Seconds that a process waits for the others."""
-
-    def __post_init__(self) -> None:
-        if self.nodes > 1 and not self.meet:
-            raise ConfigError(
-                f"launch.nodes={self.nodes} need a place to meet: launch.meet=HOST:29400, with the "
-                "first machine's name, in the same command on each of them."
-            )
+    scheduler: Annotated[str, one_of("", "slurm")] = ""
+    """Who starts the command on the machines; empty means you."""
+    partition: str = ""
+    account: str = ""
+    minutes: Annotated[int, at_least(1)] = 60
+    """Time that is asked of the scheduler; it warns two minutes before, and the run saves."""
+    bandwidth_gbit: Annotated[float, above(0)] = 10.0
+    """Between two machines, for the plan of what the network costs."""
+    latency_ms: Annotated[float, at_least(0)] = 0.1
+    """One way between two machines, for the same plan."""
+    steps_per_second: Annotated[float, at_least(0)] = 0.0
+    """Of one process alone, as a run prints it, for the same plan; 0 means unknown."""
 
     @property
     def size(self) -> int:
         """Processes of all machines together."""
         return self.nodes * self.processes
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """How runs share this machine with each other, in a sweep or side by side."""
+
+    ledger: str = ""
+    """File in which running ones reserve what they are planned to hold; empty means none."""
+    budget_gib: Annotated[float | None, above(0)] = None
+    """What they may hold together; None means what the machine has."""
+    skip_impossible: bool = False
+    """Pass over combinations that are refused."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +206,7 @@ class RunConfig:
     hardware: Hardware = field(default_factory=Hardware)
     tracking: Tracking = field(default_factory=Tracking)
     launch: Launch = field(default_factory=Launch)
+    sweep: Sweep = field(default_factory=Sweep)
     seed: Annotated[int, SEED] = 0
     run_dir: str = "runs/latest"
     checkpoint_every_steps: Annotated[int, at_least(0)] = 0

@@ -27,6 +27,9 @@ BOUNDS = {
     "train/value_loss": Bound(
         1e8, "returns are far from values: scale rewards, or set algo.reward_normalisation=true"
     ),
+    "train/critic_loss": Bound(
+        1e8, "estimated returns run away: lower algo.learning_rate, or scale rewards"
+    ),
     "train/loss": Bound(1e8, "the loss runs away: lower algo.learning_rate"),
 }
 

@@ -28,8 +28,8 @@ Iterate = Callable[[], dict[str, float]]
 class NumberGuard:
     """Looks at what the environments give, at losses and at weights; `every` looks at every row.
 
-    Rewards are looked at in each step, observations in one of 16, weights and losses after each
-    iteration.
+    Rewards are looked at in each step, observations in one of 16 (those that a replay keeps: in
+    each), weights and losses after each iteration.
     """
 
     def __init__(self, folder: Path, every: bool = False) -> None:
@@ -58,6 +58,11 @@ class NumberGuard:
 
         watched.step = step  # type: ignore[method-assign]
         return vec_env
+
+    def adapt(self, learner: Learner) -> None:
+        """Look at every row that goes into a replay: learning may meet it long after its step."""
+        if hasattr(learner, "replay"):
+            self.look_every = 1
 
     def iterate(self, learner: Learner, iterate: Iterate) -> dict[str, float]:
         """One iteration, with metrics and weights that are finite.

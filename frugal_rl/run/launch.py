@@ -7,20 +7,21 @@ lost, and the signals that ask all of them to stop.
 from __future__ import annotations
 
 import logging
-import signal
+import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import psutil
+from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.elastic.rendezvous import RendezvousError
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.ranks import Ranks, started_by_torchrun
@@ -28,10 +29,11 @@ from frugal_rl.memory.auto import AUTO
 from frugal_rl.memory.machine import GIB, find_limit
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
+from frugal_rl.run.admission import admitted
 from frugal_rl.run.compose import folder
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.lock import locked
-from frugal_rl.run.signals import ASKING
+from frugal_rl.run.signals import passing_on
 
 SEED_STEP = 7_919
 """Between the seeds of two ranks; a prime, so that neighbouring seeds of a sweep stay apart."""
@@ -42,7 +44,8 @@ HERE = "localhost:0"
 
 def launches(run: RunConfig) -> bool:
     """Whether this process is to start those that train, instead of training itself."""
-    return run.launch.size > 1 and not started_by_torchrun()
+    alone = run.launch.size == 1 and not run.launch.scheduler
+    return not alone and not started_by_torchrun()
 
 
 def share_of(run: RunConfig) -> RunConfig:
@@ -59,15 +62,23 @@ def start_ranks(run: RunConfig) -> bool:
     """Train in `launch.processes` of this command; whether somebody asked them to stop early.
 
     Raises:
+        ConfigError: several machines have no place to meet.
         MemoryBudgetError: one process's share does not fit its part of the memory.
         FolderInUseError: another launcher trains in this folder.
         RankError: a process was lost more often than `launch.restarts`; names it.
     """
-    plan_memory(share_of(run))
+    if run.launch.nodes > 1 and not run.launch.meet:
+        raise ConfigError(
+            f"launch.nodes={run.launch.nodes} need a place to meet: launch.meet=HOST:29400, with "
+            "the first machine's name, in the same command on each of them."
+        )
+    share = share_of(run)
+    plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
     alone = run.launch.nodes == 1  # several machines see one folder; its first process locks it
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
-    with held, passing_on() as asked:
+    going = doing(f"training in {run.launch.size} processes")
+    with held, admitted(run, share), going, passing_on(own_ranks) as asked:
         for attempt in range(run.launch.restarts + 1):
             lost = start_once(run, attempt)
             if lost is None:
@@ -125,6 +136,10 @@ def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
         local_addr=launch.address or None,
         max_restarts=0,
         signals_to_handle="SIGHUP,SIGQUIT",
+        logs_specs=DefaultLogsSpecs(
+            log_dir=str(Path(run.run_dir, "ranks")),
+            redirects=dict.fromkeys(range(1, launch.processes), Std.ALL),
+        ),
     )
 
 
@@ -139,27 +154,10 @@ def _same_folder(run: RunConfig) -> Sequence[str]:
     return [f"hydra.run.dir={run.run_dir}", "hydra.output_subdir=null"]
 
 
-@contextmanager
-def passing_on() -> Iterator[list[int]]:
-    """Hand every request to stop on to the processes that train; holds those that came.
-
-    They get SIGUSR1, which may come twice: a cluster or a terminal may have told them already.
-    """
-    asked: list[int] = []
-
-    def hand_on(number: int, frame: FrameType | None) -> None:
-        if asked and number in (signal.SIGINT, signal.SIGTERM):
-            raise KeyboardInterrupt
-        asked.append(number)
-        for child in psutil.Process().children():
-            child.send_signal(signal.SIGUSR1)
-
-    before: dict[int, Any] = {number: signal.signal(number, hand_on) for number in ASKING}
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def own_ranks() -> list[int]:
+    """Process ids of those that train; the agent gives each a session of its own."""
+    children = psutil.Process().children()
+    return [child.pid for child in children if os.getsid(child.pid) == child.pid]
 
 
 def _ended(rank: int, failure: ProcessFailure, size: int) -> Lost:

@@ -95,6 +95,27 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
         os.close(number)
 
 
+def holder_of(path: Path) -> Holder | None:
+    """Who holds a lock at this moment; None for one that nobody holds any more.
+
+    One of another host counts as held until it is stale.
+    """
+    if path.resolve() in HELD:
+        return Holder.own()  # opening the file again would drop this process's own lock
+    number = os.open(path, os.O_RDWR)
+    try:
+        holder = Holder.read(number)
+        if holder is None or holder.host != socket.gethostname():
+            fresh = time.time() - os.fstat(number).st_mtime < STALE_SECONDS
+            return holder if fresh else None
+        fcntl.lockf(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return None  # it died, and the system dropped what it held
+    except OSError:
+        return holder
+    finally:
+        os.close(number)
+
+
 def _take(path: Path, number: int) -> None:
     holder = Holder.read(number)
     try:

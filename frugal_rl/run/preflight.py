@@ -33,6 +33,7 @@ EXTRAS = {
     "submitit": "slurm",
     "pyvista": "viz",
     "ray": "ray",
+    "optuna": "hpo",
 }
 """Extras of the package by the module that they bring."""
 OF_CONTRIB = ("qr_dqn", "tqc", "crossq")
@@ -65,6 +66,10 @@ class Job:
     number: int
     side_by_side: bool
     command: Command
+    words: tuple[str, ...] = ()
+    """The overrides of this job alone."""
+    config_dir: str = ""
+    """The folder of `--config-dir`."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,8 @@ def extras(command: Command) -> None:
     tracking = command.values.get("tracking") or {}
     if tracking.get("tensorboard"):
         _needs("tensorboard", "tracking.tensorboard=true")
+    if command.name == "search":
+        _needs("optuna", "scripts/search.py")
     algo = str(command.choices.get("algo") or "")
     if algo in OF_CONTRIB:
         _needs("sb3_contrib", f"algo={algo}")

@@ -19,6 +19,7 @@ from frugal_rl.run.finite import ENVIRONMENTS, not_finite
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.identity import check_same_run, identity
 from frugal_rl.run.keeping import newest_sound
+from frugal_rl.run.replay_aside import brought_back
 from frugal_rl.untrusted.printing import printable, shown
 
 COLLECTOR = "collector"
@@ -86,7 +87,7 @@ def resume(run: RunConfig, learner: Learner, path: str, ranks: Ranks = ALONE) ->
     found = newest_sound(path)
     name = shown(found.file)
     try:
-        content = of_rank(found.content, ranks)
+        content = of_rank(brought_back(found.content, found.file), ranks)
         check_same_run(run, content["identity"], path)
         check_form(learner.state(), content["learner"], name)
         learner.load(content["learner"])

@@ -13,6 +13,7 @@ from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.keeping import save_newest
 from frugal_rl.run.manifest import BEST, LAST
+from frugal_rl.run.replay_aside import forget_unused, set_aside
 from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot
 
 CHECKPOINTS = "checkpoints"
@@ -53,7 +54,9 @@ class Saves:
             return self.folder / LAST
         content |= {"ranks": others} if others else {}
         try:
+            content = set_aside(content, self.folder)
             self.newest = save_newest(self.folder, content, self.run.keep_checkpoints)
+            forget_unused(self.folder)
         except OSError as error:
             raise self._unwritten(error) from error
         return self.newest
@@ -69,7 +72,7 @@ class Saves:
         self.best = worth
         content = snapshot(self.run, self.learner, self.best)
         try:
-            saved = save_checkpoint(self.folder / BEST, content)
+            saved = save_checkpoint(self.folder / BEST, set_aside(content, self.folder))
         except OSError as error:
             raise self._unwritten(error) from error
         self.newest = self.newest or saved

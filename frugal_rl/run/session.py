@@ -64,6 +64,9 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
         words = " ".join([str(error), *getattr(error, "__notes__", [])])
         get_error_handler().record_exception(type(error)(words))
         sys.exit(1)
+    except Exception as error:
+        get_error_handler().record_exception(error)
+        raise
 
 
 def _follow(run: RunConfig, plan: Plan, ranks: Ranks) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
@@ -15,33 +16,65 @@ ASKING = tuple(
 """`#SBATCH --signal=USR1@120` warns two minutes ahead."""
 
 
+WARNED = getattr(signal, "SIGUSR1", None)
+
+
 @contextmanager
 def asked_to_stop() -> Iterator[threading.Event]:
     """An event that the signals set; a second one ends the run at once.
 
-    A signal that somebody else listens to already, as submitit does to SIGUSR1, is passed on.
+    A warning that somebody else listens to already, as submitit does to SIGUSR1, is passed on once
+    the block has ended: what submitit does with it ends the process, and the run saves first.
     """
     event = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield event  # only the main thread may listen to signals
-        return
-    before: dict[int, Any] = {}
 
     def ask(number: int, frame: FrameType | None) -> None:
-        theirs = before.get(number)
-        if number == getattr(signal, "SIGUSR1", None):
-            event.set()
-            if callable(theirs):
-                theirs(number, frame)
-            return
-        if event.is_set():
+        if event.is_set() and number != WARNED:
             raise KeyboardInterrupt
         event.set()
 
-    for number in ASKING:
-        before[number] = signal.signal(number, ask)
-    try:
+    with listening(ask):
         yield event
+
+
+@contextmanager
+def passing_on(children: Callable[[], Iterable[int]]) -> Iterator[list[int]]:
+    """Hand every request to stop on to the processes that train; holds those that came.
+
+    They get SIGUSR1, which may come twice: a cluster or a terminal may have told them already.
+    """
+    asked: list[int] = []
+
+    def hand_on(number: int, frame: FrameType | None) -> None:
+        if asked and number != WARNED:
+            raise KeyboardInterrupt
+        asked.append(number)
+        for pid in children():
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGUSR1)
+
+    with listening(hand_on):
+        yield asked
+
+
+@contextmanager
+def listening(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Listen to all requests to stop; who listened before gets a warning that came, afterwards."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may listen to signals
+        return
+    came: list[int] = []
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        came.append(number)
+        handler(number, frame)
+
+    before: dict[int, Any] = {number: signal.signal(number, hear) for number in ASKING}
+    try:
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, theirs in before.items():
+            signal.signal(number, theirs)
+    theirs = before.get(WARNED) if WARNED is not None else None
+    if WARNED in came and callable(theirs):
+        theirs(WARNED, None)

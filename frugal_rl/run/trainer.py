@@ -100,6 +100,7 @@ class Trainer:
         try:
             with doing("building the learner"):
                 self.learner = own.algo.build(own, self.guard.watch(vec_env))
+                self.guard.adapt(self.learner)
                 self.join()
             self.saves = Saves(run, self.learner, self.ranks)
             if run.resume:

@@ -1,6 +1,7 @@
 """Adapters between our stores and environments and stock Stable-Baselines3.
 
-`compact` gives the keywords that make a stock model's rollout small, `plan_stock` predicts a stock
+`compact` gives the keywords that make a stock model's rollout small, `shrink` does it to a model
+that takes no such keywords, `plan_stock` predicts a stock
 run with and without them, `MemoryCallback` logs the prediction beside what is measured.
 """
 
@@ -11,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from frugal_rl.sb3.callback import MemoryCallback
-    from frugal_rl.sb3.rollout import CompactRolloutBuffer, compact
+    from frugal_rl.sb3.rollout import CompactRolloutBuffer, compact, shrink
     from frugal_rl.sb3.stock_plan import plan_stock
 
-__all__ = ["CompactRolloutBuffer", "MemoryCallback", "compact", "plan_stock"]
+__all__ = ["CompactRolloutBuffer", "MemoryCallback", "compact", "plan_stock", "shrink"]
 
 _MODULES = {
     "CompactRolloutBuffer": "rollout",
     "compact": "rollout",
+    "shrink": "rollout",
     "plan_stock": "stock_plan",
     "MemoryCallback": "callback",
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
 from frugal_rl.memory.profile import RolloutLocation
@@ -22,7 +24,10 @@ UNITS |= {"GB": 10**9, "TiB": 1 << 40}
 
 
 def compact(
-    env: Any, budget: str | int | None = None, compare_with_dense: bool = False
+    env: Any,
+    budget: str | int | None = None,
+    compare_with_dense: bool = False,
+    algorithm: type | None = None,
 ) -> dict[str, Any]:
     """Keywords of a stock SB3 model: `PPO("CnnPolicy", env, **compact(env, budget="8GiB"))`.
 
@@ -33,10 +38,60 @@ def compact(
             tell that the rollout will not fit, with a size that does.
         compare_with_dense: keep every observation a second time as it is and compare each draw
             with it: for doubters and for bug reports.
+        algorithm: the class of the model, where it is sb3-contrib's MaskablePPO.
     """
-    check_space(env.observation_space)
+    space = env.observation_space
+    check_space(space)
+    kind = buffer_class(algorithm, isinstance(space, spaces.Dict))
     keywords = {"budget_bytes": as_bytes(budget), "compare_with_dense": compare_with_dense}
-    return {"rollout_buffer_class": CompactRolloutBuffer, "rollout_buffer_kwargs": keywords}
+    return {"rollout_buffer_class": kind, "rollout_buffer_kwargs": keywords}
+
+
+def buffer_class(algorithm: type | None, dictionary: bool) -> type[CompactRolloutBuffer]:
+    """The rollout that an algorithm's class asks for."""
+    names = [] if algorithm is None else [c.__name__ for c in algorithm.__mro__]
+    if "RecurrentPPO" in names:
+        raise ConfigError(
+            "RecurrentPPO takes no rollout_buffer_class. Build it without compact(), and then: "
+            "model = frugal_rl.sb3.shrink(model, budget=...)."
+        )
+    if "MaskablePPO" not in names:
+        return CompactRolloutBuffer
+    contrib = import_module("frugal_rl.sb3.contrib")  # an optional package
+    kind = contrib.CompactDictMaskableBuffer if dictionary else contrib.CompactMaskableBuffer
+    return kind  # type: ignore[no-any-return]
+
+
+def shrink(model: Any, budget: str | int | None = None, compare_with_dense: bool = False) -> Any:
+    """The same model with its rollout in the smallest exact form; also for RecurrentPPO.
+
+    Example: `model = shrink(RecurrentPPO("MlpLstmPolicy", env), budget="8GiB")`.
+
+    Args:
+        model: an on-policy model of Stable-Baselines3 or sb3-contrib that has not trained yet.
+        budget: as for `compact`.
+        compare_with_dense: as for `compact`.
+    """
+    stock, space = model.rollout_buffer, model.observation_space
+    check_space(space)
+    given: list[Any] = [stock.buffer_size, space, model.action_space]
+    if hasattr(stock, "hidden_state_shape"):
+        contrib = import_module("frugal_rl.sb3.contrib")  # an optional package
+        dictionary = isinstance(space, spaces.Dict)
+        kind = contrib.CompactDictRecurrentBuffer if dictionary else contrib.CompactRecurrentBuffer
+        given.append(stock.hidden_state_shape)
+    else:
+        kind = buffer_class(type(model), isinstance(space, spaces.Dict))
+    model.rollout_buffer = kind(
+        *given,
+        model.device,
+        gamma=model.gamma,
+        gae_lambda=model.gae_lambda,
+        n_envs=model.n_envs,
+        budget_bytes=as_bytes(budget),
+        compare_with_dense=compare_with_dense,
+    )
+    return model
 
 
 def as_bytes(size: str | int | None) -> int | None:

@@ -7,7 +7,7 @@ bit for bit; only the observations are kept in another form (`frugal_rl.store.re
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import stable_baselines3.common.buffers as stock
@@ -19,6 +19,7 @@ from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHerR
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.store.layout import action_layout
+from frugal_rl.store.returns import discounted, steps_counted
 from frugal_rl.store.stacks import FoundColumn
 
 CODEC = 1
@@ -192,17 +193,54 @@ class ReplayBuffer(stock.ReplayBuffer):
         return steps
 
     def _get_samples(self, batch_inds: np.ndarray, env: Any = None) -> Any:
+        n = np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 - SB3's stream
+        return self._samples_at(batch_inds, n, env)
+
+    def _samples_at(self, places: np.ndarray, n: np.ndarray, env: Any = None) -> Any:
+        """The transitions at places of the ring [B] of environments [B], or returns from there."""
+        at, last, discounts = (places, n), places, None
+        rewards = self._normalize_reward(self.rewards[at].reshape(-1, 1), env)
         if self.n_steps > 1:
-            return stock.NStepReplayBuffer._get_samples(self, batch_inds, env)  # type: ignore[arg-type]
-        at = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 - SB3's stream
-        now, then = self.columns["obs"].draw(self.steps_at(batch_inds), at[1])
-        return ReplayBufferSamples(
-            self.to_torch(self._normalize_obs(now, env), copy=False),  # type: ignore[arg-type]
+            last, rewards, discounts = self._several(places, n, env)
+        now, then = self._observed(places, last, n)
+        return self._samples_type(
+            self._delivered(self._normalize_obs(now, env)),
             self.to_torch(self.actions[at], copy=False),
-            self.to_torch(self._normalize_obs(then, env), copy=False),  # type: ignore[arg-type]
-            self.to_torch(self._ended(at), copy=False),
-            self.to_torch(self._normalize_reward(self.rewards[at].reshape(-1, 1), env), copy=False),
+            self._delivered(self._normalize_obs(then, env)),
+            self.to_torch(self._ended((last, n)), copy=False),
+            self.to_torch(rewards, copy=False),
+            None if discounts is None else self.to_torch(discounts, copy=False),
         )
+
+    _samples_type: ClassVar[Any] = ReplayBufferSamples
+
+    def _delivered(self, values: Any) -> Any:
+        return self.to_torch(values, copy=False)
+
+    def _observed(self, first: np.ndarray, last: np.ndarray, n: np.ndarray) -> tuple[Any, Any]:
+        """What was observed at places `first`, and what places `last` led to."""
+        return self._drawn_pair(self.columns["obs"], first, last, n)
+
+    def _drawn_pair(
+        self, column: FoundColumn, first: np.ndarray, last: np.ndarray, n: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        now, then = column.draw(self.steps_at(first), n)
+        return now, then if last is first else column.draw(self.steps_at(last), n)[1]
+
+    def _several(
+        self, places: np.ndarray, n: np.ndarray, env: Any
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of `n_steps` from each place: the last place that counts, returns and discounts [B, 1].
+
+        Steps count up to the end of their episode, or to the newest one that is held.
+        """
+        steps = places[:, None] + np.arange(self.n_steps)
+        at = steps % self.buffer_size, n[:, None]
+        newest = at[0] == (self.pos - 1) % self.buffer_size
+        counted = steps_counted(self._dones[at] | self._timeouts[at] | newest)
+        rewards = self._normalize_reward(self.rewards[at], env)
+        last = (places + counted - 1) % self.buffer_size
+        return last, *discounted(rewards, counted, self.gamma)
 
     def _ended(self, at: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
         """[B, 1] float32, ends that are not due to a time limit."""
@@ -273,27 +311,18 @@ class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[ov
         """Transitions drawn with SB3's random numbers."""
         return ReplayBuffer.sample(self, batch_size, env)
 
+    _samples_type: ClassVar[Any] = DictReplayBufferSamples
+
     def _get_samples(self, batch_inds: np.ndarray, env: Any = None) -> Any:
-        if self.n_steps > 1:
-            raise ConfigError(
-                f"n_steps={self.n_steps} needs an observation that is no dictionary, as in SB3."
-            )
-        at = batch_inds, np.random.randint(0, self.n_envs, size=len(batch_inds))  # noqa: NPY002 - SB3's stream
-        steps = self.steps_at(batch_inds)
-        drawn = {name: column.draw(steps, at[1]) for name, column in self.columns.items()}
-        now, then = (
-            self._normalize_obs({name: pair[i] for name, pair in drawn.items()}, env)
-            for i in (0, 1)
-        )
-        assert isinstance(now, dict)
-        assert isinstance(then, dict)
-        return DictReplayBufferSamples(
-            {name: self.to_torch(values, copy=False) for name, values in now.items()},
-            self.to_torch(self.actions[at], copy=False),
-            {name: self.to_torch(values, copy=False) for name, values in then.items()},
-            self.to_torch(self._ended(at), copy=False),
-            self.to_torch(self._normalize_reward(self.rewards[at].reshape(-1, 1), env), copy=False),
-        )
+        return ReplayBuffer._get_samples(self, batch_inds, env)
+
+    def _delivered(self, values: Any) -> Any:
+        return {name: self.to_torch(entry, copy=False) for name, entry in values.items()}
+
+    def _observed(self, first: np.ndarray, last: np.ndarray, n: np.ndarray) -> tuple[Any, Any]:
+        columns = self.columns.items()
+        drawn = {name: self._drawn_pair(column, first, last, n) for name, column in columns}
+        return tuple({name: pair[i] for name, pair in drawn.items()} for i in (0, 1))  # type: ignore[return-value]
 
 
 class HerReplayBuffer(StockHerReplayBuffer, DictReplayBuffer):  # type: ignore[override]

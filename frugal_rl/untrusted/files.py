@@ -18,10 +18,11 @@ def read_bytes(path: Path, at_most: int = LIMITS.file_bytes) -> bytes:
         DataError: it is missing, no regular file, or longer than `at_most` bytes.
     """
     try:
-        if not stat.S_ISREG(path.stat().st_mode):
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
             raise DataError(f"{shown(path)} cannot be read: it is no regular file.")
         with path.open("rb") as file:
-            raw = file.read(at_most + 1)
+            raw = file.read(min(about.st_size, at_most) + 1)  # takes as much as it is asked for
     except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError
         if isinstance(error, DataError):
             raise

@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.files import read_bytes
+from frugal_rl.untrusted.printing import printable
+from mine_rl_npv.data.sections import refuse_control_characters
 
 DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -53,10 +56,11 @@ class CsvTable:
                 finite = False
             if not finite:
                 return DataError(
-                    f"{self.path}, line {place}: '{row[column]}' in column "
-                    f"'{self.names[column]}' is not a number."
+                    f"{self.path}, line {place}: '{printable(row[column])}' in column "
+                    f"'{printable(self.names[column])}' is not a number."
                 )
-        return DataError(f"{self.path}: column '{self.names[column]}' cannot be read as numbers.")
+        name = printable(self.names[column])
+        return DataError(f"{self.path}: column '{name}' cannot be read as numbers.")
 
     def _plain(self, word: str) -> str:
         return word.replace(",", ".") if self.decimal_comma else word
@@ -77,7 +81,10 @@ def read_table(path: Path) -> CsvTable:
         raise DataError(f"{path} needs a header line and at least one block.")
     place, texts = [number for number, _ in lines], [line for _, line in lines]
     delimiter = _delimiter(texts)
-    words = _split(texts, delimiter)
+    try:
+        words = _split(texts, delimiter)
+    except csv.Error as error:  # a cell longer than the module takes
+        raise DataError(f"{path} cannot be divided into cells: {printable(str(error))}.") from error
     names = tuple(words[0])
     for number, row in zip(place, words, strict=True):
         if len(row) != len(names):
@@ -85,19 +92,21 @@ def read_table(path: Path) -> CsvTable:
     twice = [name for name, n in Counter(map(str.lower, names)).items() if n > 1]
     if twice:
         raise DataError(
-            f"{path}, line {place[0]}: a column name appears twice ({', '.join(twice)})."
+            f"{path}, line {place[0]}: a column name appears twice ({printable(', '.join(twice))})."
         )
     comma = delimiter != "," and _has_decimal_commas(words[1:])
     return CsvTable(path, names, place[1:], texts[1:], words[1:], delimiter, comma)
 
 
 def _decoded(path: Path) -> str:
-    try:
-        raw = path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist; a CSV block model is expected.") from None
-    except (IsADirectoryError, PermissionError) as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+    if not path.exists():
+        raise DataError(f"{path} does not exist; a CSV block model is expected.")
+    text = _text(path, read_bytes(path))
+    refuse_control_characters(path, text)
+    return text
+
+
+def _text(path: Path, raw: bytes) -> str:
     if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return raw.decode("utf-16", errors="replace")
     if b"\0" in raw[:4096]:

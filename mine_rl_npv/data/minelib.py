@@ -13,8 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.printing import printable
 from mine_rl_npv.data.instance import GeneralRows, Graph, Instance
 from mine_rl_npv.data.sections import Lines, read_lines, read_sections, scalar, table, whole
+
+MOST_PERIODS = 10_000
 
 
 @dataclass(frozen=True)
@@ -168,7 +171,7 @@ def read_precedence(path: Path, blocks: int) -> Graph:
     needed: list[list[str] | None] = [None] * blocks
     for at, text in enumerate(lines.text):
         words = text.split()
-        if not all(word.isdigit() for word in words) or len(words) < 2:
+        if not all(word.isdigit() and len(word) < 10 for word in words) or len(words) < 2:
             raise lines.error(at, "expected `block count predecessor...`, whole numbers.")
         block, count = int(words[0]), int(words[1])
         if block >= blocks:
@@ -209,12 +212,25 @@ def _read_problem(path: Path, kind: str, blocks: int) -> _Problem:
     periods = int(scalar(sections, "NPERIODS", path))
     resources = int(scalar(sections, "NRESOURCE_SIDE_CONSTRAINTS", path))
     rate = float(scalar(sections, "DISCOUNT_RATE", path, float))
-    if periods < 1 or rate <= -1:
+    if not 1 <= periods <= MOST_PERIODS or not -1 < rate < np.inf:
         raise DataError(f"{path}: NPERIODS is {periods} and DISCOUNT_RATE {rate}; impossible.")
+    _borne_out(sections, path, "NRESOURCE_SIDE_CONSTRAINTS", resources, "RESOURCE_CONSTRAINT")
     low, high = _limits(sections, path, resources, periods)
     use = _coefficients(sections, path, blocks, destinations, resources, kind)
     general = _general(sections, path, blocks, destinations, periods) if kind == "pcpsp" else None
     return _Problem(value, periods, rate, use, low, high, general)
+
+
+def _borne_out(
+    sections: dict[str, Lines], path: Path, keyword: str, stated: int, what: str
+) -> None:
+    """Refuse a number of rows that the file has no lines for, before memory is taken for them."""
+    lines = sum(len(sections.get(f"{what}_{s}", ())) for s in ("LIMITS", "COEFFICIENTS"))
+    if not 0 <= stated <= lines:
+        raise DataError(
+            f"{path}: {keyword} is {printable(str(stated))}, but only {lines} lines speak of "
+            f"{what.lower().replace('_', ' ')}s."
+        )
 
 
 def _need(sections: dict[str, Lines], keyword: str, path: Path) -> Lines:
@@ -300,6 +316,7 @@ def _general(
     sections: dict[str, Lines], path: Path, blocks: int, destinations: int, periods: int
 ) -> GeneralRows | None:
     count = int(scalar(sections, "NGENERAL_SIDE_CONSTRAINTS", path))
+    _borne_out(sections, path, "NGENERAL_SIDE_CONSTRAINTS", count, "GENERAL_CONSTRAINT")
     if count == 0:
         return None
     lines = _need(sections, "GENERAL_CONSTRAINT_COEFFICIENTS", path)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.printing import printable
 
 ASSAYS = (
     "clays",
@@ -64,7 +65,7 @@ def roles_of(
         if not name:
             continue
         if name.lower() not in lower:
-            raise DataError(f"columns.{role}={name}: {path} has {', '.join(names)}.")
+            raise DataError(f"columns.{role}={name}: {path} has {printable(', '.join(names))}.")
         found[role] = lower.index(name.lower())
     for role in ROLES:
         if role not in found and role != VALUE:
@@ -72,7 +73,8 @@ def roles_of(
     missing = [r for r in required if r not in found and not (r == "ton" and "density" in found)]
     if missing:
         raise DataError(
-            f"{path}, line 1: missing column {', '.join(missing)}; found {', '.join(names)}. "
+            f"{path}, line 1: missing column {', '.join(missing)}; found "
+            f"{printable(', '.join(names))}. "
             f"Name it with columns.{missing[0]}=..."
         )
     return {role: found[role] for role in ROLES if role in found}

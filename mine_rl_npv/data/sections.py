@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.files import read_bytes
+from frugal_rl.untrusted.printing import printable
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _SEPARATORS = str.maketrans(":\t\r", "   ")
 
 
@@ -25,7 +29,7 @@ class Lines:
 
     def error(self, at: int, message: str) -> DataError:
         """An error that names the file and the line of entry `at`."""
-        return DataError(f"{self.path}, line {self.number[at]}: {message}")
+        return DataError(f"{self.path}, line {self.number[at]}: {printable(message)}")
 
 
 def read_lines(path: Path) -> Lines:
@@ -34,12 +38,13 @@ def read_lines(path: Path) -> Lines:
     Raises:
         DataError: there is no such file, or it is not ASCII text.
     """
+    if not path.exists():
+        raise DataError(f"{path} does not exist; a MineLib instance needs it.")
     try:
-        content = path.read_bytes().decode("ascii")
-    except FileNotFoundError:
-        raise DataError(f"{path} does not exist; a MineLib instance needs it.") from None
+        content = read_bytes(path).decode("ascii")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not ASCII text (byte {error.start}).") from None
+    refuse_control_characters(path, content)
     number, text = [], []
     for place, line in enumerate(content.translate(_SEPARATORS).split("\n"), start=1):
         bare = line.strip()
@@ -49,6 +54,14 @@ def read_lines(path: Path) -> Lines:
             number.append(place)
             text.append(bare)
     return Lines(path, number, text)
+
+
+def refuse_control_characters(path: Path, content: str) -> None:
+    """Refuse what no text file of numbers holds, and no terminal should be sent."""
+    if found := _CONTROL.search(content):
+        line = content.count("\n", 0, found.start()) + 1
+        code = f"0x{ord(found[0]):02x}"
+        raise DataError(f"{path}, line {line}: a control character ({code}); is it a text file?")
 
 
 def read_sections(path: Path) -> dict[str, Lines]:
@@ -64,7 +77,9 @@ def read_sections(path: Path) -> dict[str, Lines]:
         if text[0].isalpha():
             keyword, value = _split_keyword(text)
             if keyword in sections:
-                raise DataError(f"{path}, line {place}: section {keyword} appears twice.")
+                raise DataError(
+                    f"{path}, line {place}: section {printable(keyword)} appears twice."
+                )
             current = sections[keyword] = Lines(path, [], [])
             if value:
                 current.number.append(place)

@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from frugal_rl.untrusted.printing import printable
 from nclone.errors import LevelError
 from nclone.levels import format as fmt
 from nclone.levels.entity_types import SWITCH_OF, EntityType
@@ -184,9 +185,11 @@ def _parse_entity(line: str, number: int) -> list[Record]:
             else:
                 found[-1][{"facing": 3, "mode": 4}[words[at]]] = int(words[at + 1])
                 at += 2
+        if any(not 0 <= value <= 255 for record in found for value in record):
+            raise ValueError
     except (ValueError, KeyError, IndexError):
         raise LevelError(
-            f"Line {number}: {line!r} is no entity; write for example "
+            f"Line {number}: {printable(line)!r} is no entity of bytes 0..255; write for example "
             "'locked_door 30 10 facing 2 switch 22 14'."
         ) from None
     return [(k, x, y, o, m) for k, x, y, o, m in found]

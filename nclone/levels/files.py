@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from frugal_rl.errors import DataError
+from frugal_rl.untrusted.files import read_bytes
 from nclone.errors import LevelError
 from nclone.files import write_whole
 from nclone.levels.ascii import draw_level, parse_drawing
-from nclone.levels.level import Level, load_level
+from nclone.levels.level import MOST_BYTES, Level, load_level
 from nclone.replay.files import REPLAYS, read_replay
 
 DRAWING = ".txt"
@@ -26,19 +28,21 @@ def read_level(path: Path) -> Level:
             raise LevelError(
                 f"The replay {path} holds inputs only, no level; name the level file itself."
             )
-        return load_level(replay.map_data)
+        return load_level(replay.map_data, path)
     if path.suffix != DRAWING:
         return load_level(path)
     try:
-        return load_level(parse_drawing(path.read_text(encoding="utf-8")))
-    except LevelError as error:
-        raise LevelError(f"{path}: {error}") from None
+        text = read_bytes(path, MOST_BYTES).decode()
     except UnicodeDecodeError as error:
         raise LevelError(
             f"The drawing {path} is not text (byte {error.start}); name level bytes without .txt."
         ) from error
-    except OSError as error:
-        raise LevelError(f"The drawing {path} cannot be read: {error.strerror}.") from error
+    except DataError as error:
+        raise LevelError(f"The drawing {error}") from error
+    try:
+        return load_level(parse_drawing(text))
+    except LevelError as error:
+        raise LevelError(f"{path}: {error}") from None
 
 
 def write_level(path: Path, level: Level) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from frugal_rl.errors import DataError
+from frugal_rl.untrusted.files import read_bytes
 from nclone.errors import LevelError, LevelWarning
 from nclone.geometry import COLUMNS, ROWS
 from nclone.levels import format as fmt
@@ -37,6 +39,8 @@ ORIENTED = frozenset(
 DRONES = frozenset({EntityType.ZAP_DRONE, EntityType.MINI_DRONE})
 DOORS = frozenset({EntityType.REGULAR_DOOR, EntityType.LOCKED_DOOR, EntityType.TRAP_DOOR})
 
+MOST_BYTES = 1 << 20
+"""Far more than the records of a level may take; what is longer is not read at all."""
 Source = bytes | bytearray | memoryview | NDArray[np.uint8] | str | Path
 
 
@@ -69,8 +73,8 @@ class Level:
         return self.map_data[fmt.COUNTS_AT + 2 * EntityType.DEATH_BALL]
 
 
-def load_level(source: Source) -> Level:
-    """Read a level from bytes or from a file.
+def load_level(source: Source, named: str | Path = "") -> Level:
+    """Read a level from a file, or from bytes, which messages call `named`.
 
     Raises:
         LevelError: the bytes are not a level; the message names the offset and the remedy.
@@ -78,11 +82,11 @@ def load_level(source: Source) -> Level:
     if isinstance(source, str | Path):
         path = Path(source)
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise LevelError(f"The level file {path} cannot be read: {error.strerror}.") from error
+            data = read_bytes(path, MOST_BYTES)
+        except DataError as error:
+            raise LevelError(f"The level file {error}") from error
         return _read(data, f"{path}: ", path.stem)
-    return _read(bytes(source), "", "")
+    return _read(bytes(source), f"{named}: " if named else "", "")
 
 
 def _read(data: bytes, where: str, stem: str) -> Level:

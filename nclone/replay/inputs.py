@@ -8,11 +8,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from frugal_rl.errors import DataError
+from frugal_rl.untrusted import files as untrusted
 from nclone.errors import ReplayError
 
 JUMP, RIGHT, LEFT, RESET = 1, 2, 4, 8
 MAX_FRAMES = 1 << 24
 """More frames (3 days) than any recording; above it a file is refused."""
+MOST_BYTES = MAX_FRAMES + (1 << 20)
+"""A recording and its level."""
 _BYTE_OF_ACTION = np.array([0, LEFT, RIGHT, JUMP, JUMP | LEFT, JUMP | RIGHT], np.uint8)
 
 
@@ -67,9 +71,9 @@ def read_bytes(source: bytes | str | Path) -> tuple[bytes, str]:
     if isinstance(source, bytes | bytearray | memoryview):
         return bytes(source), "the replay"
     try:
-        return Path(source).read_bytes(), str(source)
-    except OSError as error:
-        raise ReplayError(f"The replay {source} cannot be read: {error.strerror}.") from error
+        return untrusted.read_bytes(Path(source), MOST_BYTES), str(source)
+    except DataError as error:
+        raise ReplayError(f"The replay {error}") from error
 
 
 def unsigned(data: bytes, at: int, name: str, what: str) -> int:

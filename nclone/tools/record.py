@@ -106,7 +106,7 @@ def draw(options: RecordOptions, level: Level | None) -> list[str]:
     if options.replay:
         path = Path(options.replay)
         replay = read_replay(path)
-        own = load_level(replay.map_data) if replay.map_data else level or level_beside(path)
+        own = load_level(replay.map_data, path) if replay.map_data else level or level_beside(path)
         actions = replay.actions
     else:
         own, actions = level, np.zeros(0, np.uint8)
@@ -145,7 +145,11 @@ def _from_replays(folder: Path, level: Level | None) -> list[Demonstration]:
     found = []
     for file in replay_files(folder):
         for number, replay in enumerate(read_replays(file)):
-            own = load_level(replay.map_data) if replay.map_data else level or level_beside(file)
+            own = (
+                load_level(replay.map_data, file)
+                if replay.map_data
+                else level or level_beside(file)
+            )
             if own is None:
                 raise LevelError(f"{file} holds no level; name it by level=FILE.")
             name = file.stem if number == 0 else f"{file.stem} {number + 1}"

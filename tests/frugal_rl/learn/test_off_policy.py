@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from rich.console import Console
+from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.errors import CheckpointError, ConfigError, MemoryBudgetError
 from frugal_rl.learn.agents import MlpAgent
@@ -26,7 +27,9 @@ from frugal_rl.memory.plan import draw_up
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
 from frugal_rl.run.trainer import Trainer, no_meter, train
+from frugal_rl.store.priorities import PrioritisedReplayBuffer
 from frugal_rl.store.region import CHUNK_BYTES
+from frugal_rl.store.replay import DictReplayBuffer
 from frugal_rl.testing.toy import Toy
 from frugal_rl.vec_env.registered import Registered
 
@@ -69,7 +72,12 @@ def after(iterations):
     return lambda: "Memory is nearly full." if next(asked) == iterations else ""
 
 
-@pytest.mark.parametrize("algo", [ON_TOY, QrDqnConfig(target_update_interval=50, **SMALL)])
+PRIORITISED = replace(ON_TOY, prioritised=True, return_steps=3)
+
+
+@pytest.mark.parametrize(
+    "algo", [ON_TOY, QrDqnConfig(target_update_interval=50, **SMALL), PRIORITISED]
+)
 def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(tmp_path, algo):
     whole, first, second = (tmp_path / name for name in ("whole", "first", "second"))
     train(toy_run(whole, algo=algo), Nothing(), console=quiet())
@@ -93,6 +101,20 @@ def test_a_replay_of_another_capacity_is_refused(tmp_path):
 
     with pytest.raises(CheckpointError, match=r"algo.buffer_size=160, this run has 200"):
         train(other, Nothing(), console=quiet())
+
+
+def test_checkpoints_share_a_replay_beside_them_and_say_where_it_is_missing(tmp_path):
+    algo = replace(ON_TOY, buffer_size=4000)
+    train(toy_run(tmp_path, algo=algo, checkpoint_every_steps=128), Nothing(), console=quiet())
+    folder = tmp_path / "checkpoints"
+    sizes = [f.stat().st_size for f in sorted((folder / "replay").iterdir())]
+
+    held = load_checkpoint(tmp_path)["learner"]["collector"]["replay"]
+    assert held["segment"] == 4  # three on the way, and the end
+    assert sizes[-1] < sizes[0]
+    (folder / "replay" / "00000004.segment").unlink()
+    with pytest.raises(CheckpointError, match=r"00000004.segment, which is not there: copy"):
+        train(toy_run(tmp_path / "b", algo=algo, resume=str(tmp_path)), Nothing(), console=quiet())
 
 
 def learner_of(run):
@@ -144,8 +166,35 @@ def test_actions_that_do_not_fit_are_refused(tmp_path):
         learner_of(toy_run(tmp_path, algo=SacConfig(**SMALL)))
 
 
-def test_the_plan_counts_what_the_full_replay_holds(tmp_path):
-    run = toy_run(tmp_path, algo=replace(ON_TOY, buffer_size=4_000, learning_starts=10**6))
+def test_without_priorities_the_prioritised_learner_is_dqn(tmp_path, monkeypatch):
+    """No exponent, no weights, and the same draws: the same parameters, bit for bit."""
+    flat = replace(ON_TOY, prioritised=True, priority_exponent=0.0, importance_exponent=0.0)
+    monkeypatch.setattr(PrioritisedReplayBuffer, "sample", drawn_uniformly)
+    learned = []
+    for algo in (ON_TOY, flat):
+        set_random_seed(0)
+        learner = learner_of(toy_run(tmp_path, algo=algo))
+        for _ in range(4):
+            learner.iterate(no_meter)
+        learned.append(learner.policy.state_dict().values())
+
+    assert all(torch.equal(a, b) for a, b in zip(*learned, strict=True))
+
+
+def drawn_uniformly(self, batch_size, env=None):
+    self.drawn = np.arange(batch_size)
+    self.weights = np.ones((batch_size, 1), np.float32)
+    return DictReplayBuffer.sample(self, batch_size, env)
+
+
+def test_priorities_are_dqns_alone():
+    with pytest.raises(ConfigError, match="algo=dqn"):
+        QrDqnConfig(prioritised=True)
+
+
+@pytest.mark.parametrize("kind", [ON_TOY, PRIORITISED])
+def test_the_plan_counts_what_the_full_replay_holds(tmp_path, kind):
+    run = toy_run(tmp_path, algo=replace(kind, buffer_size=4_000, learning_starts=10**6))
     planned = {p.name: p.ram_bytes for p in draw_up(run).parts if p.name.startswith("replay: ")}
     learner = learner_of(run)
     for _ in range(1_050):

@@ -27,14 +27,22 @@ from frugal_rl.vec_env.plain import env_seeds
 
 UPDATES = 4
 ALGO = PpoConfig(
-    num_envs=6, n_steps=16, batch_size=32, n_epochs=3, total_steps=6 * 16 * UPDATES,
-    ent_coef=0.01, batched_bootstrap=False,
-)  # fmt: skip
+    num_envs=6,
+    n_steps=16,
+    batch_size=32,
+    n_epochs=3,
+    total_steps=6 * 16 * UPDATES,
+    ent_coef=0.01,
+    batched_bootstrap=False,
+)
 SB3 = {"n_steps": 16, "batch_size": 32, "n_epochs": 3, "ent_coef": 0.01, "device": "cpu", "seed": 5}
 BASELINE = MemoryProfile(
-    storage=Storage.dense, internal_observations=True, frame_stack=FrameStack.copies,
-    buffers=Buffers.new, shuffle=Shuffle.copy,
-)  # fmt: skip
+    storage=Storage.dense,
+    internal_observations=True,
+    frame_stack=FrameStack.copies,
+    buffers=Buffers.new,
+    shuffle=Shuffle.copy,
+)
 LOSSLESS = MemoryProfile()
 
 

@@ -1,0 +1,1 @@
+"""`algo.engine=compiled`: perceptrons forward, backward and through Adam in compiled kernels."""

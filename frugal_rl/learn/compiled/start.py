@@ -1,0 +1,23 @@
+"""Builds all that the compiled engine consists of."""
+
+from __future__ import annotations
+
+from frugal_rl.learn.compiled.acting import CompiledActor
+from frugal_rl.learn.compiled.engine import CompiledPerceptron
+from frugal_rl.learn.compiled.refusal import refuse_what_has_no_kernel
+from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
+from frugal_rl.learn.on_policy_config import OnPolicyConfig
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.schedules import value_at
+from frugal_rl.run.config import RunConfig
+
+
+def start(
+    config: OnPolicyConfig, run: RunConfig, policy: FrugalPolicy, threads: int
+) -> tuple[CompiledAdam, CompiledUpdate, CompiledActor]:
+    """What steps, what learns and what acts, over the policy's own parameters."""
+    refuse_what_has_no_kernel(config, run, policy)
+    rate = value_at(config.learning_rate, 0.0)
+    adam = CompiledAdam(policy.parameters(), rate, config.adam_eps, fused=False)
+    perceptron = CompiledPerceptron(policy, adam, threads)
+    return adam, CompiledUpdate(policy, adam, perceptron), CompiledActor(perceptron)

@@ -1,0 +1,76 @@
+"""PPO's update by the engine: the same minibatches, losses and stops as the exact one's."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
+from torch import Tensor
+
+from frugal_rl.learn.compiled.engine import CompiledPerceptron
+from frugal_rl.learn.compiled.kernels import clipped_adam
+from frugal_rl.learn.compiled.losses import ENTROPY, POLICY, VALUE
+from frugal_rl.learn.on_policy_config import Terms
+from frugal_rl.learn.optimizer import BETA1, BETA2, FlatAdam
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.update import Losses, Record, Update
+
+
+class CompiledAdam(FlatAdam):
+    """Clipping and Adam in one pass over parameters, gradient and moments; the same state."""
+
+    def step(self, max_grad_norm: float) -> None:
+        """Clip the gradient's norm, then update the parameters."""
+        state = self.begin()
+        state["step"] += 1
+        steps = float(state["step"])
+        root, pace = (1 - BETA2**steps) ** 0.5, self.rate / (1 - BETA1**steps)
+        rates = (1 - BETA1, BETA2, 1 - BETA2, root, self.eps, pace)
+        norm = clipped_adam(
+            self.flat.detach().numpy(),
+            self.gradient.numpy(),
+            state["exp_avg"].numpy(),
+            state["exp_avg_sq"].numpy(),
+            np.float32(max_grad_norm),
+            np.array(rates, np.float32),
+        )
+        torch.maximum(self.largest, torch.tensor(norm), out=self.largest)
+
+
+class CompiledUpdate(Update):
+    """All epochs of one update, each minibatch's gradient from the engine."""
+
+    def __init__(
+        self, policy: FrugalPolicy, optimizer: FlatAdam, engine: CompiledPerceptron
+    ) -> None:
+        super().__init__(policy, optimizer)
+        self.engine = engine
+
+    def differentiate(
+        self, batch: Minibatch, advantages: Tensor, terms: Terms, record: Record
+    ) -> None:
+        """The gradient of one minibatch's loss into the optimiser's."""
+        x, mask = self.engine.read(batch.observations)
+        old = (batch.old_log_prob, batch.old_values, advantages, batch.returns)
+        log_ratio, sums = self.engine.differentiate(
+            x,
+            mask,
+            batch.actions.reshape(len(x), -1).numpy(),
+            torch.stack([column.reshape(-1) for column in old]).numpy(),
+            terms,
+        )
+        record.add(losses_of(sums / len(x), log_ratio, terms), 1.0)
+
+    def parts(self) -> dict[str, int]:
+        """Bytes held between updates, by name."""
+        return self.engine.parts()
+
+
+def losses_of(means: np.ndarray, log_ratio: np.ndarray, terms: Terms) -> Losses:
+    """What the record keeps of a minibatch."""
+    total = means[POLICY] + terms.ent_coef * means[ENTROPY] + terms.vf_coef * means[VALUE]
+    total, policy, value, entropy = (
+        torch.tensor(v, dtype=torch.float32)
+        for v in (total, means[POLICY], means[VALUE], means[ENTROPY])
+    )
+    return Losses(total, policy, value, entropy, torch.from_numpy(log_ratio), {})

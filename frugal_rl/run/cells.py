@@ -1,0 +1,155 @@
+"""The jobs of a sweep: each is a process of its own, and none can take another one with it.
+
+What became of a job stands in its folder (`cell.json`). A sweep that is started again in the same
+folder (`hydra.sweep.dir=`) passes over what is finished and goes on from checkpoints.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from pathlib import Path
+from signal import Signals
+
+from frugal_rl.memory import usage
+from frugal_rl.report.files import SUMMARY, read_json, write_json
+from frugal_rl.run.admission import open_ledger
+from frugal_rl.run.building import build_as
+from frugal_rl.run.config import Sweep
+from frugal_rl.run.ledger import Reservation
+from frugal_rl.run.outcome import Outcome
+from frugal_rl.run.preflight import Job
+from frugal_rl.run.search_path import folder
+from frugal_rl.run.signals import passing_on
+
+CELL = "cell.json"
+STARTING_BYTES = 400 << 20
+"""A process that reads its configuration and imports torch, before it reserves what it needs."""
+REFUSED = ("ConfigError", "MemoryBudgetError")
+"""Errors that say that a combination is impossible here."""
+SAID = re.compile(r"(\w+(?:Error|Interrupt)): .+")
+
+
+class End(Enum):
+    """What became of a job."""
+
+    finished = "finished"
+    failed = "failed"
+    refused = "refused"
+    skipped = "skipped"
+    """Refused, where `sweep.skip_impossible` passes over that."""
+    stopped = "stopped"
+
+
+UNWANTED = (End.failed, End.refused)
+"""Ends that make a sweep end with status 1."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One job of a sweep."""
+
+    words: tuple[str, ...]
+    end: End
+    reason: str = ""
+    seconds: float = 0.0
+
+    def write(self, at: Path) -> None:
+        """Keep it in the job's folder."""
+        write_json(at / CELL, {**asdict(self), "end": self.end.value})
+
+    @classmethod
+    def read(cls, at: Path) -> Cell | None:
+        """The cell of a folder; None where no job has ended there."""
+        try:
+            values = read_json(at / CELL)
+            return cls(**{**values, "words": tuple(values["words"]), "end": End(values["end"])})
+        except (OSError, ValueError, TypeError, KeyError):
+            return None
+
+
+def run_cell(job: Job) -> Outcome:
+    """Run one job of a sweep in a process of its own; it never raises for what happens there."""
+    at = job.command.folder
+    known = Cell.read(at)
+    if known is not None and known.words == job.words and known.end is End.finished:
+        print(f"Finished already: {at}")
+        return Outcome(files=[at])
+    sweep = build_as(Sweep, dict(job.command.values.get("sweep") or {}))
+    began = time.monotonic()
+    with beside(sweep, at) as line:
+        cell = replace(trained(job, line), seconds=round(time.monotonic() - began, 1))
+    if cell.end is End.refused and sweep.skip_impossible:
+        cell = replace(cell, end=End.skipped)
+    cell.write(at)
+    if cell.reason:
+        print(f"{cell.end.value}: {' '.join(job.words)}: {cell.reason}")
+    return Outcome({"interrupted": cell.end is End.stopped}, [at], int(cell.end in UNWANTED))
+
+
+@contextmanager
+def beside(sweep: Sweep, at: Path) -> Iterator[Reservation | None]:
+    """This process's own line in the ledger, as it holds memory while its job trains."""
+    ledger = open_ledger(sweep)
+    if ledger is None:
+        yield None
+        return
+    own = usage.of_tree()[:1]
+    with ledger.entered(f"The sweep of {at.parent}", usage.held_bytes(own), beside=True) as line:
+        line.resize(line.entry.held + STARTING_BYTES)
+        line.write(replace(line.entry, held=usage.held_bytes(own), coming=STARTING_BYTES))
+        yield line
+
+
+def trained(job: Job, line: Reservation | None) -> Cell:
+    """The job's process, its output passed on line by line, and what became of it."""
+    words, at = job.words, job.command.folder
+    said = ""
+    with (at / "output.log").open("a") as log, started(job) as child:
+        assert child.stdout is not None
+        for text in child.stdout:
+            log.write(text)
+            print(text, end="")
+            said = text.strip() if SAID.match(text) or not SAID.match(said) else said
+    code = child.returncode
+    if code == 0:
+        stopped = (at / SUMMARY).is_file() and read_json(at / SUMMARY).get("interrupted")
+        return Cell(words, End.stopped if stopped else End.finished)
+    if code < 0:
+        return Cell(words, End.failed, f"ended by {Signals(-code).name}")
+    return Cell(words, End.refused if said.startswith(REFUSED) else End.failed, said[:400])
+
+
+@contextmanager
+def started(job: Job) -> Iterator[subprocess.Popen[str]]:
+    """The training process; a request to stop is handed on to it."""
+    at = job.command.folder
+    beside_ours = ["--config-dir", job.config_dir] if job.config_dir else []
+    again = [f"resume={at}"] if any((at / "checkpoints").glob("*.pt")) else []
+    words = [w for w in job.words if not (again and w.startswith("resume="))]
+    own = [*again, f"hydra.run.dir={at}", "hydra.output_subdir=null"]
+    child = subprocess.Popen(
+        [sys.executable, str(folder("scripts") / "train.py"), *beside_ours, *words, *own],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with child, passing_on(lambda: [child.pid]):
+        yield child
+
+
+def cells_in(sweep_dir: Path) -> list[tuple[Path, Cell]]:
+    """All jobs of a sweep that have ended, in their order."""
+
+    def number(at: Path) -> tuple[int, str]:
+        head = at.name.partition("_")[0]
+        return (int(head) if head.isdigit() else 0, at.name)
+
+    found = [(at, Cell.read(at)) for at in sorted(sweep_dir.iterdir(), key=number)]
+    return [(at, cell) for at, cell in found if cell is not None]

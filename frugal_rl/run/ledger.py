@@ -1,0 +1,194 @@
+"""Who holds how much of this machine's memory: runs side by side never plan on more than it has.
+
+One file, read and replaced under a lock. A run enters what it is planned to hold before it starts,
+and waits while that does not fit beside the others. Entries of processes that are gone are dropped;
+those of other machines that see the same file are left alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import psutil
+
+from frugal_rl.doing import doing
+from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.memory.part import human
+from frugal_rl.run.disk import told, write_whole
+
+LOOK_SECONDS = 0.25
+SAME_PROCESS_SECONDS = 1.0
+"""A process that began at another time has only inherited the number."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One process's line.
+
+    held     bytes that count as taken
+    wants    bytes that it waits for; 0 while it waits for nothing
+    coming   bytes of a process that it has just started, until that has a line of its own
+    beside   it only starts others: nobody need wait for its end
+    """
+
+    pid: int
+    parent: int
+    host: str
+    began: float
+    since: float
+    what: str
+    held: int
+    wants: int = 0
+    coming: int = 0
+    beside: bool = False
+
+    @classmethod
+    def own(cls, what: str, held: int, beside: bool = False) -> Entry:
+        """The line of this process."""
+        me = psutil.Process()
+        where = socket.gethostname(), me.create_time()
+        return cls(me.pid, me.ppid(), *where, time.time(), what, held, beside=beside)
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process is still there; another machine's is believed to be."""
+        if self.host != socket.gethostname():
+            return True
+        try:
+            process = psutil.Process(self.pid)
+            known = abs(process.create_time() - self.began) < SAME_PROCESS_SECONDS
+            return known and process.status() != psutil.STATUS_ZOMBIE
+        except psutil.Error:
+            return False
+
+    @property
+    def place(self) -> tuple[float, int]:
+        """Its place in the queue."""
+        return self.since, self.pid
+
+
+def taken(entries: Sequence[Entry]) -> int:
+    """Bytes that the entries of one machine hold."""
+    parents = {entry.parent for entry in entries}
+    return sum(e.held + (e.coming if e.pid not in parents else 0) for e in entries)
+
+
+class Ledger:
+    """The file, and the bytes that all runs of this machine may hold together."""
+
+    def __init__(self, path: Path, budget_bytes: int, source: str) -> None:
+        self.path, self.budget_bytes, self.source = path, budget_bytes, source
+
+    @contextmanager
+    def entered(self, what: str, held: int, beside: bool = False) -> Iterator[Reservation]:
+        """A line in the ledger while the block lasts; `resize` it to what the run needs.
+
+        Args:
+            what: names the run to others.
+            held: bytes that this process holds already, also while it waits for more.
+            beside: it starts others, and trains nothing itself.
+        """
+        reservation = Reservation(self, Entry.own(what, held, beside))
+        reservation.write(reservation.entry)
+        try:
+            yield reservation
+        finally:
+            with self.changing() as entries:
+                entries[:] = [e for e in entries if e.pid != reservation.entry.pid]
+
+    @contextmanager
+    def changing(self) -> Iterator[list[Entry]]:
+        """All living entries under the lock; what is left in the list is written back."""
+        with told(self.path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            number = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.lockf(number, fcntl.LOCK_EX)
+            entries = [entry for entry in self._read() if entry.alive]
+            yield entries
+            with told(self.path.parent):
+                lines = [asdict(entry) for entry in entries]
+                write_whole(self.path, [json.dumps(lines, indent=1).encode()])
+        finally:
+            os.close(number)
+
+    def _read(self) -> list[Entry]:
+        try:
+            return [Entry(**values) for values in json.loads(self.path.read_text())]
+        except (OSError, ValueError, TypeError):
+            return []  # none yet, or of another version: running ones wait for nobody
+
+    def admits(self, own: Entry, others: Sequence[Entry]) -> bool:
+        """Whether an entry may have what it wants; those who came earlier are served first.
+
+        Raises:
+            MemoryBudgetError: everybody waits, and this one came last.
+        """
+        waiting = [e for e in others if e.wants]
+        first = min([own, *waiting], key=lambda e: e.place)
+        room = self.budget_bytes - taken([e for e in (own, *others) if e is not first])
+        if first.wants <= room:
+            return first is own
+        stuck = waiting and all(e.wants or e.beside for e in others)
+        if stuck and own is max([own, *waiting], key=lambda e: e.place):
+            raise MemoryBudgetError(
+                f"{own.what} needs {human(own.wants)} beside {len(waiting)} runs that wait for "
+                f"memory, too, and {self.source} has no more. Start fewer at once."
+            )
+        return False
+
+
+class Reservation:
+    """This process's line."""
+
+    def __init__(self, ledger: Ledger, entry: Entry) -> None:
+        self.ledger, self.entry = ledger, entry
+
+    def resize(self, wants: int) -> None:
+        """Hold so many bytes from now on; waits for room where that is more than before.
+
+        Raises:
+            MemoryBudgetError: they will never fit.
+        """
+        ledger = self.ledger
+        if wants > ledger.budget_bytes:
+            raise MemoryBudgetError(
+                f"{self.entry.what} needs {human(wants)}, above the {human(ledger.budget_bytes)} "
+                f"that all runs of this machine share ({ledger.source}); "
+                "scripts/plan.py with the same words tells what it needs less with."
+            )
+        if wants <= self.entry.held:
+            self.write(replace(self.entry, held=wants))
+            return
+        with doing(f"waiting for {human(wants)} of memory beside other runs"):
+            while not self.tried(wants):
+                time.sleep(LOOK_SECONDS)
+
+    def tried(self, wants: int) -> bool:
+        """Whether there is room now; else the wish stands in the ledger."""
+        with self.ledger.changing() as entries:
+            others = [e for e in entries if e.pid != self.entry.pid]
+            here = [e for e in others if e.host == self.entry.host]
+            asking = replace(self.entry, wants=wants)
+            admitted = self.ledger.admits(asking, here)
+            self.entry = replace(asking, held=wants, wants=0) if admitted else asking
+            entries[:] = [*others, self.entry]
+        return admitted
+
+    def write(self, entry: Entry) -> None:
+        """Put a changed line into the ledger."""
+        self.entry = entry
+        with self.ledger.changing() as entries:
+            entries[:] = [*(e for e in entries if e.pid != entry.pid), entry]
+
+    def starting(self, coming: int) -> None:
+        """Count a process that is about to be started, until it has a line of its own."""
+        self.write(replace(self.entry, coming=coming))

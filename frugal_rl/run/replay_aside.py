@@ -1,0 +1,72 @@
+"""The replay of a run lies beside its checkpoints, in segments: each checkpoint names its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from frugal_rl.errors import CheckpointError
+from frugal_rl.run.manifest import read_manifest
+from frugal_rl.run.segments import Segments
+
+FOLDER = "replay"
+"""Where the segments lie, in the folder of the checkpoints; and the replay's place in a learner."""
+
+
+def set_aside(content: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """The content of a checkpoint with its replay saved beside it: a number in the place of it.
+
+    Raises:
+        DiskError: the segment cannot be written.
+    """
+    replay = _replay_of(content)
+    if not isinstance(replay, list):
+        return content
+    saved = Segments(folder / FOLDER).save({FOLDER: replay})
+    return _with_replay(content, {"segment": saved.number})
+
+
+def brought_back(content: dict[str, Any], file: Path) -> dict[str, Any]:
+    """The content that `set_aside` was given, of a checkpoint's file.
+
+    Raises:
+        CheckpointError: the segment is not there, or damaged.
+    """
+    number = _segment_of(content)
+    if number is None:
+        return content
+    segments = Segments(file.parent / FOLDER)
+    if number not in segments.numbers():
+        raise CheckpointError(
+            f"{file} continues with the replay in {segments.path(number)}, which is not there: "
+            f"copy the folder {FOLDER}/ together with the checkpoint."
+        )
+    return _with_replay(content, segments.load(number)[FOLDER])
+
+
+def forget_unused(folder: Path) -> None:
+    """Remove the segments that no checkpoint in the folder needs; none if one cannot be read."""
+    if not (folder / FOLDER).is_dir():
+        return
+    with suppress(CheckpointError):
+        named = [_segment_of(read_manifest(file).values) for file in folder.glob("*.pt")]
+        Segments(folder / FOLDER).keep([n for n in named if n is not None])
+
+
+def _replay_of(content: Any) -> Any:
+    for name in ("learner", "collector", FOLDER):
+        content = content.get(name) if isinstance(content, Mapping) else None
+    return content
+
+
+def _segment_of(content: Any) -> int | None:
+    replay = _replay_of(content)
+    return int(replay["segment"]) if isinstance(replay, Mapping) else None
+
+
+def _with_replay(content: dict[str, Any], replay: Any) -> dict[str, Any]:
+    learner = content["learner"]
+    collector = {**learner["collector"], FOLDER: replay}
+    return {**content, "learner": {**learner, "collector": collector}}

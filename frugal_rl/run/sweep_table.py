@@ -1,0 +1,72 @@
+"""What a sweep says at its end: one line per job, and where the comparison comes from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from frugal_rl.memory.part import human
+from frugal_rl.report.document import Document, TableBlock
+from frugal_rl.report.files import PLAN, SUMMARY, read_json
+from frugal_rl.report.terminal import say, show
+from frugal_rl.run.cells import UNWANTED, Cell, End, cells_in
+from frugal_rl.run.outcome import Outcome
+
+COLUMNS = ("job", "end", "steps", "return", "planned", "held", "seconds", "why")
+
+
+def sum_up(at: Path) -> Outcome:
+    """Print and write the table of a sweep's jobs; the status is 1 where one failed."""
+    cells = cells_in(at) if at.is_dir() else []
+    if not cells:
+        return Outcome()
+    common = set.intersection(*(set(cell.words) for _, cell in cells)) if len(cells) > 1 else set()
+    rows = [line_of(folder, cell, common) for folder, cell in cells]
+    table = Table()
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name in ("job", "end", "why") else "right")
+    for row in rows:
+        table.add_row(*row)
+    show(table)
+    ends = Counter(cell.end for _, cell in cells)
+    say(", ".join(f"{count} {end.value}" for end, count in ends.items()) + f" in {at}")
+    if ends[End.failed] + ends[End.stopped]:
+        say(f"The same command with hydra.sweep.dir={at} goes on with those that did not finish.")
+    document = Document(f"Sweep of {len(cells)} jobs")
+    document.add(TableBlock(COLUMNS, rows))
+    written = document.write(at, "sweep")
+    say(f"report:  python scripts/report.py runs=[{at}]")
+    values = {"jobs": len(cells), **{end.value: count for end, count in ends.items()}}
+    return Outcome(values, written, int(any(ends[end] for end in UNWANTED)))
+
+
+def line_of(folder: Path, cell: Cell, common: Set[str] = frozenset()) -> tuple[str, ...]:
+    """One job: its own words, its end, what it reached, and its memory beside the plan."""
+    summary = _values(folder / SUMMARY)
+    plan = _values(folder / PLAN)
+    return (
+        " ".join(word for word in cell.words if word not in common),
+        cell.end.value,
+        _number(summary.get("num_steps"), ",.0f"),
+        _number(summary.get("eval/return"), ".3g"),
+        _bytes(plan.get("ram_bytes")),
+        _bytes(summary.get("memory/peak_bytes")),
+        f"{cell.seconds:.0f}",
+        cell.reason,
+    )
+
+
+def _values(path: Path) -> dict[str, Any]:
+    return read_json(path) if path.is_file() else {}
+
+
+def _number(value: Any, form: str) -> str:
+    return "-" if value is None else format(float(value), form)
+
+
+def _bytes(value: Any) -> str:
+    return "-" if value is None else human(int(value))

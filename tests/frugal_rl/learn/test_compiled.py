@@ -1,0 +1,266 @@
+"""The compiled engine against the exact one: gradients, four updates, resuming, refusals."""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.learn.agents import Activation, MlpAgent
+from frugal_rl.learn.compiled.engine import BLOCK, CompiledPerceptron
+from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
+from frugal_rl.learn.on_policy_config import Engine, Terms
+from frugal_rl.learn.optimizer import FlatAdam
+from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.learn.update import Record, Update
+from frugal_rl.memory import MemoryProfile, Storage
+from frugal_rl.memory.profile import Precision
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import ObservationSpec, Stored
+from frugal_rl.observation.tables import Tables
+from frugal_rl.run.config import Hardware, RunConfig
+from frugal_rl.run.trainer import no_meter
+from frugal_rl.testing.toy import Toy
+from frugal_rl.vec_env.episodes import Episodes
+
+ALGO = PpoConfig(
+    num_envs=6,
+    n_steps=16,
+    batch_size=32,
+    n_epochs=3,
+    total_steps=6 * 16 * 4,
+    ent_coef=0.01,
+    engine=Engine.compiled,
+)
+RUN = RunConfig(
+    Toy(),
+    MlpAgent(actor=(32, 16), critic=(24,)),
+    ALGO,
+    MemoryProfile(),
+    None,
+    hardware=Hardware("cpu", threads=1),
+    seed=5,
+)
+ACTIONS = st.one_of(
+    st.integers(2, 12).map(spaces.Discrete),
+    st.lists(st.integers(2, 5), min_size=1, max_size=3).map(spaces.MultiDiscrete),
+    st.integers(1, 9).map(lambda n: spaces.Box(-1, 1, (n,))),
+)
+WIDTHS = st.lists(st.sampled_from((1, 3, 8, 17, 32)), max_size=2).map(tuple)
+AGENTS = st.builds(
+    MlpAgent,
+    actor=WIDTHS,
+    critic=WIDTHS,
+    shared=WIDTHS,
+    activation=st.sampled_from((Activation.tanh, Activation.relu)),
+    image_features=st.sampled_from((4, 9)),
+)
+TERMS = st.builds(
+    Terms,
+    clip_range=st.sampled_from((0.05, 0.3)),
+    clip_range_vf=st.sampled_from((None, 0.1)),
+    ent_coef=st.sampled_from((0.0, 0.02)),
+    vf_coef=st.sampled_from((0.0, 0.5)),
+    normalize_advantage=st.booleans(),
+    max_grad_norm=st.just(0.5),
+    target_kl=st.none(),
+)
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def policy_on(actions, agent, picture, masked):
+    """A policy over floats, and perhaps a picture and a mask."""
+    fields = [Stored("x", (7,), np.float32, -3, 3)]
+    if picture:
+        fields.append(Stored("picture", (9, 8), np.uint8, 0, 255))
+    if masked:
+        size = actions.n if isinstance(actions, spaces.Discrete) else int(actions.nvec.sum())
+        fields.append(Stored("mask", (size,), np.bool_, 0, 1))
+    spec = ObservationSpec(tuple(fields), action_mask="mask" if masked else None)
+    encoding = Encoding.choose(spec, Storage.dense)
+    return FrugalPolicy(
+        encoding.policy_space(),
+        actions,
+        lambda _: 1e-3,
+        agent=agent,
+        encoding=encoding,
+        tables=Tables(),
+    )
+
+
+def minibatch(policy, samples, random):
+    """Random rows, allowed actions, old log-probabilities near the policy's own."""
+    rows = {"x": random.standard_normal((samples, 7), dtype=np.float32)}
+    if "picture" in policy.observation_space.spaces:
+        rows["picture"] = random.integers(0, 256, (samples, 9, 8)).astype(np.uint8)
+    if policy.mask_name:
+        groups = (
+            [policy.action_space.n] if policy.action_space.shape == () else policy.action_space.nvec
+        )
+        mask = random.random((samples, sum(groups))) < 0.5
+        for start in np.cumsum([0, *groups[:-1]]):
+            mask[:, start] = True
+        rows["mask"] = mask
+    obs = {name: torch.from_numpy(row) for name, row in rows.items()}
+    with torch.no_grad():
+        actions, values, log_prob = policy(obs)
+    draw = lambda: torch.from_numpy(random.standard_normal(samples, dtype=np.float32))  # noqa: E731
+    return Minibatch(
+        obs,
+        actions.float(),
+        values.flatten() + 0.2 * draw(),
+        log_prob + 0.2 * draw(),
+        draw(),
+        draw(),
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(ACTIONS, AGENTS, TERMS, st.booleans(), st.booleans(), st.integers(0, 2**32 - 1))
+def test_gradient_and_losses_are_those_of_the_exact_engine(
+    actions, agent, terms, picture, masked, seed
+):
+    torch.manual_seed(seed)
+    policy = policy_on(actions, agent, picture, masked and not isinstance(actions, spaces.Box))
+    twin = copy.deepcopy(policy)
+    batch = minibatch(policy, BLOCK + 37, np.random.default_rng(seed))
+    adam = CompiledAdam(policy.parameters(), 1e-3, 1e-5, fused=False)
+    plain = FlatAdam(twin.parameters(), 1e-3, 1e-5, fused=False)
+    compiled = CompiledUpdate(policy, adam, CompiledPerceptron(policy, adam, 1))
+    exact, ours, theirs = Update(twin, plain), Record(), Record()
+
+    compiled.differentiate(batch, batch.advantages, terms, ours)
+    exact.differentiate(batch, batch.advantages, terms, theirs)
+
+    size = plain.gradient.abs().max().item()
+    torch.testing.assert_close(adam.gradient, plain.gradient, rtol=1e-4, atol=1e-6 + 2e-6 * size)
+    torch.testing.assert_close(ours.losses[0], theirs.losses[0], rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(ours.log_ratios[0], theirs.log_ratios[0], rtol=0, atol=1e-5)
+
+
+def learner_of(run):
+    torch.manual_seed(run.seed)
+    np.random.seed(run.seed)  # noqa: NPY002 - the stream that minibatches are drawn from
+    vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+    return run.algo.build(run, vec_env)
+
+
+def learned(run, updates=4):
+    learner = learner_of(run)
+    for _ in range(updates):
+        learner.iterate(no_meter)
+    return learner
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"clip_range_vf": 0.1, "normalize_advantage": False, "learning_rate": 3e-3},
+        {"target_kl": 1e-4, "learning_rate": 3e-3},
+        {"reward_normalisation": True, "batched_bootstrap": False},
+    ],
+    ids=lambda change: "_".join(change) or "defaults",
+)
+def test_four_updates_end_within_a_hundred_thousandth_of_the_exact_ones(change):
+    run = replace(RUN, algo=replace(ALGO, **change))
+    exact = replace(run, algo=replace(run.algo, engine=Engine.exact))
+
+    ours, theirs = learned(run), learned(exact)
+
+    worst = (ours.optimizer.flat - theirs.optimizer.flat).abs().max().item()
+    assert 0 < worst < 1e-5
+
+
+def test_whole_trajectories_are_learned_from_as_well():
+    run = replace(RUN, vec=Episodes(), algo=replace(ALGO, n_steps=20))
+    exact = replace(run, algo=replace(run.algo, engine=Engine.exact))
+
+    worst = (learned(run).optimizer.flat - learned(exact).optimizer.flat).abs().max().item()
+
+    assert worst < 1e-5
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_equal_runs_are_equal_to_the_bit_and_resume_so(threads):
+    run = replace(RUN, hardware=Hardware("cpu", threads=threads))
+    first, second = learned(run, 2), learned(run, 2)
+    resumed = learner_of(run)
+    resumed.load(copy.deepcopy(first.state()))
+    for learner in (first, second, resumed):
+        torch.manual_seed(1)
+        np.random.seed(1)  # noqa: NPY002 - as above
+        learner.iterate(no_meter)
+
+    assert torch.equal(first.optimizer.flat, second.optimizer.flat)
+    assert torch.equal(first.optimizer.flat, resumed.optimizer.flat)
+
+
+def test_a_checkpoint_of_one_engine_continues_under_the_other():
+    compiled = learned(RUN, 2)
+    other = learner_of(replace(RUN, algo=replace(ALGO, engine=Engine.exact)))
+    other.load(copy.deepcopy(compiled.state()))
+    for learner in (compiled, other):
+        torch.manual_seed(1)
+        np.random.seed(1)  # noqa: NPY002 - as above
+        learner.iterate(no_meter)
+
+    worst = (compiled.optimizer.flat - other.optimizer.flat).abs().max().item()
+    assert worst < 1e-5
+
+
+def test_the_policy_reads_what_the_kernels_write():
+    learner = learned(RUN, 1)
+    before = copy.deepcopy(learner.policy.state_dict())
+
+    learner.iterate(no_meter)
+
+    after = learner.policy.state_dict()
+    assert all(not torch.equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"agent": MlpAgent(activation=Activation.silu)}, "agent.activation=silu"),
+        ({"memory": MemoryProfile(precision=Precision.bf16)}, "memory.precision=float32"),
+        ({"memory": MemoryProfile(micro_batch=8)}, "memory.micro_batch=0"),
+        ({"memory": MemoryProfile(gradient_checkpointing=True)}, "gradient_checkpointing=false"),
+        ({"algo": replace(ALGO, fused_adam=True)}, "algo.fused_adam=false"),
+        ({"algo": replace(ALGO, compile=True)}, "algo.compile=false"),
+    ],
+)
+def test_what_has_no_kernel_is_refused_with_a_way_out(change, words):
+    with pytest.raises(ConfigError, match=words):
+        learner_of(replace(RUN, **change))
+
+
+def test_a_picture_under_convolutions_is_refused_by_its_name():
+    spec = ObservationSpec((Stored("screen", (36, 36), np.uint8, 0, 255),))
+    encoding = Encoding.choose(spec, Storage.dense)
+    policy = FrugalPolicy(
+        encoding.policy_space(),
+        spaces.Discrete(2),
+        lambda _: 1e-3,
+        agent=MlpAgent(),
+        encoding=encoding,
+        tables=Tables(),
+    )
+    adam = CompiledAdam(policy.parameters(), 1e-3, 1e-5, fused=False)
+
+    with pytest.raises(ConfigError, match="'screen' is a picture"):
+        CompiledPerceptron(policy, adam, 1)

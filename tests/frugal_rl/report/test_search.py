@@ -1,0 +1,149 @@
+"""A search asks, trains, tells and remembers; what is behind is ended early."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+optuna = pytest.importorskip("optuna", reason="optuna is an extra: pip install -e '.[hpo]'")
+
+from optuna.trial import TrialState  # noqa: E402
+
+from frugal_rl.errors import ConfigError  # noqa: E402
+from frugal_rl.report.files import write_json  # noqa: E402
+from frugal_rl.report.search import (  # noqa: E402
+    Searcher,
+    SearchOptions,
+    Storage,
+    again,
+    drawn,
+    open_study,
+    search,
+)
+from frugal_rl.run.compose import compose_run  # noqa: E402
+
+SPACE = ("algo.learning_rate=log(1e-4,1e-2)", "algo.n_epochs=range(1,8)")
+
+
+@pytest.fixture
+def run():
+    words = ["env=toy", "tracking=disabled", "trials=3", "space=[]"]
+    return compose_run(words, "search")
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Trials that end at once, and the folders that they ran in."""
+    folders = []
+
+    def train(self, trial, at):
+        folders.append(at.name)
+        return TrialState.COMPLETE, [
+            trial.params["algo.n_epochs"],
+            1e6 * trial.params["algo.n_epochs"],
+        ]
+
+    monkeypatch.setattr(Searcher, "train", train)
+    return folders
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a.b=log(1e-4, 1e-2)", "FloatDistribution(high=0.01, log=True, low=0.0001"),
+        ("a.b=range(1,8)", "IntDistribution(high=8, log=False, low=1"),
+        ("a.b=choice(half,dense)", "CategoricalDistribution(choices=('half', 'dense')"),
+    ],
+)
+def test_a_space_is_read_from_words(text, expected):
+    key, distribution = drawn(text)
+
+    assert key == "a.b"
+    assert repr(distribution).startswith(expected)
+
+
+@pytest.mark.parametrize("text", ["a.b=1", "a.b=log(0,1)", "a.b=range(2,1)", "a.b=range(1)", ""])
+def test_what_is_no_space_is_refused(text):
+    with pytest.raises(ConfigError, match=r"space: "):
+        drawn(text)
+
+
+def test_an_empty_space_is_refused_with_an_example(run, tmp_path):
+    with pytest.raises(ConfigError, match=r"space is empty; .*log\(1e-4,1e-2\)"):
+        search(run, SearchOptions(out=str(tmp_path)))
+
+
+@pytest.mark.parametrize("storage", Storage)
+def test_a_search_runs_what_is_missing_and_draws_the_front(run, tmp_path, trained, storage):
+    options = SearchOptions(3, 2, str(tmp_path), storage, space=SPACE)
+    search(run, options)
+
+    paths = search(run, replace(options, trials=5))
+
+    assert sorted(trained) == ["0", "1", "2", "3", "4"]
+    study = open_study(tmp_path, storage, 0)
+    assert len({t.params["algo.learning_rate"] for t in study.trials}) == 5
+    page = Path(paths[0]).read_text()
+    assert "5 trials finished, 0 were ended early" in page
+    assert "trials=3" not in page  # commands train; they do not search
+    assert (tmp_path / "pareto.png").stat().st_size > 5000
+
+
+def test_the_trial_of_a_search_that_was_killed_goes_on_in_its_folder(run, tmp_path, trained):
+    options = SearchOptions(2, 1, str(tmp_path), space=SPACE)
+    study = open_study(tmp_path, Storage.sqlite, 0)
+    lost = Searcher(run, options, study, dict(drawn(text) for text in SPACE))
+    lost.options = replace(options, trials=9)
+    with_values = lost_trial(lost)
+
+    search(run, options)
+
+    assert trained[0] == "0"
+    done = [t for t in open_study(tmp_path, Storage.sqlite, 0).trials if t.state.name == "COMPLETE"]
+    assert len(done) == 2
+    assert done[0].params == with_values
+
+
+def lost_trial(searcher):
+    """Ask for a trial that nobody ever tells of."""
+    searcher.going = type("Going", (), {"done": 0})()
+    return dict(searcher.ask().params)
+
+
+def test_a_trial_is_ended_early_only_behind_those_that_hold_no_more(run, tmp_path):
+    study = open_study(tmp_path, Storage.journal, 0)
+    space = dict(drawn(text) for text in SPACE)
+    for reached in range(6):
+        trial = study.ask(space)
+        trial.set_user_attr("returns", {"640": float(reached)})
+        study.tell(trial, [float(reached), 5e8])
+    searcher = Searcher(run, SearchOptions(9, 1, str(tmp_path)), study, space)
+
+    assert searcher.hopeless(wrote(tmp_path / "behind", 1.0, 6e8))
+    assert not searcher.hopeless(wrote(tmp_path / "ahead", 4.0, 6e8))
+    assert not searcher.hopeless(wrote(tmp_path / "smaller", 1.0, 4e8))
+    assert not searcher.hopeless(wrote(tmp_path / "other", 1.0, 6e8, step=128))
+    assert not searcher.hopeless(tmp_path / "none")
+
+
+def wrote(at, reached, held, step=640):
+    """A run folder after one evaluation."""
+    at.mkdir()
+    values = {"step": step, "eval/return": reached, "memory/held_bytes": held}
+    write_json(at / "line.json", values)
+    line = " ".join((at / "line.json").read_text().split())
+    (at / "metrics.jsonl").write_text(line + "\n")
+    return at
+
+
+def test_again_takes_only_what_was_running(tmp_path):
+    study = open_study(tmp_path, Storage.journal, 0)
+    space = dict(drawn(text) for text in SPACE)
+    study.tell(study.ask(space), [1.0, 2.0])
+    running = study.ask(space)
+
+    again(study)
+
+    states = [t.state for t in study.trials]
+    assert states == [TrialState.COMPLETE, TrialState.FAIL, TrialState.WAITING]
+    assert study.ask(space).params == running.params

@@ -1,0 +1,128 @@
+"""Jobs of a sweep have processes of their own, and what became of them is kept."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from frugal_rl.report.files import write_json
+from frugal_rl.run import cells
+from frugal_rl.run.cells import CELL, Cell, End, cells_in, run_cell
+from frugal_rl.run.preflight import Command, Job
+from frugal_rl.run.sweep_table import sum_up
+
+ROOT = Path(__file__).resolve().parents[3]
+SWEEP = {"ledger": "", "budget_gib": None, "skip_impossible": False}
+TRAIN = """
+import os, signal, sys
+from pathlib import Path
+words = dict(w.split("=", 1) for w in sys.argv[1:])
+print("trains", " ".join(sys.argv[1:]), flush=True)
+if words["seed"] == "1":
+    os.kill(os.getpid(), signal.SIGKILL)
+if words["seed"] == "2":
+    sys.exit("MemoryBudgetError: It needs 100 TB.")
+if words["seed"] == "3":
+    sys.exit("ValueError: a mistake")
+"""
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """Makes a job whose training is a few lines."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    monkeypatch.setattr(cells, "folder", lambda name: tmp_path)
+
+    def make(seed, **sweep):
+        at = tmp_path / "sweep" / f"{seed}_toy"
+        at.mkdir(parents=True, exist_ok=True)
+        command = Command("train", {"sweep": SWEEP | sweep}, {}, at, {})
+        return Job(seed, False, command, ("env=toy", f"seed={seed}"))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("seed", "end", "reason"),
+    [
+        (0, End.finished, ""),
+        (1, End.failed, "ended by SIGKILL"),
+        (2, End.refused, "MemoryBudgetError: It needs 100 TB."),
+        (3, End.failed, "ValueError: a mistake"),
+    ],
+)
+def test_the_end_of_each_job_is_told_and_kept(job, seed, end, reason):
+    made = job(seed)
+
+    outcome = run_cell(made)
+
+    cell = Cell.read(made.command.folder)
+    assert (cell.words, cell.end, cell.reason) == (made.words, end, reason)
+    assert outcome.status == int(end is not End.finished)
+
+
+def test_impossible_combinations_may_be_passed_over(job):
+    assert run_cell(job(2, skip_impossible=True)).status == 0
+    assert run_cell(job(3, skip_impossible=True)).status == 1
+
+
+def test_what_is_finished_is_not_repeated(job, capsys):
+    run_cell(job(0))
+    capsys.readouterr()
+
+    assert run_cell(job(0)).status == 0
+
+    assert "Finished already" in capsys.readouterr().out
+
+
+def test_a_job_that_was_lost_goes_on_from_its_checkpoint(job, capsys):
+    made = job(1)
+    run_cell(made)
+    (made.command.folder / "checkpoints").mkdir()
+    (made.command.folder / "checkpoints" / "last.pt").touch()
+
+    run_cell(made)
+
+    assert f"resume={made.command.folder}" in capsys.readouterr().out
+
+
+def test_a_damaged_record_is_none(tmp_path):
+    (tmp_path / CELL).write_text("{")
+
+    assert Cell.read(tmp_path) is None
+
+
+def test_the_table_names_what_differs_and_the_way_on(job, tmp_path, capsys):
+    for seed in range(4):
+        run_cell(job(seed))
+    write_json(tmp_path / "sweep" / "0_toy" / "report.json", {"num_steps": 1280})
+    capsys.readouterr()
+
+    outcome = sum_up(tmp_path / "sweep")
+
+    said = capsys.readouterr().out
+    assert "1 finished, 2 failed, 1 refused" in said
+    assert "env=toy" not in said
+    assert f"hydra.sweep.dir={tmp_path / 'sweep'} goes on" in said
+    assert "1,280" in (tmp_path / "sweep" / "sweep.md").read_text()
+    assert outcome.status == 1
+    assert [at.name for at, _ in cells_in(tmp_path / "sweep")] == [f"{n}_toy" for n in range(4)]
+
+
+@pytest.mark.slow
+def test_a_sweep_tells_each_job_and_goes_on_with_the_rest(tmp_path):
+    words = ["env=toy", "tracking=disabled", "algo.total_steps=256", "algo.num_envs=4"]
+    words += ["algo.n_steps=16", "algo.batch_size=32", "evaluation.episodes=2", "seed=0,1"]
+    words += ["memory=lossless,small", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    words += [f"hydra.sweep.dir={tmp_path / 'sweep'}", f"sweep.ledger={tmp_path / 'ledger.json'}"]
+    command = [sys.executable, "scripts/train.py", "-m", *words, "sweep.skip_impossible=true"]
+
+    first = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    (tmp_path / "sweep" / "0_toy_lossless_seed0" / CELL).unlink()
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (first.returncode, again.returncode) == (0, 0), first.stderr
+    assert "2 finished, 2 skipped" in first.stdout
+    assert again.stdout.count("Finished already") == 1
+    assert "Resumed" in again.stdout

@@ -1,0 +1,145 @@
+"""Runs side by side never reserve more than the machine has, and nobody waits for the dead."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.run.ledger import Entry, Ledger, taken
+
+ROOT = Path(__file__).resolve().parents[3]
+WORKER = """
+import sys, time
+from pathlib import Path
+from frugal_rl.run.ledger import Ledger
+folder, wants = Path(sys.argv[1]), int(sys.argv[2])
+with Ledger(folder / "ledger.json", 100, "a test").entered("me", 0) as line:
+    line.resize(wants)
+    with open(folder / "trace", "a") as trace:
+        trace.write(f"{time.monotonic()} {wants}\\n")
+        trace.flush()
+        time.sleep(0.3)
+        trace.write(f"{time.monotonic()} {-wants}\\n")
+"""
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.json", 100, "sweep.budget_gib=1")
+
+
+@pytest.fixture
+def other():
+    """A line of another process that lives: the one that started the tests."""
+    parent = psutil.Process().parent()
+    return replace(Entry.own("other", 70), pid=parent.pid, began=parent.create_time())
+
+
+def lines(ledger):
+    return json.loads(ledger.path.read_text())
+
+
+def test_a_run_holds_its_line_while_it_lasts(ledger):
+    with ledger.entered("a run", 10) as line:
+        line.resize(80)
+        assert [(e["what"], e["held"]) for e in lines(ledger)] == [("a run", 80)]
+        line.resize(30)
+        assert lines(ledger)[0]["held"] == 30
+
+    assert lines(ledger) == []
+
+
+def test_what_never_fits_is_refused_at_once(ledger):
+    with (
+        ledger.entered("The run in here", 0) as line,
+        pytest.raises(MemoryBudgetError, match=r"run in here needs 101 B, .*sweep\.budget"),
+    ):
+        line.resize(101)
+
+
+def test_a_run_waits_while_others_leave_no_room(ledger, other):
+    with ledger.entered("me", 5) as line:
+        with ledger.changing() as entries:
+            entries.append(other)
+        assert not line.tried(40)
+        assert next(e for e in lines(ledger) if e["pid"] == os.getpid())["wants"] == 40
+
+        with ledger.changing() as entries:
+            entries[:] = [e for e in entries if e.pid == os.getpid()]
+        assert line.tried(40)
+
+
+@pytest.mark.parametrize("change", [{"pid": 2**22 + 1}, {"began": 1.0}])
+def test_lines_of_the_dead_are_dropped(ledger, other, change):
+    with ledger.changing() as entries:
+        entries.append(replace(other, **change))
+
+    with ledger.entered("me", 0) as line:
+        assert line.tried(100)
+    assert lines(ledger) == []
+
+
+def test_a_damaged_ledger_is_begun_anew(ledger):
+    ledger.path.write_text('[{"pid": 1')
+
+    with ledger.entered("me", 1):
+        assert len(lines(ledger)) == 1
+
+
+def test_another_machine_does_not_count_and_is_not_touched(ledger, other):
+    with ledger.changing() as entries:
+        entries.append(replace(other, host="elsewhere"))
+
+    with ledger.entered("me", 0) as line:
+        assert line.tried(100)
+    assert [e["host"] for e in lines(ledger)] == ["elsewhere"]
+
+
+def test_who_came_first_is_served_first(ledger):
+    early = Entry(1, 0, "h", 0.0, since=1.0, what="early", held=10, wants=90)
+    late = Entry(2, 0, "h", 0.0, since=2.0, what="late", held=10, wants=20)
+    running = Entry(3, 0, "h", 0.0, since=0.0, what="running", held=20)
+
+    assert not ledger.admits(early, [late, running])
+    assert not ledger.admits(late, [early, running])  # though it would fit
+    assert ledger.admits(early, [late])
+    assert ledger.admits(late, [replace(early, held=10, wants=0), running])
+
+
+def test_when_all_wait_the_last_one_gives_way(ledger):
+    early = Entry(1, 0, "h", 0.0, since=1.0, what="early", held=40, wants=90)
+    late = Entry(2, 0, "h", 0.0, since=2.0, what="late", held=40, wants=70)
+
+    assert not ledger.admits(early, [late])
+    with pytest.raises(MemoryBudgetError, match="Start fewer at once"):
+        ledger.admits(late, [early])
+
+
+def test_a_process_that_is_started_counts_until_it_has_a_line():
+    parent = Entry(1, 0, "h", 0.0, 0.0, "sweep", held=10, coming=40, beside=True)
+    child = Entry(2, 1, "h", 0.0, 0.0, "run", held=25)
+
+    assert taken([parent]) == 50
+    assert taken([parent, child]) == 35
+
+
+def test_processes_together_never_hold_more_than_the_budget(tmp_path):
+    sizes = [60, 50, 40, 30, 20]
+    command = [sys.executable, "-c", WORKER, str(tmp_path)]
+    workers = [subprocess.Popen([*command, str(size)], cwd=ROOT) for size in sizes]
+
+    assert [worker.wait(60) for worker in workers] == [0] * len(sizes)
+
+    held, most = 0, 0
+    trace = [line.split() for line in (tmp_path / "trace").read_text().splitlines()]
+    for _, change in sorted(trace, key=lambda pair: float(pair[0])):
+        held += int(change)
+        most = max(most, held)
+    assert held == 0
+    assert max(sizes) < most <= 100

@@ -1,0 +1,185 @@
+"""Segments: only what is new is written, everything comes back, damage is told."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from frugal_rl.errors import CheckpointError, DataError, DiskError
+from frugal_rl.run import disk
+from frugal_rl.run.segments import BLOCK_BYTES, Segments
+from frugal_rl.store.replay import ReplayBuffer
+
+SPACE = spaces.Box(0, 255, (2, 40, 40), np.uint8)
+CAPACITY = 3000
+
+
+def frame(step):
+    """A picture of which a quarter is noise, by its step alone."""
+    picture = np.zeros((40, 40), np.uint8)
+    picture[10:30, 10:30] = (np.arange(400) * 40503 * (step + 7) >> 9 & 255).reshape(20, 20)
+    picture[step % 37 : step % 37 + 3, step * 7 % 36] = step % 251 + 1
+    return picture
+
+
+def replay_after(count, replay=None, begin=0):
+    """A replay to which the steps of one endless game were added."""
+    replay = replay or ReplayBuffer(CAPACITY, SPACE, spaces.Discrete(2), "cpu", frame_stack=2)
+    for step in range(begin, count):
+        now, then = (np.stack([frame(s - 1), frame(s)])[None] for s in (step, step + 1))
+        end = np.array([step % 200 == 199])
+        replay.add(now, then, np.array([step % 2]), np.array([step * 1.0]), end, [{}])
+    return replay
+
+
+def assert_same(ours, theirs):
+    places = np.arange(theirs.size()), np.zeros(theirs.size(), int)
+    assert ours.count == theirs.count
+    assert np.array_equal(ours.rewards, theirs.rewards)
+    assert np.array_equal(ours.observations[places], theirs.observations[places])
+    assert np.array_equal(ours.next_observations[places], theirs.next_observations[places])
+
+
+def test_a_save_writes_what_is_new_and_the_whole_comes_back(tmp_path):
+    segments = Segments(tmp_path)
+    replay = replay_after(2000)
+    first = segments.save(replay.state())
+    replay_after(2100, replay, 2000)
+    second = segments.save(replay.state())
+    again = segments.save(replay.state())
+
+    other = replay_after(0)
+    other.load(segments.load())
+    assert second.new_bytes < first.new_bytes / 3
+    assert again.new_bytes == 0
+    assert_same(other, replay)
+    assert_same(replay_after(2300, other, 2100), replay_after(2300, replay, 2100))
+
+
+def test_an_older_segment_is_still_what_it_was_and_old_ones_go_once_unused(tmp_path):
+    segments = Segments(tmp_path)
+    replay = replay_after(1000)
+    for end in range(1000, 15_000, 1000):
+        replay_after(end, replay, replay.count)
+        saved = segments.save(replay.state())
+        segments.keep([saved.number, saved.number - 1])
+
+    older = replay_after(0)
+    older.load(segments.load(saved.number - 1))
+    assert older.count == replay.count - 1000
+    assert_same(older, replay_after(older.count))
+    assert len(segments.numbers()) < 14
+    held = sum(f.stat().st_size for f in tmp_path.iterdir())
+    assert held < 4 * sum(a.nbytes for a in arrays_of(replay.state()))
+
+
+def arrays_of(value):
+    if isinstance(value, dict):
+        return [a for v in value.values() for a in arrays_of(v)]
+    return [value] if isinstance(value, np.ndarray) else []
+
+
+def saved_twice(folder):
+    segments = Segments(folder)
+    rows = np.random.default_rng(0).integers(0, 256, (20, BLOCK_BYTES), np.uint8)
+    segments.save({"rows": rows})
+    segments.save({"rows": rows + (np.arange(20) == 3).astype(np.uint8)[:, None]})
+    return segments
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("at", [3, 60, -5])
+def test_an_altered_segment_is_named(tmp_path, number, at):
+    segments = saved_twice(tmp_path)
+    raw = bytearray(segments.path(number).read_bytes())
+    raw[at] ^= 1
+    segments.path(number).write_bytes(raw)
+
+    with pytest.raises(CheckpointError, match=rf"{number}.segment"):
+        segments.load(2)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_truncated_or_missing_segment_is_named(tmp_path, number):
+    segments = saved_twice(tmp_path)
+    raw = segments.path(number).read_bytes()
+    segments.path(number).write_bytes(raw[:-100])
+    with pytest.raises(CheckpointError, match=rf"{number}.segment.*(cut off|checksum)"):
+        segments.load(2)
+
+    segments.path(number).unlink()
+    with pytest.raises(CheckpointError, match="segment"):
+        segments.load(2)
+
+
+def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
+    segments = saved_twice(tmp_path)
+    before = segments.load()
+
+    def full(number, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk.os, "write", full)
+    with pytest.raises(DiskError, match=r"Segment 3 cannot be written.*No space left"):
+        segments.save({"rows": np.ones(5)})
+
+    assert np.array_equal(segments.load()["rows"], before["rows"])
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["00000001.segment", "00000002.segment"]
+
+
+def test_a_replay_of_another_environment_or_codec_is_refused(tmp_path):
+    segments = Segments(tmp_path)
+    state = replay_after(100).state()
+    segments.save(state)
+    other = ReplayBuffer(CAPACITY, spaces.Box(-1, 1, (3,)), spaces.Discrete(2), "cpu")
+    with pytest.raises(DataError, match="this run builds"):
+        other.load(segments.load())
+
+    segments.save(state | {"form": state["form"].replace("codec 1", "codec 9")})
+    with pytest.raises(DataError, match="codec 9"):
+        replay_after(0).load(segments.load())
+
+
+CHILD = """
+import sys
+sys.path.insert(0, {folder!r})
+from test_segments import Segments, replay_after
+replay, segments = replay_after(50), Segments({target!r})
+while True:
+    segments.save(replay.state())
+    replay_after(replay.count + 150, replay, replay.count)
+"""
+
+
+@pytest.mark.slow
+def test_after_ten_kills_all_complete_segments_are_there(tmp_path):
+    rng = np.random.default_rng(1)
+    seen = 0
+    for kill in range(10):
+        target = tmp_path / str(kill)
+        code = CHILD.format(folder=os.path.dirname(__file__), target=str(target))
+        child = subprocess.Popen([sys.executable, "-c", code])
+        while not list(target.glob("*.segment")):
+            time.sleep(0.05)
+        time.sleep(rng.uniform(0, 1.5))
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+
+        segments = Segments(target)
+        for number in segments.numbers()[-3:]:
+            replay = replay_after(0)
+            replay.load(segments.load(number))
+            assert replay.count == 50 + 150 * (number - 1)
+            assert_same(replay, replay_after(replay.count))
+        resumed = replay_after(replay.count + 100, replay, replay.count)
+        assert_same(resumed, replay_after(resumed.count))
+        seen += len(segments.numbers())
+    assert seen > 10
