@@ -37,7 +37,7 @@ from mine_rl_npv.vec_env import MineBatch
 class MineConfig:
     """A mine to schedule. Composed from conf/env/mine.yaml."""
 
-    libraries_bytes: ClassVar[int] = 72 << 20
+    libraries_bytes: ClassVar[int] = 44 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
     name: str = "mine"
     kind: Kind = Kind.daily
