@@ -94,6 +94,11 @@ class Profile:
     def check_trainable(self, accept_guesses: bool) -> None:
         """Refuses a fight whose health addresses are unknown, or only guessed."""
         if self.goal is None:
+            if not set(HEALTH) & set(self.memory):
+                raise ConfigError(
+                    f"{self.source.at()}: no reward and no end. Add reward: 'rise(score)' and "
+                    "end: 'lives == 0'; of a fight memory.p1_hp and memory.p2_hp say both."
+                )
             for name in HEALTH:
                 self.check_sure(name, accept_guesses)
 
