@@ -4,7 +4,7 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: train test test-all lint bench docs clean
+.PHONY: train test test-all test-bounds lint bench docs clean
 
 train: .venv/.core
 	$(BIN)/python scripts/train.py env=nclone memory=parallel
@@ -14,6 +14,11 @@ test: .venv/.dev lint
 
 test-all: .venv/.dev lint
 	$(PYTEST) -m "slow or not slow"
+
+# Every kernel with its indices checked: compiled anew, apart from the others, which takes an hour.
+test-bounds: .venv/.dev
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/bounds $(PYTEST) tests/frugal_rl/store \
+		tests/frugal_rl/observation tests/nclone tests/npp_rl tests/mine_rl_npv tests/fighting
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -59,7 +59,9 @@ class CrafterEnv(gym.Env[Any, Any]):
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """A new world."""
-        self.env = importlib.import_module("crafter").Env(seed=seed)
+        super().reset(seed=seed)
+        world = int(self.np_random.integers(1 << 31))
+        self.env = importlib.import_module("crafter").Env(seed=world)
         return self.env.reset(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -72,6 +74,95 @@ def crafter(num_envs: int) -> VecEnv:
     """Pictures of 64 x 64 x 3."""
     importlib.import_module("crafter")
     return VecTransposeImage(make_vec_env(CrafterEnv, n_envs=num_envs, seed=0))
+
+
+class DeepMindControl(gym.Env[Any, Any]):
+    """A task of dm_control from pixels, each action in thirds; EGL draws without a display."""
+
+    observation_space = gym.spaces.Box(0, 255, (84, 84, 3), np.uint8)
+
+    def __init__(self, domain: str, task: str) -> None:
+        suite = importlib.import_module("dm_control.suite")
+        self.env = suite.load(domain, task, task_kwargs={"random": 0})
+        limits = self.env.action_spec()
+        self.low, self.high = limits.minimum, limits.maximum
+        self.action_space = gym.spaces.Discrete(3)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """A new episode."""
+        super().reset(seed=seed)
+        self.env.task._random = np.random.RandomState(int(self.np_random.integers(1 << 31)))
+        self.env.reset()
+        return self.see(), {}
+
+    def see(self) -> Any:
+        """The picture of the first camera."""
+        return self.env.physics.render(84, 84, camera_id=0)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Two simulated steps."""
+        force = self.low + (self.high - self.low) * int(action) / 2
+        for _ in range(2):
+            last = self.env.step(force)
+        return self.see(), float(last.reward or 0), False, bool(last.last()), {}
+
+
+class Craftax(gym.Env[Any, Any]):
+    """Craftax-Classic's symbolic observation, outside of JAX."""
+
+    action_space = gym.spaces.Discrete(17)
+
+    def __init__(self) -> None:
+        self.jax = importlib.import_module("jax")
+        made = importlib.import_module("craftax.craftax_env").make_craftax_env_from_name
+        self.env = made("Craftax-Classic-Symbolic-v1", auto_reset=False)
+        self.given = self.env.default_params
+        shape = self.env.observation_space(self.given).shape
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, shape, np.float32)
+        self._reset, self._step = self.jax.jit(self.env.reset), self.jax.jit(self.env.step)
+
+    def key(self) -> Any:
+        """Random bits for JAX."""
+        return self.jax.random.PRNGKey(int(self.np_random.integers(1 << 31)))
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """A new world."""
+        super().reset(seed=seed)
+        seen, self.state = self._reset(self.key(), self.given)
+        return np.asarray(seen, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """One step in it."""
+        seen, self.state, reward, done, _ = self._step(
+            self.key(), self.state, int(action), self.given
+        )
+        return np.asarray(seen, np.float32), float(reward), bool(done), False, {}
+
+
+def many(kind: Callable[..., Any], *given: Any) -> Make:
+    """N environments of a class; pictures with their channels first."""
+
+    def make(num_envs: int) -> VecEnv:
+        envs = make_vec_env(lambda: kind(*given), n_envs=num_envs, seed=0)
+        shape = envs.observation_space.shape or ()
+        return VecTransposeImage(envs) if len(shape) == 3 else envs
+
+    return make
+
+
+def pursuit(num_envs: int) -> VecEnv:
+    """PettingZoo's pursuers, an environment each, through SuperSuit."""
+    supersuit = importlib.import_module("supersuit")
+    game = importlib.import_module("pettingzoo.sisl.pursuit_v5").parallel_env(n_pursuers=num_envs)
+    envs = supersuit.pettingzoo_env_to_vec_env_v1(supersuit.black_death_v3(game))
+    made: VecEnv = supersuit.concat_vec_envs_v1(envs, 1, num_cpus=0, base_class="stable_baselines3")
+    return made
+
+
+def miniworld(num_envs: int) -> VecEnv:
+    """A hallway in three dimensions, drawn without a display."""
+    importlib.import_module("pyglet").options["headless"] = True
+    return registered("miniworld", "MiniWorld-Hallway-v0")(num_envs)
 
 
 class Noise(gym.Env[Any, Any]):
@@ -109,5 +200,10 @@ WORLDS: Mapping[str, Make] = {
     "LunarLander": registered("", "LunarLander-v3"),
     "HalfCheetah": registered("", "HalfCheetah-v5"),
     "CartPole": registered("", "CartPole-v1"),
+    "VizDoom": registered("vizdoom.gymnasium_wrapper", "VizdoomBasic-v1"),
+    "MiniWorld": miniworld,
+    "dm_control, pixels": many(DeepMindControl, "cartpole", "swingup"),
+    "Craftax Classic": many(Craftax),
+    "PettingZoo pursuit": pursuit,
     "noise, 4 x 84 x 84": lambda num_envs: make_vec_env(Noise, n_envs=num_envs, seed=0),
 }

@@ -23,6 +23,7 @@ from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
+from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.trainer import no_meter
 
@@ -53,7 +54,7 @@ def iterations(args: argparse.Namespace) -> None:
     )
     done = 0
     if args.keep and args.keep.exists():
-        kept = torch.load(args.keep, weights_only=False)
+        kept = load_checkpoint(args.keep)
         learner.load(kept["learner"])
         done = kept["iterations"]
     first = time.perf_counter()
@@ -69,9 +70,7 @@ def iterations(args: argparse.Namespace) -> None:
             flush=True,
         )
         if args.keep:
-            part = args.keep.with_name(f".part_{args.keep.name}")
-            torch.save({"iterations": i + 1, "learner": learner.state()}, part)
-            part.replace(args.keep)
+            save_checkpoint(args.keep, {"iterations": i + 1, "learner": learner.state()})
 
 
 def exact(args: argparse.Namespace) -> None:

@@ -54,3 +54,7 @@ class FolderInUseError(FrugalError, RuntimeError):
 
 class RankError(FrugalError, RuntimeError):
     """A process of a data-parallel run is gone, or the others waited for it too long."""
+
+
+class LaunchError(FrugalError, RuntimeError):
+    """A scheduler does not take a job."""

@@ -2,7 +2,7 @@
 
 from omegaconf import DictConfig
 
-from frugal_rl.report.plan_command import PlanOptions, show_plan
+from frugal_rl.report.plan_command import Format, PlanOptions, show_plan
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run, options
 from frugal_rl.run.outcome import Outcome
@@ -12,7 +12,21 @@ from frugal_rl.run.probe import probe_update
 @main("plan")
 def plan(cfg: DictConfig) -> Outcome:
     """Print parts, peaks, verdict, checks and ways to fit; exits 3 where the run does not fit."""
-    return show_plan(build_run(cfg), options(cfg, PlanOptions), probe_update)
+    run, asked = build_run(cfg), options(cfg, PlanOptions)
+    if run.launch.size == 1:
+        return show_plan(run, asked, probe_update)
+    return plan_together(run, asked)
+
+
+def plan_together(run, asked: PlanOptions) -> Outcome:
+    """Plan one process of several, then what all of them hold and send."""
+    from frugal_rl.report.wire import show_wire
+    from frugal_rl.run.launch import share_of
+
+    outcome = show_plan(share_of(run), asked, probe_update)
+    if asked.format is Format.table and "parts" in outcome.values:
+        show_wire(run, outcome.values)
+    return outcome
 
 
 if __name__ == "__main__":

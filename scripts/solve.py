@@ -11,12 +11,12 @@ from frugal_rl.run.outcome import Outcome
 @main("solve")
 def solve(cfg: DictConfig) -> Outcome:
     """Print value, certified gap, slopes, time and memory; write the files that were asked for."""
-    from mine_rl_npv.tools.planner import run
+    from mine_rl_npv.tools.planner import answer
     from mine_rl_npv.tools.solve import SolveConfig
 
-    solution = run(build_as(SolveConfig, plain(cfg)))
-    print(solution.report())
-    return Outcome(solution.summary())
+    words, outcome = answer(build_as(SolveConfig, plain(cfg)))
+    print(words)
+    return outcome
 
 
 if __name__ == "__main__":

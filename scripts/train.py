@@ -3,7 +3,7 @@
 from omegaconf import DictConfig
 
 from frugal_rl.doing import doing
-from frugal_rl.memory.auto import prepare
+from frugal_rl.memory.auto import prepare, refuse_hopeless
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.cells import run_cell
 from frugal_rl.run.command import main
@@ -19,8 +19,10 @@ def train(cfg: DictConfig) -> Outcome:
     with doing("reading the configuration"):
         run = build_run(cfg)  # frozen dataclasses from here on
         check_resumed(run)
-    if run.launch.size > 1:
+    if run.launch.size > 1 or run.launch.scheduler:
         return train_together(run)
+    with doing("planning"):
+        refuse_hopeless(run)  # before the run has a line in the ledger of this machine
     with admitted(run) as room:
         with doing("planning"):
             run, plan = prepare(run, probe_update)  # refuses what cannot fit before it is loaded
@@ -31,12 +33,16 @@ def train(cfg: DictConfig) -> Outcome:
 
 
 def train_together(run) -> Outcome:
-    """Start the processes of a data-parallel run, or be one of them."""
+    """Hand the run to a scheduler, start its processes on this machine, or be one of them."""
     from frugal_rl.run.launch import launches, start_ranks
     from frugal_rl.run.session import train_rank
+    from frugal_rl.run.slurm import status_of, submit, submits
 
+    if submits(run):
+        return Outcome(files=[submit(run, probe_update)])
     if launches(run):
-        return Outcome({"interrupted": start_ranks(run)}, [run.run_dir])
+        asked = start_ranks(run)
+        return Outcome({"interrupted": asked}, [run.run_dir], status_of(run, asked))
     train_rank(run, probe_update)
     return Outcome()
 

@@ -15,6 +15,7 @@ LONGEST_CHAIN = 21
 DEFERRED = {
     ("frugal_rl.store.rollout", "frugal_rl.store.device"): "torch, which workers never load",
     ("mine_rl_npv.config", "mine_rl_npv.tools.show"): "matplotlib, for one who asks for pictures",
+    ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.leaderboard"): "matplotlib",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.page"): "matplotlib",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.solid"): "PyVista, an extra",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.views"): "matplotlib",

@@ -16,7 +16,7 @@ from typing import Any
 from fighting.cartridge.memory import Address, Status
 from fighting.cartridge.source import Source, Text
 from fighting.machine.emulator import read_rom, sha1
-from fighting.rom import ROM_PATH
+from fighting.rom import image_of
 from frugal_rl.errors import ConfigError
 
 HEALTH = ("p1_hp", "p2_hp")
@@ -94,6 +94,11 @@ class Profile:
     def check_trainable(self, accept_guesses: bool) -> None:
         """Refuses a fight whose health addresses are unknown, or only guessed."""
         if self.goal is None:
+            if not set(HEALTH) & set(self.memory):
+                raise ConfigError(
+                    f"{self.source.at()}: no reward and no end. Add reward: 'rise(score)' and "
+                    "end: 'lives == 0'; of a fight memory.p1_hp and memory.p2_hp say both."
+                )
             for name in HEALTH:
                 self.check_sure(name, accept_guesses)
 
@@ -109,8 +114,9 @@ class Profile:
     def open_rom(self, path: str | None, allow_unknown: bool = False) -> bytes:
         """The cartridge image at `path`, which must be one that the profile lists."""
         if not path:
-            if any(image.bundled for image in self.roms):
-                return read_rom(ROM_PATH)
+            for image in self.roms:
+                if image.bundled and (own := image_of(image.sha1)):
+                    return read_rom(own)
             raise ConfigError(
                 f"{self.source.at('roms')}: '{self.id}' needs your own cartridge image: "
                 "env.rom=path/to/file.gb."

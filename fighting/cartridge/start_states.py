@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fighting.cartridge.meaning import Meanings
+from fighting.cartridge.memory import Address
 from fighting.cartridge.profile import Profile
 from fighting.cartridge.rules import Rule, rule_of
 from fighting.cartridge.scene import Scene
@@ -167,6 +168,20 @@ class StartStates:
         if not path.is_file():
             raise ConfigError(f"{where}: there is no saved state {path}; {REMEDY}.")
         return read_state(path, self.rom, where)
+
+
+def waited_for(game: Profile) -> dict[str, Address]:
+    """The values in memory that the conditions of a profile's recipe look at."""
+    names: set[str] = set()
+    for step in game.start:
+        until = step.get("until")
+        if isinstance(until, Mapping):
+            names.add(str(until["memory"]))
+        elif until is not None:
+            meanings = Meanings(game.memory)
+            meanings.of(str(until))
+            names |= meanings.used
+    return {name: address for name, address in game.memory.items() if name in names}
 
 
 def write_state(path: Path, emulator: Emulator, rom: bytes) -> None:

@@ -44,7 +44,7 @@ def read_rom(path: Path) -> bytes:
     if len(rom) != declared:
         raise RomError(
             f"{path} has {len(rom)} bytes, its header (at $0148) declares {declared}: "
-            "the file is truncated or not a Game Boy cartridge."
+            "the file is truncated or not a Game Boy cartridge. Copy it again."
         )
     checksum = (-sum(rom[0x134:0x14D]) - 25) & 0xFF
     if checksum != rom[0x14D]:

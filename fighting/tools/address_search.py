@@ -7,7 +7,7 @@ the candidates as lines for a profile, and writes a whole profile and a picture 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ import yaml
 from matplotlib.figure import Figure
 
 from fighting.cartridge.buttons import WORDS
+from fighting.cartridge.memory import Address
 from fighting.cartridge.profile import Profile
-from fighting.machine.emulator import Emulator
+from fighting.cartridge.start_states import waited_for
+from fighting.machine.emulator import BUTTONS, Emulator
 from fighting.tools.candidates import (
     WORK_RAM,
     WORK_RAM_BYTES,
@@ -28,9 +30,13 @@ from fighting.tools.candidates import (
     risers,
 )
 
-FRAMES = 1800
+FRAMES = 3600
 CALM_FRAMES = 30
-HOLD_FRAMES = 8
+HOLD_FRAMES = 12
+ROUND_FRAMES = 900
+"""After so many frames play begins anew, lest a game that is over be all that is recorded."""
+PRESSES = 1 << BUTTONS.index("a") | 1 << BUTTONS.index("b")
+"""Buttons that are let go of halfway, so that the next press is a new one."""
 SHOWN = 12
 """Candidates of one kind that a profile and a picture take in."""
 TIME_LIMIT = 60
@@ -38,14 +44,16 @@ DEFAULT_COMBOS = (0, 1, 2, 16, 32, 64, 128, 17, 33)
 
 
 def recorded(emulator: Emulator, combos: tuple[int, ...], frames: int, seed: int) -> np.ndarray:
-    """Work memory [frames, 8192] uint8 of play with random buttons, after a calm begin."""
-    rng = np.random.default_rng(seed)
+    """Work memory [frames, 8192] uint8 of rounds with random buttons, after a calm begin."""
+    rng, first = np.random.default_rng(seed), emulator.save()
     memory = np.zeros((frames, WORK_RAM_BYTES), np.uint8)
     for frame in range(frames):
+        if frame and frame % ROUND_FRAMES == 0:
+            emulator.load(first)
         if frame >= CALM_FRAMES and frame % HOLD_FRAMES == 0:
             emulator.hold(int(rng.choice(combos)))
         if frame % HOLD_FRAMES == HOLD_FRAMES // 2:
-            emulator.hold(0)
+            emulator.hold(emulator.held & ~PRESSES)
         emulator.tick(1)
         memory[frame] = emulator.read(WORK_RAM, WORK_RAM_BYTES)
     return memory
@@ -69,7 +77,7 @@ class Found:
         twins = [c for c in falling if starts.count(c.value) > 1]  # both begin with the same bar
         pairs = sorted({(min(p), max(p)) for p in fighter_blocks(twins, twins)})
         first_round = memory[: _first_rise(memory, falling)]
-        rising = risers(memory, CALM_FRAMES)
+        rising = risers(memory, CALM_FRAMES, range(ROUND_FRAMES, len(memory), ROUND_FRAMES))
         return cls(memory, falling, rising, clocks(first_round), pairs)
 
     @property
@@ -141,11 +149,14 @@ def drawn_up(found: Found, game: Profile, rom: str) -> dict[str, Any]:
         "title": game.title,
         "system": game.system.value,
         "roms": [{"sha1": rom, "name": game.title}] if rom else [],
-        "memory": {name: _entry(c) for name, c in memory.items()},
+        "memory": {
+            **{name: _known(address) for name, address in waited_for(game).items()},
+            **{name: _entry(c) for name, c in memory.items()},
+        },
         **({} if found.pairs else _goal(memory)),
         "features": {name: f"{name} / {max(c.value, 1)}" for name, c in memory.items()},
-        "start": [dict(step) for step in game.start],
-        "actions": {"combos": [_words(byte) for byte in combos]},
+        "start": [_moved(step, game) for step in game.start],
+        "actions": {"combos": [_words(byte, bool(found.pairs)) for byte in combos]},
     }
 
 
@@ -169,13 +180,26 @@ def _entry(c: Candidate) -> dict[str, Any]:
     }
 
 
+def _known(address: Address) -> dict[str, Any]:
+    """An address of the profile that was searched with, without what is the default."""
+    plain = asdict(address) | {"kind": address.kind.value, "status": address.status.value}
+    default = asdict(Address(None))
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in plain.items() if v != default[k]}
+
+
+def _moved(step: Mapping[str, Any], game: Profile) -> dict[str, Any]:
+    """A step of the recipe, for a profile that lies in another folder."""
+    state = {"state": str(game.source.folder.resolve() / step["state"])} if "state" in step else {}
+    return {**step, **state}
+
+
 def _named(name: str, c: Candidate) -> Candidate:
     return Candidate(name, c.addr, c.value, c.reason, c.kind)
 
 
-def _words(byte: int) -> list[str]:
-    """Button words of a byte; directions are those of one who looks right."""
-    named = {bit: word for word, bit in WORDS.items()}
+def _words(byte: int, sided: bool) -> list[str]:
+    """Button words of a byte; of a fighter, toward and away as one who looks right means them."""
+    named = {bit: word for word, bit in WORDS.items() if sided or word in BUTTONS}
     return [word for bit, word in sorted(named.items()) if byte & bit]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,19 +77,25 @@ def fallers(frames: np.ndarray, calm: int) -> list[Candidate]:
     ]
 
 
-def risers(frames: np.ndarray, calm: int) -> list[Candidate]:
+def risers(frames: np.ndarray, calm: int, anew: Sequence[int] = ()) -> list[Candidate]:
     """Bytes that keep their value for `calm` frames and then only rise, now and then: scores.
 
-    A rise may carry, from 9 or 99 or 255 to a smaller number, into the byte beside it.
+    `anew` are the frames with which another round began: what fell there has not fallen, and what
+    rises once per round is no score. Those that rise by the same amount each time come first, of
+    them those that rise most often.
     """
     change = np.diff(frames.astype(np.int16), axis=0)
+    change[[frame - 1 for frame in anew]] = 0
     rises = (change > 0).sum(axis=0)
+    in_a_round = np.add.reduceat(change > 0, [0, *anew], axis=0, dtype=np.int64).max(axis=0)
     steady = (change[: calm - 1] == 0).all(axis=0)
     only = (change >= 0).all(axis=0)
-    found = np.flatnonzero(steady & only & (rises >= 2) & (rises <= len(frames) // SELDOM))
+    found = np.flatnonzero(steady & only & (in_a_round >= 2) & (rises <= len(frames) // SELDOM))
+    uneven = [len(set(change[change[:, a] > 0, a].tolist())) > 1 for a in found]
+    order = sorted(zip(uneven, -rises[found], found.tolist(), strict=True))
     return [
-        Candidate("score", WORK_RAM + int(a), int(frames[:, a].max()), f"rose {rises[a]} times")
-        for a in found
+        Candidate("score", WORK_RAM + a, int(frames[:, a].max()), f"rose {-count} times")
+        for _, count, a in order
         if _seldom(np.flatnonzero(change[:, a] > 0))
     ]
 

@@ -23,6 +23,7 @@ from frugal_rl.report.results import (
     find_runs,
     short_names,
 )
+from frugal_rl.report.wandb_report import save_report
 
 CURVES = (EVALUATION, "eval/return", "episode/return", "episode/success", "memory/held_bytes")
 """Metrics that are drawn where they were logged."""
@@ -34,6 +35,7 @@ class Format(Enum):
     all = "all"
     html = "html"
     markdown = "markdown"
+    wandb = "wandb"
 
 
 FORMS = {Format.all: ("md", "html"), Format.html: ("html",), Format.markdown: ("md",)}
@@ -50,7 +52,11 @@ class ReportOptions:
     """Where the report is written."""
     title: str = "Comparison of runs"
     format: Format = Format.all
-    """A web page that needs no other file, Markdown with its pictures beside it, or both."""
+    """A web page that needs no other file, Markdown with its pictures beside it, both, or W&B."""
+    entity: str = ""
+    """User or team on W&B; empty takes that of the runs."""
+    project: str = ""
+    """Project on W&B; empty takes that of the runs."""
     curves: tuple[str, ...] = CURVES
     live: str = ""
     """Run folder to follow on a page of this machine, instead of writing a report."""
@@ -58,9 +64,20 @@ class ReportOptions:
     """Of the live page; 0 takes a free one."""
 
 
-def write_report(options: ReportOptions) -> list[Path]:
-    """One section per environment, as Markdown and as a web page; returns their paths."""
+def write_report(options: ReportOptions) -> list[Path | str]:
+    """One section per environment, as Markdown, as a web page, or on W&B; where they are."""
     runs = find_runs(options.runs)
+    document = comparison_document(runs, options)
+    if options.format is not Format.wandb:
+        return [*document.write(Path(options.out), forms=FORMS[options.format])]
+    tracking = runs[0].config.get("tracking") or {}
+    entity = options.entity or str(tracking.get("entity") or "")
+    project = options.project or str(tracking.get("project") or "frugal-rl")
+    return [save_report(document, entity, project)]
+
+
+def comparison_document(runs: Sequence[RunResult], options: ReportOptions) -> Document:
+    """What the report says, whatever it is written as."""
     folder = Path(options.out)
     document = Document(options.title)
     document.add(f"{len(runs)} runs of {len({r.env for r in runs})} environments.")
@@ -68,7 +85,7 @@ def write_report(options: ReportOptions) -> list[Path]:
     for env in dict.fromkeys(run.env for run in runs):
         document.add(*_section(env, [r for r in runs if r.env == env], options, folder / PICTURES))
     document.add(Heading("Runs"), runs_table(runs))
-    return document.write(folder, forms=FORMS[options.format])
+    return document
 
 
 def _incomplete(runs: Sequence[RunResult]) -> list[Block]:
@@ -176,11 +193,12 @@ def _pictures(
     blocks = []
     bars = plots.memory_bars(rows, folder / f"{env}_memory.png", names)
     if bars is not None:
-        blocks.append(PictureBlock(bars, "Peak memory of the process tree by variant."))
+        caption = "Peak memory of the process tree by variant."
+        blocks.append(PictureBlock(bars, caption, plots.MEMORY))
     for metric in metrics:
         name = f"{env}_{metric.replace('/', '_')}.png"
         path = plots.curves(runs, metric, folder / name, names)
         if path is not None:
             caption = f"{metric} over environment steps: mean over runs, and their range."
-            blocks.append(PictureBlock(path, caption))
+            blocks.append(PictureBlock(path, caption, metric))
     return blocks

@@ -62,6 +62,8 @@ class PictureBlock:
 
     path: Path
     caption: str
+    metric: str = ""
+    """What it draws, where that is a metric."""
 
 
 Block = str | Heading | CommandBlock | TableBlock | PictureBlock
@@ -112,7 +114,7 @@ def _markdown_block(block: Block, folder: Path) -> str:
     if isinstance(block, CommandBlock):
         return "\n".join(["```bash", *block.lines, "```"])
     if isinstance(block, TableBlock):
-        return _markdown_table(block)
+        return markdown_table(block)
     caption = _plain(block.caption)
     return f"![{caption}]({block.path.relative_to(folder).as_posix()})\n\n{caption}"
 
@@ -139,7 +141,8 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\`\[\]<>])", r"\\\1", text)
 
 
-def _markdown_table(table: TableBlock) -> str:
+def markdown_table(table: TableBlock) -> str:
+    """A table in Markdown."""
     lines = [table.columns, tuple("---" for _ in table.columns), *table.rows]
     escaped = [[_plain(cell).replace("|", "\\|") for cell in line] for line in lines]
     return "\n".join("| " + " | ".join(line) + " |" for line in escaped)

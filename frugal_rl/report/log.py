@@ -59,14 +59,14 @@ class MetricsFile:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.began = time.time()
+        self.began = time.monotonic()
         self.lines = AppendedLines(folder / METRICS)
         if self.lines.torn_bytes:
             warnings.warn(f"{METRICS} ended in a torn line, which was cut off.", stacklevel=2)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Append one line."""
-        line = {"step": step, "seconds": round(time.time() - self.began, 3), **plain(values)}
+        line = {"step": step, "seconds": round(time.monotonic() - self.began, 3), **plain(values)}
         self.lines.append(json.dumps(line, allow_nan=False, default=str))
 
     def summary(self, values: Mapping[str, Any]) -> None:

@@ -12,6 +12,8 @@ import numpy as np
 from frugal_rl.report.results import Row, RunResult
 
 MIB = 1 << 20
+MEMORY = "memory"
+"""What the picture of peaks draws, among the metrics."""
 COLOURS = ("#3366aa", "#cc6633", "#339966", "#aa3377", "#888888", "#bbaa22", "#66aadd", "#7755bb")
 LEGEND_WIDTH = 110
 NAME_WIDTH = 48

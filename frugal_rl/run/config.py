@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
+from frugal_rl.memory.probe import Planning
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
@@ -34,6 +35,8 @@ class EnvConfig(Protocol):
     tools, in a package that its class names: see `frugal_rl.run.tools`. One with tables that fill
     up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
 
+    `libraries_bytes: ClassVar[int]` is what its libraries hold beyond a bare process, and
+    `static_rows` the most rows of a static table that a rollout can show, where that is known.
     `honours: ClassVar[frozenset[str]]` names the switches of the memory profile that it reads,
     where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused.
     """
@@ -147,13 +150,18 @@ class Launch:
     """How often all processes start again after one was lost, from the last sound checkpoint."""
     timeout_s: Annotated[float, above(0)] = 1800.0
     """Seconds that a process waits for the others."""
-
-    def __post_init__(self) -> None:
-        if self.nodes > 1 and not self.meet:
-            raise ConfigError(
-                f"launch.nodes={self.nodes} need a place to meet: launch.meet=HOST:29400, with the "
-                "first machine's name, in the same command on each of them."
-            )
+    scheduler: Annotated[str, one_of("", "slurm")] = ""
+    """Who starts the command on the machines; empty means you."""
+    partition: str = ""
+    account: str = ""
+    minutes: Annotated[int, at_least(1)] = 60
+    """Time that is asked of the scheduler; it warns two minutes before, and the run saves."""
+    bandwidth_gbit: Annotated[float, above(0)] = 10.0
+    """Between two machines, for the plan of what the network costs."""
+    latency_ms: Annotated[float, at_least(0)] = 0.1
+    """One way between two machines, for the same plan."""
+    steps_per_second: Annotated[float, at_least(0)] = 0.0
+    """Of one process alone, as a run prints it, for the same plan; 0 means unknown."""
 
     @property
     def size(self) -> int:
@@ -207,6 +215,8 @@ class RunConfig:
     """Newest checkpoints that stay, beside the best."""
     resume: str | None = None
     """Run folder to continue from."""
+    plan: Planning = Planning.arithmetic
+    """`arithmetic`, or `probe`: refine it by a tiny run and real updates of this very run."""
     debug: bool = False
     """Look at every number that the environments give, instead of a sample."""
     visualization: bool = False

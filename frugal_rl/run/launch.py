@@ -44,7 +44,8 @@ HERE = "localhost:0"
 
 def launches(run: RunConfig) -> bool:
     """Whether this process is to start those that train, instead of training itself."""
-    return run.launch.size > 1 and not started_by_torchrun()
+    alone = run.launch.size == 1 and not run.launch.scheduler
+    return not alone and not started_by_torchrun()
 
 
 def share_of(run: RunConfig) -> RunConfig:
@@ -61,10 +62,16 @@ def start_ranks(run: RunConfig) -> bool:
     """Train in `launch.processes` of this command; whether somebody asked them to stop early.
 
     Raises:
+        ConfigError: several machines have no place to meet.
         MemoryBudgetError: one process's share does not fit its part of the memory.
         FolderInUseError: another launcher trains in this folder.
         RankError: a process was lost more often than `launch.restarts`; names it.
     """
+    if run.launch.nodes > 1 and not run.launch.meet:
+        raise ConfigError(
+            f"launch.nodes={run.launch.nodes} need a place to meet: launch.meet=HOST:29400, with "
+            "the first machine's name, in the same command on each of them."
+        )
     share = share_of(run)
     plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)

@@ -7,6 +7,7 @@ counted and scaled. The process as it is (interpreter, libraries, environments) 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -89,7 +90,9 @@ def plan_stock(
         MemoryBudgetError: the run with our rollout does not fit `budget`; names an n_steps that
             does.
     """
-    model = algorithm(policy, env, n_steps=PROBED, device="cpu", **keywords)
+    with warnings.catch_warnings():  # a rollout of two steps is no whole minibatch
+        warnings.simplefilter("ignore", UserWarning)
+        model = algorithm(policy, env, **keywords | {"n_steps": PROBED, "device": "cpu"})
     space, num_envs = model.observation_space, model.n_envs
     columns, shares = columns_of_space(space), studied or FoundSpec({})
     leaf_bytes = {c.name: c.nbytes(n_steps, num_envs) for c in columns}

@@ -32,6 +32,9 @@ from frugal_rl.vec_env.plain import env_seeds
 from frugal_rl.vec_env.single import Report
 from frugal_rl.vec_env.threads import shares
 
+PART_SECONDS = 1.0
+"""Of a silence: each part is waited for anew, so that time in which nobody ran hardly counts."""
+
 
 class Start(Enum):
     """How a worker begins: from a small server that has the environment loaded, or as a fork."""
@@ -151,9 +154,18 @@ class SharedMemoryEnv(GroupEnv):
             EOFError, OSError: it is gone; a TimeoutError, an OSError too: it says nothing.
         """
         connection = self._connections[index]
-        if self.choice.timeout and not connection.poll(self.choice.timeout):
+        if self.choice.timeout and not self._spoke(connection):
             raise TimeoutError(f"silent for {self.choice.timeout:g} s")
         return connection.recv_bytes()
+
+    def _spoke(self, connection: Connection) -> bool:
+        """Whether a worker answers in time; a run that was stopped as a whole loses one part."""
+        left = self.choice.timeout
+        while left > 0:
+            if connection.poll(min(left, PART_SECONDS)):
+                return True
+            left -= PART_SECONDS
+        return False
 
     def _replaced(self, index: int, gone: Exception) -> Report:
         """The first report of a new worker; what the old one's environments did is cut off.

@@ -8,7 +8,9 @@ import time
 import warnings
 from pathlib import Path
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
+from frugal_rl.run.outcome import Outcome
 from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
@@ -21,15 +23,27 @@ from mine_rl_npv.tools.solve import Method, SolveConfig, solve
 EVERY_SECONDS = 5.0
 
 
+def answer(config: SolveConfig) -> tuple[str, Outcome]:
+    """What `scripts/solve.py` prints and hands on: one schedule, or a leaderboard."""
+    if not config.leaderboard:
+        solution = run(config)
+        return solution.report(), Outcome(solution.summary())
+    from mine_rl_npv.tools.leaderboard import make_leaderboard  # imports matplotlib
+
+    return make_leaderboard(config)
+
+
 def run(config: SolveConfig) -> Solution:
     """Opens the instance, solves it, and writes what was asked for."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), doing("reading the mine"):
         warnings.showwarning = _warn
         instance, model = open_mine(config)
     if model is not None:
         _tell(model)
-    solution = solve(instance, config, Progress())
-    _write(solution, model, config)
+    with doing(f"scheduling by {config.method.value}"):
+        solution = solve(instance, config, Progress())
+    with doing("writing what was asked for"):
+        _write(solution, model, config)
     return solution
 
 

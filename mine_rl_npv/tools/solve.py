@@ -25,6 +25,7 @@ from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
 from mine_rl_npv.priority.search import Watch, evolve
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
+from mine_rl_npv.tools.board import Board
 from mine_rl_npv.tools.solution import Solution, peak_mib
 
 
@@ -99,6 +100,9 @@ class SolveConfig:
     """Folder for pictures of the schedule; empty draws none."""
     solid: str = ""
     """File for the mine in 3D by PyVista: .png, or .vtu for ParaView; empty writes none."""
+    leaderboard: str = ""
+    """Folder of MineLib instances, each solved by the methods of `board`; empty solves one."""
+    board: Board = field(default_factory=Board)
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds < float("inf") or self.threads < 1 or self.decodes < 0:

@@ -101,7 +101,7 @@ def by_period(instance: Instance, shares: np.ndarray) -> dict[str, np.ndarray]:
 def period_figure(instance: Instance, shares: np.ndarray) -> Figure:
     """Tonnage, use of the limits, cash flow and NPV, and grade per period."""
     table = by_period(instance, shares)
-    periods = np.arange(instance.periods)
+    periods = np.arange(1, instance.periods + 1)
     figure = _figure(2, 2)
     axes = figure.subplots(2, 2)
     axes[0, 0].bar(periods, table["tonnes"] / 1e6, color="slategray")
@@ -156,7 +156,12 @@ def sections(instance: Instance, period: np.ndarray) -> Figure:
         outline = np.isfinite(cut).T.astype(float)
         if 0 < outline.mean() < 1:
             one.contour(outline, levels=[0.5], colors="black", linewidths=1)
-    figure.colorbar(picture, ax=axes, label="period", ticks=MaxNLocator(integer=True))
+    number = FuncFormatter(lambda period, _: f"{round(period) + 1}")
+    ticks = MaxNLocator(integer=True)
+    figure.colorbar(picture, ax=axes, label="period", ticks=ticks, format=number)
+    for one in axes:
+        one.xaxis.set_major_locator(MaxNLocator(integer=True))
+        one.yaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
 
 
@@ -186,7 +191,7 @@ def voxels(instance: Instance, period: np.ndarray, upto: int | None = None) -> F
         colours = colormaps[COLOURS](np.nan_to_num(grid) / max(instance.periods - 1, 1))
         axes.voxels(shown, facecolors=colours, edgecolor=None, shade=True)
     axes.set(
-        title=f"Mined by period {last}",
+        title=f"Mined by period {last + 1}",
         xlabel="x",
         ylabel="y",
         zlabel="bench",
@@ -208,7 +213,7 @@ def frames(instance: Instance, period: np.ndarray) -> list[np.ndarray]:
     for t in range(instance.periods):
         so_far = np.where((period >= 0) & (period <= t), period, NEVER)
         figure = sections(instance, so_far)
-        figure.suptitle(f"{instance.name}, end of period {t}")
+        figure.suptitle(f"{instance.name}, end of period {t + 1}")
         figure.canvas.draw()
         pictures.append(np.asarray(figure.canvas.buffer_rgba())[..., :3].copy())
     return pictures
@@ -254,6 +259,18 @@ def method_table(rows: Mapping[str, Mapping[str, float]], upper: float) -> Figur
     table.auto_set_font_size(False)
     table.set_fontsize(9)
     table.scale(1, 1.3)
+    return figure
+
+
+def gap_bars(gaps: Mapping[str, float], title: str) -> Figure:
+    """Gap to the bound in per cent by method, the best on top."""
+    figure = _figure(width=7, height=0.9 + 0.35 * len(gaps))
+    axes = figure.add_subplot()
+    names = sorted(gaps, key=lambda name: -gaps[name])
+    axes.barh(names, [gaps[name] for name in names], color="steelblue")
+    axes.set(xlabel="gap to the certified bound, %", title=title)
+    axes.bar_label(axes.containers[0], [f" {gaps[name]:.2f}" for name in names])
+    axes.margins(x=0.15)
     return figure
 
 

@@ -40,10 +40,13 @@ def sections(path: Path) -> tuple[dict[str, str], dict[str, list[list[str]]]]:
 def judge(prefix: str, solution: str, pcpsp: bool) -> tuple[float, list[str]]:
     """Discounted value, and one sentence per broken rule."""
     problem = Path(f"{prefix}.{'pcpsp' if pcpsp else 'cpit'}")
+    listed = rows(Path(solution))
+    if listed and all(len(words) == 1 for words in listed):
+        return _judge_pit(prefix, [int(words[0]) for words in listed])
     single, tables = sections(problem)
     rate, periods = float(single["DISCOUNT_RATE"]), int(single["NPERIODS"])
     share: dict[tuple[int, int, int], float] = defaultdict(float)
-    for b, d, t, fraction in rows(Path(solution)):
+    for b, d, t, fraction in listed:
         share[int(b), int(d) if pcpsp else 0, int(t)] += float(fraction)
     worth = {int(r[0]): [float(w) for w in r[1:]] for r in tables["OBJECTIVE_FUNCTION"]}
     faults = [f"block {b} is unknown" for b, _, _ in share if b not in worth]
@@ -61,6 +64,19 @@ def judge(prefix: str, solution: str, pcpsp: bool) -> tuple[float, list[str]]:
     ]
     faults += _precedence(Path(f"{prefix}.prec"), by_then, periods)
     return value, faults + _limits(tables, share, pcpsp)
+
+
+def _judge_pit(prefix: str, blocks: list[int]) -> tuple[float, list[str]]:
+    """A pit's undiscounted value; faults where it undercuts, repeats or invents a block."""
+    _, tables = sections(Path(f"{prefix}.upit"))
+    worth = {int(r[0]): float(r[1]) for r in tables["OBJECTIVE_FUNCTION"]}
+    faults = [f"block {b} is unknown" for b in blocks if b not in worth]
+    inside = {b: [1.0] for b in blocks}
+    if len(inside) < len(blocks):
+        faults.append("a block is listed twice")
+    if faults:
+        return float("nan"), faults
+    return math.fsum(worth[b] for b in blocks), _precedence(Path(f"{prefix}.prec"), inside, 1)
 
 
 def _precedence(path: Path, by_then: dict[int, list[float]], periods: int) -> list[str]:

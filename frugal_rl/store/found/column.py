@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from frugal_rl.store.columns import Column
-from frugal_rl.store.found.handled import HandledColumn, StackedColumn
+from frugal_rl.store.found.handled import (
+    HandledColumn,
+    StackedColumn,
+    channels_last,
+    lies_channels_last,
+)
+from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.trial import AS_IT_IS, WORTH, Form, best_form, dense, used_bytes
 from frugal_rl.store.layout import ColumnSpec
 
@@ -43,6 +49,7 @@ class FoundColumn(Column):
         self.spec, self.steps, self.num_envs = spec, steps, num_envs
         self.form = AS_IT_IS
         self.rollouts = 0
+        self._channels_last = False
         self._look_at = min(FIRST_LOOK, steps)
         waiting = dense(spec, self._look_at, num_envs)
         self.segments = [Segment(0, self._look_at, AS_IT_IS, waiting)]
@@ -51,6 +58,7 @@ class FoundColumn(Column):
         """Keep step t; looks at what is there where it is time to."""
         if t == 0:
             self._begin()
+            self._channels_last = lies_channels_last(shown)
         segment = self.segments[-1]
         segment.column.write(t - segment.begin, shown, age)
         seen = t + 1
@@ -79,9 +87,13 @@ class FoundColumn(Column):
         """The smallest form for the newest of the rows seen."""
         first = max(0, seen - max(4, MOST_ROWS // self.num_envs))
         t, n = np.divmod(np.arange(first * self.num_envs, seen * self.num_envs), self.num_envs)
-        rows = self.gather(t, n, None, None)
+        rows = self._lying(self.gather(t, n, None, None))
         rows = rows.reshape(-1, self.num_envs, *self.spec.shape)
         return best_form(self.spec, rows, self.steps, self.segments[-1].form.name)
+
+    def _lying(self, rows: np.ndarray) -> np.ndarray:
+        """Rows [B, *shape] in memory as those that come lie there."""
+        return channels_last(rows) if self._channels_last else rows
 
     def _look(self, seen: int) -> None:
         """Choose the smallest form in the first rollout, for the rows of before where they gain."""
@@ -98,7 +110,7 @@ class FoundColumn(Column):
             return
         segment, every = self._segment(held.begin, form), np.arange(self.num_envs)
         for t in range(held.begin, seen):
-            rows = self.gather(np.full(self.num_envs, t), every, None, None)
+            rows = self._lying(self.gather(np.full(self.num_envs, t), every, None, None))
             segment.column.write(t - held.begin, rows, None)
         self.segments[-1] = segment
 
@@ -137,7 +149,7 @@ class FoundColumn(Column):
     def _append(self, seen: int) -> None:
         """End the newest segment, and begin another one in the form of now."""
         held = self.segments[-1]
-        if isinstance(held.column, HandledColumn | StackedColumn):
+        if isinstance(held.column, HandledColumn | StackedColumn | NarrowColumn):
             held.column.trim(seen - held.begin)
             self.segments[-1] = replace(held, steps=seen - held.begin)
         self.segments.append(self._segment(seen, self.form))

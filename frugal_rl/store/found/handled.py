@@ -35,8 +35,25 @@ def padded_words(rows: np.ndarray) -> np.ndarray:
     return rows.view(np.uint64)
 
 
+def lies_channels_last(shown: np.ndarray) -> bool:
+    """Whether pictures [N, C, H, W] lie in memory as [N, H, W, C]."""
+    if shown.ndim != 4 or shown.flags.c_contiguous:
+        return False
+    return bool(shown.transpose(0, 2, 3, 1).flags.c_contiguous)
+
+
+def channels_last(rows: np.ndarray) -> np.ndarray:
+    """Pictures [..., C, H, W] that lie in memory as [..., H, W, C]."""
+    moved = np.ascontiguousarray(np.moveaxis(rows, -3, -1))
+    return np.moveaxis(moved, -1, -3)
+
+
 class HandledColumn(Column):
-    """T steps of N environments whose rows lie in `rows`."""
+    """T steps of N environments whose rows lie in `rows`.
+
+    Pictures whose channels lie last in memory are kept as they lie: neither is anything copied
+    when they come, nor are the parts of a pixel torn from each other.
+    """
 
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int, kind: type[Rows]) -> None:
         self.spec = spec
@@ -44,11 +61,15 @@ class HandledColumn(Column):
         self.rows = kind(num_envs, row_words(spec.row_bytes))
         self._envs = np.arange(num_envs)
         self._new = np.zeros(num_envs, np.int64)
+        self._channels_last = False
 
     def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
         """Keep step t; step 0 forgets the rollout before."""
         if t == 0:
             self.rows.clear()
+            self._channels_last = lies_channels_last(shown)
+        if self._channels_last:
+            shown = shown.transpose(0, 2, 3, 1)
         self.rows.append(padded_words(row_bytes_of(shown)), self._envs, self._new)
         self.handles.put(t, self._new)
 
@@ -56,9 +77,15 @@ class HandledColumn(Column):
         self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
     ) -> np.ndarray:
         """Rows of the samples, written into `out`."""
-        out = np.empty((len(t), *self.spec.shape), self.spec.dtype) if out is None else out
-        into = row_bytes_of(out)[:, None]
-        read_bytes(self.rows, self.handles.at(t, n)[:, None], into)
+        shape = len(t), *self.spec.shape
+        out = np.empty(shape, self.spec.dtype) if out is None else out
+        handles = self.handles.at(t, n)[:, None]
+        if self._channels_last:
+            lying = np.empty((shape[0], *shape[2:], shape[1]), self.spec.dtype)
+            read_bytes(self.rows, handles, row_bytes_of(lying)[:, None])
+            out[...] = lying.transpose(0, 3, 1, 2)
+        else:
+            read_bytes(self.rows, handles, row_bytes_of(out)[:, None])
         return out
 
     def trim(self, steps: int) -> None:

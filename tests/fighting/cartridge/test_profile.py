@@ -11,14 +11,17 @@ from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
 from fighting.cartridge.memory import Status
 from fighting.cartridge.reading import FOLDER, load_profile, parse_profile
+from fighting.cartridge.rules import compiled
 from fighting.machine import duel
 from fighting.machine.emulator import Emulator, RomError, StateError, read_rom
 from fighting.rom import ROM_PATH
+from fighting.rules import Weights
 from fighting.spec import View
 from fighting.tools import candidates
 from fighting.tools.address_search import Found, written
 from frugal_rl.errors import ConfigError
 
+OWN = ["duel", "hop", "stack"]
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -31,16 +34,27 @@ def node():
 def test_every_bundled_profile_is_valid_and_names_its_sources(name):
     profile = load_profile(name)
     assert profile.id == name
-    assert len(profile.combos) == 16
+    assert len(profile.combos) == (16 if profile.goal is None else len(set(profile.combos)))
     for address in profile.memory.values():
         assert (address.status is Status.unknown) == (address.addr is None)
         assert address.source or address.status is Status.unknown
-        assert name == "duel" or address.status is not Status.verified
+        assert name in OWN or address.status is not Status.verified
 
 
-def test_only_the_bundled_cartridge_is_listed_as_bundled():
+def test_a_free_game_is_asked_for_with_its_image_and_says_how_it_may_be_tried(tmp_path):
+    with pytest.raises(ConfigError, match=r"2048gb\.yaml, line 9: roms: '2048gb' needs your own"):
+        GameBoyConfig(profile="2048gb", obs=View.ram).make()
+    path = tmp_path / "2048.gb"
+    path.write_bytes(ROM_PATH.read_bytes())
+    with pytest.raises(ConfigError, match=r"fits none yet.* env.allow_unknown_rom=true"):
+        GameBoyConfig(profile="2048gb", rom=str(path), obs=View.ram).make()
+    rules = compiled(load_profile("2048gb"), Weights())
+    assert len(rules.features) == 16
+
+
+def test_only_our_own_cartridges_are_listed_as_bundled():
     bundled = [n for n in NAMES if any(image.bundled for image in load_profile(n).roms)]
-    assert bundled == ["duel"]
+    assert bundled == OWN
 
 
 @pytest.mark.parametrize(

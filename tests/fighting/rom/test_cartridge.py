@@ -1,4 +1,4 @@
-"""The committed cartridge: from its source, valid, nothing foreign."""
+"""The committed cartridges: from their sources, valid, nothing foreign."""
 
 import hashlib
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fighting.cartridge.reading import load_profile
-from fighting.rom import ROM_PATH, SHA1_PATH, SOURCE_PATH, SYMBOL_PATH
+from fighting.rom import CARTRIDGES, image_of
 from fighting.rom.__main__ import main
 from fighting.rom.sm83asm import assemble
 
@@ -16,23 +16,33 @@ LOGO_SHA1 = "0745fdef34132d1b3d488cfbdf0379a39fd54b4c"
 """SHA-1 of the 48 bytes that commercial cartridges carry at $0104; the bytes are not here."""
 
 
-@pytest.fixture(scope="module")
-def program():
-    return assemble(SOURCE_PATH)
+HASHES = {
+    "duel": "fdc8e85218e96a55be3aa9f165904eb69c68e277",
+    "hop": "bd26d3fe84b31270b1e2866529b2bde65ae43578",
+    "stack": "c6067eb0d63cfc9595f57050ad8b23f53a21babd",
+}
 
 
-def test_assembling_the_source_gives_the_committed_bytes(program):
-    assert program.rom == ROM_PATH.read_bytes()
-    assert program.symbol_file() == SYMBOL_PATH.read_text()
+@pytest.mark.parametrize("cartridge", CARTRIDGES, ids=lambda c: c.name)
+def test_assembling_the_source_gives_the_committed_bytes(cartridge):
+    program = assemble(cartridge.source)
+    assert program.rom == cartridge.image.read_bytes()
+    assert program.symbol_file() == cartridge.symbols.read_text()
     digest = hashlib.sha1(program.rom, usedforsecurity=False).hexdigest()
-    assert SHA1_PATH.read_text().split()[0] == digest
-    assert load_profile("duel").roms[0].sha1 == digest
+    assert digest == HASHES[cartridge.name] == cartridge.hash.read_text().split()[0]
+    assert load_profile(cartridge.name).roms[0].sha1 == digest
+    assert image_of(digest) == cartridge.image
 
 
-def test_the_header_is_valid_and_the_logo_area_is_zero():
-    rom = ROM_PATH.read_bytes()
+def test_no_image_is_ours_by_a_hash_that_none_has():
+    assert image_of("0" * 40) is None
+
+
+@pytest.mark.parametrize("cartridge", CARTRIDGES, ids=lambda c: c.name)
+def test_the_header_is_valid_and_the_logo_area_is_zero(cartridge):
+    rom = cartridge.image.read_bytes()
     assert len(rom) == 32768
-    assert rom[0x134:0x138] == b"DUEL"
+    assert rom[0x134:0x144].rstrip(b"\0") == cartridge.name.upper().encode()
     assert not any(rom[0x104:0x134])
     checksum = 0
     for byte in rom[0x134:0x14D]:
@@ -49,7 +59,8 @@ def test_the_repository_holds_no_other_cartridge_and_no_logo():
         pytest.skip("not a git checkout")
     names = [name for name in listed.stdout.decode().split("\0") if name]
     cartridges = [n for n in names if n.lower().endswith((".gb", ".gbc", ".sgb", ".sav", ".state"))]
-    assert cartridges in ([], ["fighting/rom/duel.gb"])
+    ours = [f"fighting/rom/{cartridge.image.name}" for cartridge in CARTRIDGES]
+    assert cartridges in ([], ours)
     for name in names:
         path = ROOT / name
         if not path.is_file() or path.stat().st_size > 1 << 21:
@@ -62,11 +73,11 @@ def test_the_repository_holds_no_other_cartridge_and_no_logo():
 
 def test_check_says_whether_the_files_match(capsys):
     assert main(["check"]) == 0
-    assert "match the source" in capsys.readouterr().out
+    assert capsys.readouterr().out.count("match the source") == len(CARTRIDGES)
 
 
 def test_list_prints_addresses_bytes_and_source(capsys):
-    assert main(["list"]) == 0
+    assert main(["list", "duel"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert any(row.startswith("0100  00") and "nop" in row for row in rows)
     assert len(rows) > 1000

@@ -100,6 +100,20 @@ def test_after_the_first_checkpoint_a_full_disk_ends_with_the_way_to_continue(tm
     assert same_weights(tmp_path / "b", tmp_path / "count")
 
 
+def test_a_clock_that_is_set_back_or_ahead_changes_nothing(tmp_path, monkeypatch):
+    jumps = iter(range(10**6))
+    real = time.time
+    monkeypatch.setattr(time, "time", lambda: real() + (-1) ** next(jumps) * 86_400)
+    whole_run(tmp_path / "a")
+    monkeypatch.undo()
+    whole_run(tmp_path / "b")
+    seconds = [m["seconds"] for m in read_metrics(tmp_path / "a")]
+    assert seconds == sorted(seconds)
+    assert 0 <= seconds[0] <= seconds[-1] < 3600
+    looks_sound(tmp_path / "a")
+    assert same_weights(tmp_path / "a", tmp_path / "b")
+
+
 def same_weights(a, b):
     ours, theirs = (load_checkpoint(f)["learner"]["policy"] for f in (a, b))
     return all(torch.equal(v, theirs[k]) for k, v in ours.items())
@@ -176,6 +190,26 @@ def test_a_run_that_is_killed_resumes_to_the_same_bits(
     resume = folder if saved else None
     begun(tmp_path / "resumed", resume, words).communicate()
     assert same_weights(tmp_path / "resumed", uninterrupted)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_stopped_and_continued_as_a_whole_ends_the_same(tmp_path):
+    """As a laptop's lid does, or `scontrol suspend`: longer than workers may be silent."""
+    words = [*WORDS, *LONG, "vec.timeout=2"]
+    folder = tmp_path / "a"
+    process = begun(folder, None, words)
+    while not list((folder / "checkpoints").glob("step_*.pt")):
+        time.sleep(0.01)
+    everyone = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    for one in everyone:
+        one.suspend()
+    time.sleep(4)
+    for one in reversed(everyone):
+        one.resume()
+    assert process.wait(timeout=300) == 0
+    begun(tmp_path / "b", None, words).communicate()
+    assert same_weights(folder, tmp_path / "b")
+    assert all("vec/restarts" not in m for m in read_metrics(folder))
 
 
 @pytest.mark.slow

@@ -58,9 +58,9 @@ def test_each_process_gets_words_folder_and_config_dir(tmp_path):
     assert (config.nproc_per_node, config.min_nodes, config.rdzv_endpoint) == (4, 1, "localhost:0")
 
 
-def test_several_machines_need_a_place_to_meet():
+def test_several_machines_need_a_place_to_meet(tmp_path):
     with pytest.raises(ConfigError, match=r"launch\.nodes=2 need .*launch\.meet=HOST:29400"):
-        Launch(nodes=2)
+        start_ranks(run_in(tmp_path, "launch.nodes=2"))
 
     assert Launch(nodes=2, processes=3, meet="first:29400").size == 6
 

@@ -109,7 +109,8 @@ def test_a_budget_is_refused_before_the_rollout_is_full_and_its_advice_fits():
 
 def test_the_plan_of_a_stock_run_counts_what_sb3_allocates_and_refuses_above_the_budget():
     env = make_vec_env(Screen, n_envs=2)
-    plan = plan_stock(PPO, "CnnPolicy", env, n_steps=64, batch_size=32)
+    given = {"device": "cpu", "seed": 3, "n_epochs": 2}  # whatever the model is given
+    plan = plan_stock(PPO, "CnnPolicy", env, n_steps=64, batch_size=32, **given)
     rollout = PPO("CnnPolicy", env, n_steps=64).rollout_buffer
     arrays = [v for v in vars(rollout).values() if isinstance(v, np.ndarray)]
 

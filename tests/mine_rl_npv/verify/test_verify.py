@@ -44,6 +44,19 @@ def test_each_broken_rule_is_seen(tmp_path, capsys, broken):
     assert words in capsys.readouterr().out
 
 
+def test_a_pit_is_judged_by_its_closure_and_value(tmp_path, capsys):
+    write_instance(varied_instance(3, 5, 6), tmp_path / "mine")
+    prefix, out = str(tmp_path / "mine"), tmp_path / "pit.sol"
+    solution = run(SolveConfig(instance=prefix, method=Method.upit, output=str(out)))
+    assert main([prefix, str(out)]) == 0
+    assert float(capsys.readouterr().out.split()[1]) == pytest.approx(solution.verdict.value)
+    top = out.read_text().splitlines()
+    out.write_text("\n".join(top[:1]) + "\n")  # the lowest block without what lies above it
+    assert main([prefix, str(out)]) == 1
+    out.write_text("\n".join([*top, top[0]]) + "\n")
+    assert main([prefix, str(out)]) == 1
+
+
 def test_slopes_are_judged_from_the_schedules_own_rows(tmp_path, capsys):
     model, out = tmp_path / "model.csv", tmp_path / "plan.csv"
     write_csv(block_model(Deposit(7, 6, 5, seed=5, richness=0.8)), model)

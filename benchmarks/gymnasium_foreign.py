@@ -1,0 +1,141 @@
+"""Stock PPO on environments that nobody here wrote, with and without `compact`, a process each.
+
+`python benchmarks/gymnasium_foreign.py [name ...]` prints the table of gymnasium_foreign.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium_stores import observation_bytes
+from gymnasium_worlds import WORLDS
+from stable_baselines3 import PPO
+
+from frugal_rl.memory import usage
+from frugal_rl.sb3 import compact, plan_stock
+
+STEPS, ENVS, UPDATES, BATCH = 128, 4, 4, 256
+LEFT_OUT = ("Pong, 210 x 160 x 3", "MiniGrid DoorKey, pixels", "noise, 4 x 84 x 84")
+HEAD = (
+    "environment", "SB3 B", "extra B", "ours B", "share", "add us: SB3", "ours",
+    "draw ms: SB3", "ours", "peak MiB: SB3", "ours", "plan error: SB3", "ours", "parameters",
+)  # fmt: skip
+
+
+def peer_keywords() -> dict[str, Any]:
+    """sb3-extra-buffers with LZ4, its smallest exact form on most of these."""
+    from sb3_extra_buffers.compressed import CompressedRolloutBuffer
+
+    types = {"elem_type": np.uint8, "runs_type": np.uint16}
+    given = {"compression_method": "lz4-block", "dtypes": types}
+    return {"rollout_buffer_class": CompressedRolloutBuffer, "rollout_buffer_kwargs": given}
+
+
+def timed(buffer: Any, spent: dict[str, list[int]]) -> None:
+    """Let a buffer's add and get tell their processor time."""
+    add, get = buffer.add, buffer.get
+
+    def timed_add(*arguments: Any, **keywords: Any) -> None:
+        begin = time.process_time_ns()
+        add(*arguments, **keywords)
+        spent["add"].append(time.process_time_ns() - begin)
+
+    def timed_get(batch_size: int | None = None) -> Any:
+        drawn = get(batch_size)
+        while True:
+            begin = time.process_time_ns()
+            batch = next(drawn, None)
+            if batch is None:
+                return
+            spent["draw"].append(time.process_time_ns() - begin)
+            yield batch
+
+    buffer.add, buffer.get = timed_add, timed_get
+
+
+def run(name: str, kind: str) -> dict[str, Any]:
+    """One training run in this process, and all that the table says of it."""
+    torch.set_num_threads(1)
+    env = WORLDS[name](ENVS)
+    space = env.observation_space
+    picture = len(space.shape or ()) == 3 and space.dtype == np.uint8 and min(space.shape[1:]) > 35
+    policy = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"
+    policy = "CnnPolicy" if picture else policy
+    given = {"n_steps": STEPS, "batch_size": BATCH, "n_epochs": 1, "device": "cpu", "seed": 0}
+    plan = plan_stock(PPO, policy, env, **given)
+    usage.reset_peak()
+    keywords = {"sb3": dict, "ours": lambda: compact(env), "extra": peer_keywords}[kind]()
+    model = PPO(policy, env, **given, **keywords)
+    spent: dict[str, list[int]] = {"add": [], "draw": []}
+    timed(model.rollout_buffer, spent)
+    model.learn(STEPS * ENVS * UPDATES)
+    weights = b"".join(p.detach().numpy().tobytes() for p in model.policy.parameters())
+    planned = plan.stock if kind == "sb3" else plan.compact
+    held = observation_bytes(model.rollout_buffer)
+    peak = usage.peak_resident_bytes()
+    if kind == "ours":  # the plan knows no study: what was found stands in its place
+        planned += held - sum(c.spec.nbytes(STEPS, ENVS) for c in columns_of(model))
+    return {
+        "bytes": held / STEPS / ENVS,
+        "add": float(np.median(spent["add"][STEPS:])) / 1000 / ENVS,
+        "draw": float(np.median(spent["draw"][2:])) / 1e6,
+        "peak": (peak - plan.process) / 2**20,
+        "error": planned / peak - 1,
+        "weights": hashlib.sha256(weights).hexdigest(),
+    }
+
+
+def columns_of(model: Any) -> list[Any]:
+    """The found columns of a model."""
+    return list(model.rollout_buffer.columns.values())
+
+
+def child(name: str, kind: str) -> dict[str, Any] | str:
+    """`run` in a process of its own, or why it did not end."""
+    command = [sys.executable, __file__, "--one", name, kind]
+    given = os.environ | {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "MUJOCO_GL": "egl"}
+    done = subprocess.run(command, capture_output=True, text=True, env=given)
+    last = (done.stdout.strip().splitlines() or [""])[-1]
+    if done.returncode or not last.startswith("{"):
+        return (done.stderr.strip().splitlines() or ["nothing said"])[-1][:120]
+    found: dict[str, Any] = json.loads(last)
+    return found
+
+
+def line(name: str) -> str:
+    """One row of the table."""
+    stock, ours = child(name, "sb3"), child(name, "ours")
+    if isinstance(stock, str) or isinstance(ours, str):
+        return f"| {name} | {stock if isinstance(stock, str) else ours} |" + " |" * 12
+    peer = child(name, "extra")
+    extra = "-" if isinstance(peer, str) else f"{peer['bytes']:,.0f}"
+    equal = "equal" if stock["weights"] == ours["weights"] else "DIFFER"
+    pairs = [f"{stock[k]:,.{d}f} | {ours[k]:,.{d}f}" for k, d in (("add", 1), ("draw", 2))]
+    peaks = f"{stock['peak']:,.0f} | {ours['peak']:,.0f}"
+    errors = f"{stock['error']:+.1%} | {ours['error']:+.1%}"
+    share = f"{ours['bytes']:,.1f} | 1/{stock['bytes'] / ours['bytes']:.1f}"
+    words = [f"{stock['bytes']:,.0f}", extra, share, *pairs, peaks, errors, equal]
+    return f"| {name} | {' | '.join(words)} |"
+
+
+def main() -> None:
+    if sys.argv[1:2] == ["--one"]:
+        print(json.dumps(run(*sys.argv[2:4])))
+        return
+    print("| " + " | ".join(HEAD) + " |")
+    print("|---" * len(HEAD) + "|")
+    for name in sys.argv[1:] or [w for w in WORLDS if w not in LEFT_OUT]:
+        print(line(name), flush=True)
+
+
+if __name__ == "__main__":
+    main()

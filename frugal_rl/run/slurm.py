@@ -1,0 +1,93 @@
+"""A run handed to Slurm: one job whose every machine starts the processes of its share."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from frugal_rl.errors import ConfigError, LaunchError
+from frugal_rl.memory.auto import prepare
+from frugal_rl.memory.plan import Plan
+from frugal_rl.memory.probe import ProbeUpdate
+from frugal_rl.report.files import write_text
+from frugal_rl.report.terminal import say
+from frugal_rl.run.admission import MARGIN
+from frugal_rl.run.config import RunConfig
+from frugal_rl.run.launch import rank_words, share_of
+
+JOB = "job.sh"
+REQUEUE = 75
+"""Exit status of a run that was asked to stop before its end: it wants to go on."""
+
+
+def submits(run: RunConfig) -> bool:
+    """Whether this process is to hand the run to Slurm; on its machines the meeting is named."""
+    return run.launch.scheduler == "slurm" and not run.launch.meet
+
+
+def submit(run: RunConfig, probe: ProbeUpdate | None) -> Path:
+    """Plan, write the job into the run folder and submit it; returns its file.
+
+    Raises:
+        MemoryBudgetError: one process's share does not fit its part of a machine.
+        ConfigError: there is no Slurm here.
+        LaunchError: Slurm refuses the job.
+    """
+    if shutil.which("sbatch") is None:
+        raise ConfigError(
+            "launch=slurm hands the run to Slurm, and there is no sbatch on this machine. Start it "
+            "where Slurm is, or use launch=torchrun here."
+        )
+    plan = prepare(share_of(run), probe)[1]
+    job = Path(run.run_dir).absolute() / JOB
+    write_text(job, job_text(run, plan))
+    done = subprocess.run(["sbatch", str(job)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
+        raise LaunchError(f"sbatch refuses {job}: {said[:300]}")
+    say(f"{done.stdout.strip()}: {job}")
+    return job
+
+
+def job_text(run: RunConfig, plan: Plan) -> str:
+    """The batch script: what the plan needs per machine, and the command on each of them."""
+    launch, at = run.launch, Path(run.run_dir).absolute()
+    gib = math.ceil(MARGIN * plan.ram_bytes * launch.processes / 2**30)
+    asked = {
+        "job-name": f"{run.env.name}-{run.memory.profile}",
+        "nodes": launch.nodes,
+        "ntasks-per-node": 1,
+        "cpus-per-task": run.hardware.cores or launch.processes,
+        "mem": f"{gib}G",
+        "gpus-per-node": launch.processes if plan.vram_bytes else "",
+        "time": launch.minutes,
+        "partition": launch.partition,
+        "account": launch.account,
+        "signal": "USR1@120",
+        "requeue": None,
+        "output": at / "slurm-%j.out",
+        "open-mode": "append",
+    }
+    lines = [f"#SBATCH --{k}" + ("" if v is None else f"={v}") for k, v in asked.items() if v != ""]
+    command = shlex.join([sys.executable, *rank_words(run)])
+    body = BODY.format(cwd=shlex.quote(str(Path.cwd())), command=command, again=REQUEUE)
+    return "\n".join(["#!/bin/bash", *lines, body])
+
+
+BODY = """cd {cwd}
+first=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+srun {command} "launch.meet=$first:$((20000 + SLURM_JOB_ID % 20000))"
+status=$?
+if [ $status -eq {again} ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+exit $status
+"""
+"""A run that was warned ends with 75 when it has saved; Slurm starts it again, where it goes on."""
+
+
+def status_of(run: RunConfig, interrupted: bool) -> int:
+    """The exit status of a run: inside a Slurm job one that was stopped early asks for more."""
+    return REQUEUE if interrupted and run.launch.scheduler == "slurm" else 0

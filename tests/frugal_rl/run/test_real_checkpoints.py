@@ -1,0 +1,63 @@
+"""Checkpoints as each learner writes them: no flipped bit and no missing end is accepted."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from frugal_rl.errors import CheckpointError
+from frugal_rl.run.checkpoints import find_checkpoint, load_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.trainer import train
+from frugal_rl.testing.faults import damages
+
+SMALL = ("tracking=disabled", "hardware.device=cpu", "hardware.threads=1", "evaluation.episodes=0")
+ON_POLICY = ("algo.num_envs=2", "algo.n_steps=16", "algo.batch_size=16", "algo.n_epochs=1",
+             "algo.total_steps=32")  # fmt: skip
+OFF_POLICY = ("algo.num_envs=2", "algo.n_steps=16", "algo.batch_size=8", "algo.learning_starts=8",
+              "algo.total_steps=32", "algo.buffer_size=64")  # fmt: skip
+WHOLE = ("env=mine", "env.instance=porphyry_tiny", "agent=priority", "algo.total_steps=1")
+RUNS = {
+    "ppo": ("env=toy", "agent.actor=[4]", "agent.critic=[4]", *ON_POLICY),
+    "dqn": ("env=gymnasium", "algo=dqn", "agent.actor=[4]", *OFF_POLICY),
+    "sac": ("env=gymnasium", "env.id=Pendulum-v1", "algo=sac", "agent.actor=[4]", *OFF_POLICY),
+    "evolution": (*WHOLE, "algo=evolution"),
+    "schedule_gradient": (*WHOLE, "algo=schedule_gradient"),
+    "nclone": ("env=nclone", "agent=mlp", "agent.actor=[4]", "agent.critic=[4]", *ON_POLICY),
+}
+QUICK = ("ppo", "dqn")
+
+
+class Nowhere:
+    def metrics(self, step, values):
+        pass
+
+    summary = file = lambda self, values: None
+
+
+def nothing_damaged_is_accepted(name, folder, flips, cuts):
+    run = replace(compose_run([*RUNS[name], *SMALL], check=False), run_dir=str(folder / "run"))
+    train(run, Nowhere(), console=Console(file=io.StringIO()))
+    raw = find_checkpoint(folder / "run").read_bytes()
+    path, wrong = folder / "damaged.pt", []
+    for what, damaged in damages(raw, flips, cuts, len(name)):
+        path.write_bytes(damaged)
+        try:
+            load_checkpoint(path)
+            wrong.append(f"{what} was accepted")
+        except CheckpointError as error:
+            wrong += [f"{what}: {error}"] * (not str(error).isprintable())
+    assert wrong == []
+    assert load_checkpoint(folder / "run")["num_steps"] >= 1
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_damage_anywhere_in_a_learners_checkpoint_is_refused(name, tmp_path):
+    nothing_damaged_is_accepted(name, tmp_path, 40, 10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_a_thousand_flips_and_two_hundred_cuts_of_each_learners_are_refused(name, tmp_path):
+    nothing_damaged_is_accepted(name, tmp_path, 1000, 200)
