@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import resource
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from frugal_rl.memory.usage import peak_resident_bytes
 from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.data.solutions import write_pit
 from mine_rl_npv.data.whole_files import write_whole
@@ -81,16 +81,8 @@ class Solution:
 
 
 def peak_mib() -> float:
-    """Peak resident memory of this program in MiB.
-
-    Linux's VmHWM begins anew with each program; ru_maxrss keeps what the process had before it
-    became this program, which for a child is its parent's.
-    """
-    status = Path("/proc/self/status")
-    if status.is_file():
-        lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-        return float(lines["VmHWM"].split()[0]) / 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Peak resident memory of this program in MiB."""
+    return peak_resident_bytes() / 2**20
 
 
 def write_solution(solution: Solution, path: str | Path) -> None:
