@@ -19,15 +19,18 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from train_workload import Trivial, TrivialBatch, iterate, iterate_sb3, ours, sb3
 
 from frugal_rl.learn.on_policy_config import Engine
-from frugal_rl.learn.ppo import PpoLearner
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run.config import Hardware, RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.ppo import PpoLearner
 
 CASES = ((64, 64), (256, 64), (64, 256), (256, 256))
 """Environments, width of two hidden layers."""

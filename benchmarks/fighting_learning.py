@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -37,7 +37,6 @@ from fighting.spec import View
 from fighting.tools.watch import action_words
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import (
     Player,
     PolicyPlayer,
@@ -48,6 +47,9 @@ from frugal_rl.run.evaluate import (
     wilson,
 )
 from frugal_rl.run.identity import identity
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 RESULTS = Path(__file__).parent / "results"
 OWN = {"seeds": "0,1,2", "every": "200000", "episodes": "90", "final": "200"}

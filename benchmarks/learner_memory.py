@@ -20,13 +20,13 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 from torch import Tensor
 
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.update import Record, Update
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.profile import Allocator
@@ -34,6 +34,9 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.probe_process import Gauge
 from frugal_rl.run.probe_rows import play
 from frugal_rl.run.trainer import no_meter
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
 
 ENVS, STEPS = 16, 4
 CASES = {

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import time
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -27,11 +28,13 @@ from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.evaluate import PolicyPlayer
 from frugal_rl.run.trainer import no_meter
-from mine_rl_npv.game import MineGame
 from mine_rl_npv.optimise.orders import cone_order
 from mine_rl_npv.optimise.problem import prepare
-from mine_rl_npv.rules.layout import MineLayout
 from mine_rl_npv.vec_env import MineBatch
+
+if TYPE_CHECKING:
+    from mine_rl_npv.game import MineGame
+    from mine_rl_npv.rules.layout import MineLayout
 
 RIVALS = ("greedy", "run", "run mean", "cone")
 JUDGED = 16

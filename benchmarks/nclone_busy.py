@@ -15,12 +15,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from frugal_rl.run.compose import compose_run
-from frugal_rl.vec_env.interface import VectorEnv
 from nclone.sim.pace import Pace
+
+if TYPE_CHECKING:
+    from frugal_rl.vec_env.interface import VectorEnv
 
 WORLDS = 128
 

@@ -17,7 +17,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from matplotlib.figure import Figure
@@ -25,10 +25,12 @@ from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, evaluate, evaluation_env
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.trainer import no_meter
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 KINDS = {
     "pixels": ["experiment=npp_pixels"],

@@ -19,22 +19,24 @@ import sys
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Score, wilson
 from frugal_rl.run.trainer import no_meter
 from nclone.config import NppConfig
 from nclone.levels.generators import CATEGORIES
 from npp_rl.evaluation import CategoryScore, markdown_table, score_categories
 from npp_rl.heuristic import PathFollower
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.run.config import RunConfig
 
 
 def run_of(args: argparse.Namespace, seed: int) -> RunConfig:

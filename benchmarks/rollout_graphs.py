@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psutil
@@ -31,10 +31,12 @@ from frugal_rl.observation.distinct import distinct
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.config import RunConfig
 from frugal_rl.store.dense import DenseMinibatch
 from frugal_rl.store.rollout import RolloutBuffer
 from nclone.levels.sources import open_levels
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 CATEGORIES = (
     "simplest", "simplest_few_mines", "simplest_with_mines", "simpler", "simple", "medium",

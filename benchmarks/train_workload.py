@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,7 +18,6 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import CallbackList
 
 from frugal_rl.learn.agents import MlpAgent
-from frugal_rl.learn.ppo import PpoLearner
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
@@ -27,6 +26,9 @@ from frugal_rl.observation.tables import Tables
 from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.sb3.adapter import Sb3VecEnv
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.ppo import PpoLearner
 
 EPISODE = 128
 SPEC = ObservationSpec((Stored("x", (64,), np.float32, -10, 10),))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
 
 from fighting.cartridge.buttons import facing_left, sided_combos
-from fighting.cartridge.profile import Profile
 from fighting.choices import Actions
+
+if TYPE_CHECKING:
+    from fighting.cartridge.profile import Profile
 
 
 class Choice(Protocol):

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gymnasium import spaces
 
 from fighting.actions import action_space
-from fighting.cartridge.profile import Profile
 from fighting.cartridge.reading import load_profile
 from fighting.choices import Actions, Episode, PoolChoice, Rival
 from fighting.env import DuelEnv
@@ -20,11 +19,14 @@ from fighting.spec import Camera, View, observation_spec
 from fighting.vec_env import DuelVecEnv
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Confidence, Part
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.spec import ObservationSpec
-from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.threads import Threads
+
+if TYPE_CHECKING:
+    from fighting.cartridge.profile import Profile
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.vec_env.interface import VectorEnv
 
 EMULATOR_BYTES = 1_100_000
 """One more running cartridge in a process (benchmarks/fighting_memory.py prints it)."""

@@ -18,12 +18,12 @@ from fighting.rules import ENDED, KO, REWARD, SCORE, judge
 from fighting.signals import FIRST, SECOND, SIGNALS, left_sides, look_all, stands_left
 from fighting.spec import View
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.encoder import Raw
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig
+    from frugal_rl.observation.encoder import Raw
 
 CHECK_EVERY = 10_000
 """Steps between two comparisons of packed frames with the screen."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import CROP_TOP, EXPECTED_SHARE, HALF, GreyCodec
 from fighting.signals import FEATURES, SIGNALS, features
 from frugal_rl.observation.codecs.pooled import DeltaCodec
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Stored
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
 
 PACKED = (GreyCodec(), DeltaCodec(GreyCodec(), EXPECTED_SHARE))
 """Forms of a screen of four shades; of a delta the rollout keeps what differs from before."""

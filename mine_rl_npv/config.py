@@ -6,18 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.spec import ObservationSpec
-from frugal_rl.vec_env.interface import VectorEnv
-from frugal_rl.vec_env.plain import SpecEnv
 from frugal_rl.vec_env.serial import Serial
 from mine_rl_npv.data.block_model import write_csv
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
@@ -31,6 +26,13 @@ from mine_rl_npv.rules.mines import MineSet, MineSource, daily_kilograms, open_m
 from mine_rl_npv.rules.sizes import MineSizes, sizes_of
 from mine_rl_npv.spec import Observation, Shapes, mine_spec, table_bytes
 from mine_rl_npv.vec_env import MineBatch
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.vec_env.interface import VectorEnv
+    from frugal_rl.vec_env.plain import SpecEnv
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from frugal_rl.vec_env.game_env import GameEnv
-from mine_rl_npv.game import MineGame
+
+if TYPE_CHECKING:
+    from mine_rl_npv.game import MineGame
 
 
 class MineEnv(GameEnv):

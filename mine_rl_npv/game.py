@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.game import Advance, Game
 from mine_rl_npv.rules import macros, steps
@@ -19,6 +18,7 @@ from mine_rl_npv.rules.volumes import CLOSED, column_features, mark_planes
 from mine_rl_npv.spec import TABLE, mine_rows, mine_table
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.spec import ObservationSpec
     from mine_rl_npv.rules.mines import MineSet
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.observation.codecs.bits import BitCodec
-from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.growing_array import capacity_for
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
@@ -19,6 +18,7 @@ from mine_rl_npv.rules.features import CLIP, VIEW, block_views, geology
 from mine_rl_npv.rules.volumes import column_depths, column_features, open_columns, pit_planes
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.codec import Codec
     from mine_rl_npv.rules.layout import MineLayout
 
 TABLE = "mine"

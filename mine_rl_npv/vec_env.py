@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.vec_env.game_env import GameVecEnv
-from mine_rl_npv.game import MineGame
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from mine_rl_npv.game import MineGame
 
 
 class MineBatch(GameVecEnv):

@@ -12,13 +12,13 @@ import numpy as np
 
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.observation.encoder import Encoder
-from frugal_rl.observation.encoding import Encoding
 from nclone.game import NppGame
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
-from nclone.graph.interned import InternedGraphs
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
     from nclone.config import NppConfig
+    from nclone.graph.interned import InternedGraphs
 
 
 SHARED = ("levels", "path distances")

@@ -12,11 +12,8 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.honour import DRAWN, ENCODED
-from frugal_rl.memory.part import Part
-from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec, Padding
-from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import Serial
 from nclone.budget import parts
 from nclone.env import NppEnv
@@ -29,6 +26,9 @@ from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.part import Part
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.vec_env.interface import VectorEnv
     from nclone.levels.level import Level
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.building import build
 from frugal_rl.run.compose import compose_plain, plain
-from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from nclone.env import NppEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 def make(memory: str = "lossless", seed: int | None = None, **options: Any) -> NppEnv:

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.tables import Tables
 from npp_rl.choices import (
     FusionKind,
     GraphEncoding,
@@ -25,6 +23,8 @@ from npp_rl.choices import (
 )
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.tables import Tables
     from npp_rl.networks.network import AttentionNetwork
 
 network = Late("npp_rl.networks.network")

@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.evaluate import Player, Score, play_episodes
 from frugal_rl.vec_env.interface import VectorEnv
 from nclone.levels.generators import CATEGORIES
 from nclone.levels.pool import Split, load_pool
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
     from nclone.config import NppConfig
 
 

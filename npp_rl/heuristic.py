@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -10,13 +11,15 @@ from torch import Tensor
 
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.observation.decoder import DecodedFields, Decoder
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.tables import Tables
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, PLAYER_NODE
 from npp_rl.graphs.batches import ragged_graphs
 from npp_rl.graphs.embedded import EmbeddedGraphs
 from npp_rl.graphs.embedding_cache import EmbeddingCache
 from npp_rl.graphs.paths import AHEAD, path_values
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.tables import Tables
 
 LOOK = AHEAD.index(4)
 """The script walks towards the node four hops (48 px) ahead, and jumps if it or the next is up."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from gymnasium import spaces
 
@@ -21,12 +21,14 @@ from fighting.spec import Camera, View, observation_spec, packed_form
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.memory.profile import Buffers, MemoryProfile
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.spec import ObservationSpec
 from frugal_rl.ranges import at_least, between
 from frugal_rl.vec_env.game_env import GameVecEnv
-from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.threads import Threads
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.vec_env.interface import VectorEnv
 
 UNLIMITED_SECONDS = 600.0
 """What cuts an episode of a profile that has an end and names no time limit."""

@@ -16,12 +16,12 @@ from fighting.machine.emulator import SCREEN, Emulator
 from fighting.machine.frames import colour, darker, grey, half_screen, pack_screen
 from fighting.machine.shares import Shares
 from fighting.spec import View
-from frugal_rl.observation.encoder import Raw
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
 
 if TYPE_CHECKING:
     from fighting.cartridge.config import GameBoyConfig
+    from frugal_rl.observation.encoder import Raw
 
 PRESSED = 3
 """A and B: the buttons that are let go of within a step, so that the next press is a new one."""

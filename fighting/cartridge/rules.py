@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fighting.cartridge.meaning import Meanings, UndefinedError, Value
 from fighting.cartridge.profile import HEALTH, Goal, Profile
-from fighting.cartridge.scene import Scene
 from fighting.cartridge.source import Source, Text
 from fighting.cartridge.syntax import ExpressionError
 from fighting.rules import Weights
 from frugal_rl.errors import ConfigError
+
+if TYPE_CHECKING:
+    from fighting.cartridge.scene import Scene
 
 
 @dataclass(frozen=True)

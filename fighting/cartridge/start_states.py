@@ -7,13 +7,11 @@ import json
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fighting.cartridge.meaning import Meanings
-from fighting.cartridge.memory import Address
-from fighting.cartridge.profile import Profile
 from fighting.cartridge.rules import Rule, rule_of
 from fighting.cartridge.scene import Scene
 from fighting.cartridge.source import Text
@@ -30,6 +28,10 @@ from fighting.machine.trial import try_state
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.untrusted.files import inflate, read_bytes
 from frugal_rl.untrusted.printing import printable
+
+if TYPE_CHECKING:
+    from fighting.cartridge.memory import Address
+    from fighting.cartridge.profile import Profile
 
 COMPARISONS = {"ge": ">=", "le": "<=", "eq": "=="}
 PATIENCE = 3000

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from fighting.cartridge.scene import Scene, Watched
-from fighting.machine.emulator import Emulator
+if TYPE_CHECKING:
+    from fighting.cartridge.scene import Scene, Watched
+    from fighting.machine.emulator import Emulator
 
 
 def watch(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
 from fighting.choices import Actions
-from fighting.opponents.scripts import Rngs
 from fighting.spec import Camera, View, observation_spec
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.saved import load_policy, saved_run
+
+if TYPE_CHECKING:
+    from fighting.opponents.scripts import Rngs
+    from frugal_rl.learn.policy import FrugalPolicy
 
 
 class SnapshotPlayer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
@@ -12,13 +12,15 @@ from fighting.config import DuelConfig
 from fighting.opponents.rivals import PastSelves
 from fighting.opponents.saved_player import SnapshotPlayer
 from fighting.opponents.scripts import SCRIPTS
-from fighting.opponents.self_play_config import SelfPlayConfig
 from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.ppo import PpoLearner
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from fighting.opponents.self_play_config import SelfPlayConfig
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 class SelfPlayLearner(PpoLearner):

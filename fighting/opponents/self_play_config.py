@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 from frugal_rl.late import Late
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.ranges import at_least
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 self_play = Late("fighting.opponents.self_play")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
@@ -17,7 +17,6 @@ from matplotlib.figure import Figure
 
 from fighting.cartridge.buttons import WORDS
 from fighting.cartridge.memory import Address
-from fighting.cartridge.profile import Profile
 from fighting.cartridge.start_states import waited_for
 from fighting.machine.emulator import BUTTONS, Emulator
 from fighting.tools.candidates import (
@@ -29,6 +28,9 @@ from fighting.tools.candidates import (
     fighter_blocks,
     risers,
 )
+
+if TYPE_CHECKING:
+    from fighting.cartridge.profile import Profile
 
 FRAMES = 3600
 CALM_FRAMES = 30

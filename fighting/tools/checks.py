@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.profile import System
@@ -11,7 +11,9 @@ from fighting.config import DuelConfig
 from fighting.machine.emulator import FRAMES_PER_SECOND, PYBOY_VERSION
 from fighting.tools.tried_out import tried_out
 from frugal_rl.memory.finding import Finding, Severity
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 LOAD_STATE_SECONDS = 3.7e-3
 """Loading a saved state, which holds the interpreter's lock."""

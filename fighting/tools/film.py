@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fighting.tools.pictures import save_film
 from fighting.tools.watch import levels_of, shots_of
-from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.run.config import RunConfig
 
 
 def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from fighting.cartridge.config import GameBoyConfig
-from fighting.cartridge.profile import Profile
 from fighting.cartridge.reading import load_profile
 from fighting.cartridge.start_states import StartStates, write_state
 from fighting.machine.emulator import FRAMES_PER_SECOND, Emulator
@@ -14,6 +13,10 @@ from fighting.tools.by_hand import FIRST_KEYS, WINDOW_SCALE
 from fighting.tools.pictures import Shot, packed_screen, save_film
 from fighting.tools.replay import CartridgeReplay, next_path
 from frugal_rl.run.play import Keys, PlayOptions, Window
+
+if TYPE_CHECKING:
+    from fighting.cartridge.config import GameBoyConfig
+    from fighting.cartridge.profile import Profile
 
 SAVE_KEY = "p"
 

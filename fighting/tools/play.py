@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.config import DuelConfig
@@ -15,8 +16,10 @@ from fighting.tools.by_hand import Session, by_hand
 from fighting.tools.joypad import by_joypad, opened
 from fighting.tools.pictures import check_film
 from fighting.tools.watch import watch
-from frugal_rl.run.config import RunConfig
-from frugal_rl.run.play import PlayOptions
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.run.play import PlayOptions
 
 
 def play(run: RunConfig, options: PlayOptions) -> Iterator[str]:

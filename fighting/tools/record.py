@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from fighting.tools.pictures import Shot, check_film, packed_screen, save_film
 from fighting.tools.replay import CartridgeReplay, Replay, load_replay
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.recording import RecordOptions
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.play import Window
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 OFFERED = {"verify", "replay", "video", "scale", "every"}
 

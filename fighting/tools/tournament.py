@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from fighting.opponents.saved_player import saved_player
 from fighting.tools.bouts import Contestant, anchors, known_contestants, pairings, round_robin
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.files import read_json, write_json, write_text
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import wilson
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 RESULTS = "tournament.json"
 

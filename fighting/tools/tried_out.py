@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.game import CartridgeGame
 from frugal_rl.memory.finding import Finding, Severity
+
+if TYPE_CHECKING:
+    from fighting.cartridge.config import GameBoyConfig
 
 MACHINES = 4
 STEPS = 1000

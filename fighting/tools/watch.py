@@ -5,26 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from fighting.cartridge.config import GameBoyConfig
-from fighting.cartridge.env import GameBoyEnv
-from fighting.cartridge.profile import Profile
 from fighting.choices import Rival
 from fighting.config import DuelConfig
-from fighting.env import DuelEnv
 from fighting.machine.emulator import FRAMES_PER_SECOND
 from fighting.tools.pictures import Shot, packed_screen, picture, save_film
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.history import History
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.play import PlayOptions, Window
 from frugal_rl.run.saved import open_saved
+
+if TYPE_CHECKING:
+    from fighting.cartridge.env import GameBoyEnv
+    from fighting.cartridge.profile import Profile
+    from fighting.env import DuelEnv
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.run.config import RunConfig
 
 AFTER_FRAMES = 48
 """Frames that are shown after the decision."""

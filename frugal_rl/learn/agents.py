@@ -16,13 +16,13 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, Derived, Static, Stored
-from frugal_rl.observation.tables import Tables
 from frugal_rl.ranges import at_least
 
 if TYPE_CHECKING:
     from frugal_rl.learn.networks import Embedding, Network, Shape
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.tables import Tables
 
 networks = Late("frugal_rl.learn.networks")
 actions = Late("frugal_rl.learn.actions")

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from frugal_rl.doing import doing
-from frugal_rl.learn.policy import Actor
-from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.learn.tally import EpisodeTally, EventLog
-from frugal_rl.learn.update import Rollout
-from frugal_rl.observation.history import History
-from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.vec_env.episodes import bounded
-from frugal_rl.vec_env.interface import Step, VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import Actor
+    from frugal_rl.learn.rewards import RewardScale
+    from frugal_rl.learn.update import Rollout
+    from frugal_rl.observation.history import History
+    from frugal_rl.store.rollout import RolloutBuffer
+    from frugal_rl.vec_env.interface import Step, VectorEnv
 
 Rows = dict[str, np.ndarray]
 LATER = np.float32(0)

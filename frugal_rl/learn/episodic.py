@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,14 +12,17 @@ import torch
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.on_policy import OnPolicyLearner
-from frugal_rl.learn.policy import Actor
 from frugal_rl.learn.tally import EpisodeTally
 from frugal_rl.memory.profile import Trajectories
 from frugal_rl.observation.decoder import torch_dtype
-from frugal_rl.run.config import RunConfig
 from frugal_rl.store.merged import MergedRollout
 from frugal_rl.store.trajectories import Item, Trajectory, TrajectoryBuffer, as_blocks, trimmed
-from frugal_rl.vec_env.episodes import Episodes, EpisodesEnv, learner_layout
+from frugal_rl.vec_env.episodes import Episodes, EpisodesEnv
+from frugal_rl.vec_env.trajectory_items import learner_layout
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import Actor
+    from frugal_rl.run.config import RunConfig
 
 
 class Apart:

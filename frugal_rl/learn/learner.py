@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from frugal_rl.vec_env.interface import VectorEnv
+if TYPE_CHECKING:
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 class Learner(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -28,11 +28,13 @@ from frugal_rl.learn.stored_rows import (
 from frugal_rl.learn.transitions import Rows, TransitionCollector
 from frugal_rl.memory.part import Phase
 from frugal_rl.observation.decoder import Decoder
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import EPISODE
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 class OffPolicyLearner:

@@ -16,15 +16,15 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.on_policy_config import Value
-from frugal_rl.memory.part import Part
 from frugal_rl.memory.replay import replay_parts, replay_size
 from frugal_rl.ranges import above, at_least, between, check_ranges
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
     from frugal_rl.learn.off_policy import OffPolicyLearner
+    from frugal_rl.memory.part import Part
+    from frugal_rl.run.config import RunConfig
     from frugal_rl.store.replay import DictReplayBuffer
+    from frugal_rl.vec_env.interface import VectorEnv
 
 off_policy = Late("frugal_rl.learn.off_policy")
 replay = Late("frugal_rl.store.replay")

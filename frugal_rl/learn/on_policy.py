@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
-from frugal_rl.learn.collect import Collector
 from frugal_rl.learn.on_policy_config import Engine, OnPolicyConfig
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import Actor, FrugalPolicy
-from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.schedules import value_at
 from frugal_rl.learn.update import ALONE, Rollout, Update, update_threads
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.profile import Precision
 from frugal_rl.observation.untraced import before_compiling
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.collect import Collector
+    from frugal_rl.learn.ranks import Ranks
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 compiled = Late("frugal_rl.learn.compiled.start")
 """Its kernels take memory and time to load, which other runs keep."""

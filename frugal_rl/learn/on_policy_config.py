@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from frugal_rl.late import Late
 from frugal_rl.learn.schedules import Constant, Linear, WarmUp
 from frugal_rl.ranges import above, at_least, between, check_ranges
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 on_policy = Late("frugal_rl.learn.on_policy")
 Value = float | Constant | Linear | WarmUp

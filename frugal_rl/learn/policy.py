@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import torch
 from gymnasium import spaces
@@ -18,8 +18,10 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import action_head, mask_logits
 from frugal_rl.learn.networks import Network, Output
 from frugal_rl.observation.decoder import DecodedFields, Decoder
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.tables import Tables
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.tables import Tables
 
 Rows = Mapping[str, Tensor]
 

@@ -10,12 +10,12 @@ from frugal_rl.late import Late
 from frugal_rl.learn.on_policy_config import OnPolicyConfig, Positive, Terms, Value
 from frugal_rl.learn.schedules import value_at
 from frugal_rl.ranges import Range, at_least
-from frugal_rl.run.config import RunConfig
 from frugal_rl.vec_env.episodes import EpisodesEnv
-from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 ppo, episodic = Late("frugal_rl.learn.ppo"), Late("frugal_rl.learn.episodic")
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,8 +16,10 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
 from frugal_rl.learn.actions import mask_logits
-from frugal_rl.learn.networks import Embedding
 from frugal_rl.observation.decoder import Decoder, torch_dtype
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.networks import Embedding
 
 
 @dataclass

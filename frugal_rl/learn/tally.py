@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.networks import Network
-from frugal_rl.vec_env.interface import EndedEpisodes, Step
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.networks import Network
+    from frugal_rl.vec_env.interface import EndedEpisodes, Step
 
 
 class EpisodeTally:

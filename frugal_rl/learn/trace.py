@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
@@ -25,8 +25,10 @@ from frugal_rl.memory.profile import Precision
 from frugal_rl.observation.decoder import torch_dtype
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables
-from frugal_rl.run.config import RunConfig
 from frugal_rl.store.layout import action_layout
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 META = torch.device("meta")
 ADAM_COPIES = 2

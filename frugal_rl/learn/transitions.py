@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
 
 from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.stored_rows import Source
 from frugal_rl.learn.tally import EpisodeTally
-from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import EPISODE
-from frugal_rl.store.replay import DictReplayBuffer
-from frugal_rl.vec_env.interface import Step, VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.stored_rows import Source
+    from frugal_rl.observation.history import History
+    from frugal_rl.store.replay import DictReplayBuffer
+    from frugal_rl.vec_env.interface import Step, VectorEnv
 
 Rows = dict[str, np.ndarray]
 Choose = Callable[[Rows, np.ndarray], np.ndarray]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -18,10 +18,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from frugal_rl.doing import doing
-from frugal_rl.learn.on_policy_config import Terms
-from frugal_rl.learn.optimizer import FlatAdam
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ranks import Ranks
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.on_policy_config import Terms
+    from frugal_rl.learn.optimizer import FlatAdam
+    from frugal_rl.learn.policy import FrugalPolicy
 
 ALONE = Ranks()
 WORTH_THREADS = 16_000_000

@@ -12,12 +12,12 @@ from frugal_rl.invocation import command_words
 from frugal_rl.memory.machine import has_accelerator, has_bf16
 from frugal_rl.memory.part import Kind
 from frugal_rl.memory.plan import Plan, assemble, draw_up
-from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.memory.savings import COSTS, Needs, Saving, filled, labelled
 from frugal_rl.observation.choices import Label
 from frugal_rl.store.layout import scalar_bytes
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.probe import ProbeUpdate
     from frugal_rl.run.config import RunConfig
 
 MARGIN = 0.95

@@ -17,16 +17,15 @@ from frugal_rl.memory.advice import (
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.plan import Plan, draw_up
-from frugal_rl.memory.probe import ProbeUpdate
-from frugal_rl.memory.profile import Allocator
+from frugal_rl.memory.profile import AUTO, Allocator
 from frugal_rl.memory.refusal import plan_memory, refusal, stop_on_errors
 from frugal_rl.memory.savings import BY_NAME, LEAST_PIECE, filled
 from frugal_rl.observation.choices import Label
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.probe import ProbeUpdate
     from frugal_rl.run.config import RunConfig
 
-AUTO = "auto"
 LOSSLESS, RECOMPUTE = BY_NAME["all lossless ones"], BY_NAME["recompute activations"]
 PIECES, SMALLEST = BY_NAME["micro-batches"], BY_NAME["smallest storage"]
 BF16 = BY_NAME["bfloat16 arithmetic"]

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import Kind
-from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.profile import Precision
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
     from frugal_rl.run.config import RunConfig
 
 WORKER_BYTES = {"sb3": 182 << 20, "shared_memory": 50 << 20}

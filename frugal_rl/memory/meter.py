@@ -12,11 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.memory import usage
 from frugal_rl.memory.part import Phase
-from frugal_rl.memory.plan import Plan
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
 
 SAMPLE_SECONDS = 1.0
 """Reading a tree's shares costs about 5 milliseconds per 250 MiB."""

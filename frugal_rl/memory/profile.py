@@ -9,6 +9,9 @@ from typing import Annotated
 from frugal_rl.observation.choices import FrameStack, Label, Storage
 from frugal_rl.ranges import SHARE, above, at_least, check_ranges
 
+AUTO = "auto"
+"""The profile that stands for the cheapest savings that fit."""
+
 
 class LevelData(Enum):
     """Who owns the static data of a level, mine or cartridge."""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import advise
 from frugal_rl.memory.checks import check_run, errors
-from frugal_rl.memory.finding import Finding
 from frugal_rl.memory.part import human
 from frugal_rl.memory.plan import Plan, draw_up
-from frugal_rl.memory.probe import ProbeUpdate
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.finding import Finding
+    from frugal_rl.memory.probe import ProbeUpdate
     from frugal_rl.run.config import RunConfig
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.base import TYPICAL_BYTES
@@ -11,8 +11,10 @@ from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.part import Confidence, Part, human
 from frugal_rl.memory.sizes import environment_parts
 from frugal_rl.observation.spec import EPISODE
-from frugal_rl.run.config import RunConfig
 from frugal_rl.store.layout import action_layout
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 CHAIN_FROM_BYTES = 256
 """Rows from this size on are kept as chains of differences."""

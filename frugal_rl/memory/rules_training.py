@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-from frugal_rl.memory.facts import Facts
 from frugal_rl.memory.finding import Finding, Rule, Severity
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.facts import Facts
 
 MOST_GRADIENT_STEPS = 64
 FEWEST_ITERATIONS = 50

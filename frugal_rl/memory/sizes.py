@@ -5,25 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase
-from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle, Trajectories
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.probe import Probe
+    from frugal_rl.observation.encoding import Encoding
     from frugal_rl.run.config import RunConfig
-from frugal_rl.store.layout import (
-    ColumnSpec,
-    action_layout,
-    columns_of,
-    flatten_bytes,
-    scalar_bytes,
-)
-from frugal_rl.vec_env.episodes import Episodes, learner_layout
+    from frugal_rl.store.column_spec import ColumnSpec
+    from frugal_rl.vec_env.episodes import Episodes
+from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
+from frugal_rl.vec_env.trajectory_items import learner_layout
 
 UPDATE = frozenset({Phase.update})
 AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
@@ -88,8 +84,11 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     """The rollout's columns, the copy that `shuffle=copy` makes, and a minibatch."""
     steps, envs = run.algo.n_steps, run.algo.num_envs
     columns = columns_of(encoding, run.env.episode_steps)
-    if isinstance(run.vec, Episodes):
-        return [*_trajectory_parts(run, run.vec, encoding), _minibatch_part(run, columns)]
+    if run.vec.whole_episodes:
+        return [
+            *_trajectory_parts(run, cast("Episodes", run.vec), encoding),
+            _minibatch_part(run, columns),
+        ]
     location = run.memory.rollout_location
     parts = [_column_part(c, steps, envs, location) for c in columns]
     size, dtype = action_layout(run.env.action_space())

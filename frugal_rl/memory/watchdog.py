@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.part import human
-from frugal_rl.memory.plan import Plan
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
     from frugal_rl.run.config import RunConfig
 
 

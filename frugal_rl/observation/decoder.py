@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -16,13 +16,15 @@ from torch import Tensor
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.aligned import ALIGNMENT
-from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.encoding import BY_REFERENCE, Encoding
 from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.spec import AnyField, Derived, Static
-from frugal_rl.observation.tables import Tables
 from frugal_rl.observation.untraced import untraced
 from frugal_rl.plugins import trusted
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.codec import Codec
+    from frugal_rl.observation.tables import Tables
 
 
 def torch_dtype(dtype: Any) -> torch.dtype:

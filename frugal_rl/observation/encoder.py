@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.codecs.dense import DenseCodec
-from frugal_rl.observation.encoding import Encoding, RowSpec
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Private, Static, Stored
-from frugal_rl.observation.tables import StaticTable, Tables
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.codec import Codec
+    from frugal_rl.observation.encoding import Encoding, RowSpec
+    from frugal_rl.observation.tables import StaticTable, Tables
 
 Raw = Mapping[str, np.ndarray]
 """Raw fields by name, each [N, *shape]; ids of static tables as `<table>_id` [N]."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.observation.encoding import Encoding, RowSpec
 from frugal_rl.observation.spec import EPISODE, Padding
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding, RowSpec
 
 Rows = dict[str, np.ndarray]
 

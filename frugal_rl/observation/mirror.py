@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,8 +12,10 @@ from torch import Tensor
 from frugal_rl.observation.bounded import BoundedTable
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.repeated_rows import RepeatedRows
-from frugal_rl.observation.tables import StaticTable
 from frugal_rl.observation.untraced import untraced
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.tables import StaticTable
 
 _INDEXABLE = {np.dtype(np.uint16): np.int16, np.dtype(np.uint32): np.int32}
 """torch gathers no rows of these; their bits travel as the signed type of the same size."""

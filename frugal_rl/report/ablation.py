@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.advice import samples_of
@@ -21,9 +22,11 @@ from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
 from frugal_rl.report.results import Row, RunResult, compare
 from frugal_rl.report.wandb_sink import open_wandb
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.search_path import choices, folder
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 Digest = Callable[[Path], str]
 """A run folder -> a digest of the parameters that it ended with."""

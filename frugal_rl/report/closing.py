@@ -6,17 +6,19 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from frugal_rl.invocation import command_words, program_word
 from frugal_rl.memory.advice import command_of
 from frugal_rl.memory.part import human
-from frugal_rl.memory.plan import Plan
 from frugal_rl.report.terminal import say, show
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.tools import offers
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
+    from frugal_rl.run.config import RunConfig
 
 STATISTICS = ("success", "success_low", "success_high", "return", "length", "episodes")
 

@@ -11,11 +11,9 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from frugal_rl.doing import doing
-from frugal_rl.memory.meter import MemoryMeter
-from frugal_rl.memory.plan import Plan
 from frugal_rl.report.files import (
     METRICS,
     PLAN,
@@ -29,9 +27,13 @@ from frugal_rl.report.files import (
 from frugal_rl.report.tensorboard_sink import TensorBoard
 from frugal_rl.report.wandb_sink import open_wandb
 from frugal_rl.run.compose import as_yaml
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import AppendedLines, told
 from frugal_rl.run.lock import FolderLock, locked
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.meter import MemoryMeter
+    from frugal_rl.memory.plan import Plan
+    from frugal_rl.run.config import RunConfig
 
 
 class Sink(Protocol):

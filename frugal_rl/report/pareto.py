@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import matplotlib
 import optuna
@@ -12,7 +13,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from frugal_rl.memory.advice import command_of
 from frugal_rl.report.document import CommandBlock, Document, PictureBlock, TableBlock
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 MIB = 1 << 20
 

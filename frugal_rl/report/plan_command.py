@@ -6,26 +6,29 @@ import json
 import math
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import Way, advise, command_of
-from frugal_rl.memory.auto import AUTO, choose
+from frugal_rl.memory.auto import choose
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.plan import Plan, draw_up
-from frugal_rl.memory.probe import ProbeUpdate
+from frugal_rl.memory.profile import AUTO
 from frugal_rl.observation.choices import Label
 from frugal_rl.report.files import plain
 from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view
 from frugal_rl.report.plan_why import why_view
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compose import folder
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.tools import own_findings
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.probe import ProbeUpdate
+    from frugal_rl.run.config import RunConfig
 
 RESERVE = 1.1
 """A cluster kills a job at its reservation: it is asked for this much of the planned peak."""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from frugal_rl.memory.advice import Way
 from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.part import Part, Phase, human
-from frugal_rl.memory.plan import Plan
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.advice import Way
+    from frugal_rl.memory.plan import Plan
 
 SMALL_SHARE = 0.002
 """Parts below this share of the peak are shown in one line."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Group
 from rich.table import Table
@@ -18,12 +18,14 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory.advice import alike
 from frugal_rl.memory.honour import typed_form, unread
 from frugal_rl.memory.part import Part, human
-from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.memory.savings import SAVINGS, readers_of
 from frugal_rl.observation.encoding import offered
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.nearness import nearest
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
+    from frugal_rl.run.config import RunConfig
 
 COLUMN = "rollout: "
 

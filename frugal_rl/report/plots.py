@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.report.results import Row, RunResult
+if TYPE_CHECKING:
+    from frugal_rl.report.results import Row, RunResult
 
 MIB = 1 << 20
 MEMORY = "memory"

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import optuna
 from optuna.distributions import (
@@ -38,8 +38,10 @@ from frugal_rl.report.files import SUMMARY, read_json, read_metrics
 from frugal_rl.report.pareto import search_document
 from frugal_rl.report.terminal import say
 from frugal_rl.run.compose import folder
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.lock import locked
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 NAME = "search"
 SPACE = re.compile(r"([\w.]+)=(choice|range|log)\((.+)\)")

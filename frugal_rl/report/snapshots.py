@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,8 +25,10 @@ from frugal_rl.memory.meter import median_slope
 from frugal_rl.memory.part import human
 from frugal_rl.report.document import Document, TableBlock
 from frugal_rl.report.files import write_text
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 LINES = 15
 """Lines that are named in each table."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.table import Table
@@ -16,8 +17,10 @@ from frugal_rl.observation.choices import FrameStack, Label, Storage
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.history import History
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 @dataclass(frozen=True)

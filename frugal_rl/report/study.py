@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from frugal_rl.report.terminal import say
-from frugal_rl.store.found.study import Study
+
+if TYPE_CHECKING:
+    from frugal_rl.store.found.study import Study
 
 
 @dataclass(frozen=True)

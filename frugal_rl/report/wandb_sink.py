@@ -14,11 +14,13 @@ import warnings
 from collections.abc import Mapping
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from frugal_rl.memory.plan import Plan
 from frugal_rl.report.files import plain, write_text
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
+    from frugal_rl.run.config import RunConfig
 
 ID_FILE = "wandb_id.txt"
 TAG_LENGTH = 64

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
 from frugal_rl.learn.ranks import STATISTICS_BYTES
 from frugal_rl.memory.part import human
 from frugal_rl.report.terminal import say, show
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 SCALES = (8, 64, 1000)
 """Numbers of processes that the table compares with the run's own."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from frugal_rl.memory import usage
 from frugal_rl.memory.machine import GIB, find_limit
 from frugal_rl.memory.plan import draw_up
-from frugal_rl.run.config import RunConfig, Sweep
 from frugal_rl.run.ledger import Ledger, Reservation
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig, Sweep
 
 PLANNING_BYTES = 640 << 20
 """A tiny run and a probe, which a plan starts one after the other."""

@@ -16,17 +16,20 @@ from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from signal import Signals
+from typing import TYPE_CHECKING
 
 from frugal_rl.memory import usage
 from frugal_rl.report.files import SUMMARY, read_json, write_json
 from frugal_rl.run.admission import open_ledger
 from frugal_rl.run.building import build_as
 from frugal_rl.run.config import Sweep
-from frugal_rl.run.ledger import Reservation
 from frugal_rl.run.outcome import Outcome
-from frugal_rl.run.preflight import Job
 from frugal_rl.run.search_path import folder
 from frugal_rl.run.signals import passing_on
+
+if TYPE_CHECKING:
+    from frugal_rl.run.ledger import Reservation
+    from frugal_rl.run.preflight import Job
 
 CELL = "cell.json"
 STARTING_BYTES = 400 << 20

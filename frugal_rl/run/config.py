@@ -11,20 +11,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.part import Part
 from frugal_rl.memory.probe import Planning
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.spec import ObservationSpec
-from frugal_rl.observation.tables import Tables
 from frugal_rl.ranges import SEED, above, at_least, one_of
-from frugal_rl.vec_env.interface import VectorEnv
 
 if TYPE_CHECKING:
     import gymnasium as gym
     from gymnasium import spaces
 
     from frugal_rl.learn.learner import Learner
+    from frugal_rl.memory.part import Part
+    from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.observation.tables import Tables
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 @runtime_checkable

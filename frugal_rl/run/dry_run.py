@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from numba.core import event
 
@@ -22,8 +23,10 @@ from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.log import open_log
 from frugal_rl.run.compose import run_from
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.trainer import train
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 SAMPLE_SECONDS = 0.1
 

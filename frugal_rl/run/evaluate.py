@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -21,15 +21,17 @@ from frugal_rl.doing import Work, doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import mask_logits
 from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.observation.decoder import Decoder
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.observation.tables import Tables
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.tools import tool
 from frugal_rl.vec_env.episodes import bounded
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.tables import Tables
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 Rows = Mapping[str, np.ndarray]
 

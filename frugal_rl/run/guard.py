@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from frugal_rl.errors import FrugalError, NumbersError
-from frugal_rl.learn.learner import Learner
 from frugal_rl.run.disk import write_whole
 from frugal_rl.run.finite import finite
-from frugal_rl.vec_env.interface import Step, VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.learner import Learner
+    from frugal_rl.vec_env.interface import Step, VectorEnv
 
 EVERY_STEPS = 16
 """Steps of all environments between two looks at whole observations."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.honour import honoured
-from frugal_rl.memory.savings import Reader
 from frugal_rl.run.building import find_class
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.savings import Reader
 
 TARGET = re.compile(r"^_target_: *(\S+)", re.MULTILINE)
 

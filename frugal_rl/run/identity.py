@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.renamed import current_values
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 MAY_DIFFER = {"algo.total_steps"}
 """A resumed run may go further."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psutil
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
@@ -25,15 +25,17 @@ from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.ranks import Ranks, started_by_torchrun
-from frugal_rl.memory.auto import AUTO
 from frugal_rl.memory.machine import GIB, find_limit
+from frugal_rl.memory.profile import AUTO
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.compose import folder
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.lock import locked
 from frugal_rl.run.signals import passing_on
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 SEED_STEP = 7_919
 """Between the seeds of two ranks; a prime, so that neighbouring seeds of a sweep stay apart."""

@@ -12,16 +12,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.memory.auto import prepare
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.config import RunConfig
-from frugal_rl.run.evaluate import Result
 from frugal_rl.run.planning import Words, composed, split_words, time_stamp
 from frugal_rl.run.probe import probe_update
 from frugal_rl.run.session import evaluate_saved, train_planned
 from frugal_rl.run.watch import Watch, open_watch
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.run.evaluate import Result
 
 
 def train(run: RunConfig | Words) -> dict[str, Any]:

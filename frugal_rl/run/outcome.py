@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from frugal_rl.errors import FrugalError
 from frugal_rl.report.files import plain
 from frugal_rl.report.speech import Mode
+
+if TYPE_CHECKING:
+    from frugal_rl.errors import FrugalError
 
 
 @dataclass(frozen=True)

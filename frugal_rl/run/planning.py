@@ -14,13 +14,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from frugal_rl.memory.plan import Plan
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.probe import probe_update
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
+    from frugal_rl.vec_env.interface import VectorEnv
 
 Words = str | Sequence[str]
 """Overrides as they are typed: "env=nclone seed=3", or one word per item."""

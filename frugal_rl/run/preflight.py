@@ -12,15 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError, ConfigError, DiskError
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import human
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.identity import check_same_run
 from frugal_rl.run.manifest import LAST, find_checkpoint, read_manifest
 from frugal_rl.untrusted.printing import shown
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 LEAST_FREE_BYTES = 16 << 20
 """A run writes more than this even where it saves nothing but its end."""

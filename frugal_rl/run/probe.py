@@ -5,11 +5,15 @@ Either happens in a throw-away process, and is remembered; nothing here imports 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.probe import Planning, Probe
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 
 def probe_update(run: RunConfig) -> Probe:

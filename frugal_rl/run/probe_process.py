@@ -12,14 +12,13 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
-from frugal_rl.learn.policy import Actor
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.update import Record, update_threads
 from frugal_rl.memory import usage
@@ -27,9 +26,12 @@ from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.memory.base import TINY
 from frugal_rl.memory.probe import Probe
 from frugal_rl.run.compose import run_from
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.probe_rows import Played, play
 from frugal_rl.run.trainer import no_meter
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import Actor
+    from frugal_rl.run.config import RunConfig
 
 PROBE_ENVS = 16
 """Environments whose observations fill the probe's minibatches; at most the run's own."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,8 +19,10 @@ from torch import Tensor
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.base import TINY
 from frugal_rl.observation.history import History
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 SECONDS = 5.0
 """Random play ends after this; what was played by then stands for the rest."""

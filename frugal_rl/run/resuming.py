@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
 
 from frugal_rl.errors import CheckpointError, FrugalError
-from frugal_rl.learn.learner import Learner
-from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.finite import ENVIRONMENTS, not_finite
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.identity import check_same_run, identity
 from frugal_rl.run.keeping import newest_sound
 from frugal_rl.run.replay_aside import brought_back
 from frugal_rl.untrusted.printing import printable, shown
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.learner import Learner
+    from frugal_rl.learn.ranks import Ranks
+    from frugal_rl.run.config import RunConfig
 
 COLLECTOR = "collector"
 NO_STATE = {ENVIRONMENTS: None}

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -21,8 +21,6 @@ from frugal_rl.memory.auto import prepare
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
-from frugal_rl.memory.plan import Plan
-from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.memory.profile import Allocator
 from frugal_rl.memory.refusal import stop_on_errors
 from frugal_rl.memory.watchdog import Watchdog
@@ -31,13 +29,17 @@ from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import Log, open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
 from frugal_rl.report.terminal import say, show
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
 from frugal_rl.run.launch import continuing, share_of
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.tools import needed, own_findings
 from frugal_rl.run.trainer import train
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
+    from frugal_rl.memory.probe import ProbeUpdate
+    from frugal_rl.run.config import RunConfig
 
 
 def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:

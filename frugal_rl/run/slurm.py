@@ -8,16 +8,19 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError, LaunchError
 from frugal_rl.memory.auto import prepare
-from frugal_rl.memory.plan import Plan
-from frugal_rl.memory.probe import ProbeUpdate
 from frugal_rl.report.files import write_text
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import MARGIN
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.launch import rank_words, share_of
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
+    from frugal_rl.memory.probe import ProbeUpdate
+    from frugal_rl.run.config import RunConfig
 
 JOB = "job.sh"
 REQUEUE = 75

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 import yaml  # type: ignore[import-untyped]
@@ -41,7 +41,9 @@ from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.saves import Saves
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.tools import tool
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 class Log(Protocol):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from frugal_rl.observation.history import History
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import PolicyPlayer
 from frugal_rl.run.saved import Saved, open_saved
-from frugal_rl.vec_env.interface import Step, VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import Step, VectorEnv
 
 
 class Watch:

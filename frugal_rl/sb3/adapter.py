@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
 from stable_baselines3.common.vec_env import VecEnv
 
 from frugal_rl.observation.encoder import Encoder
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.vec_env.interface import VectorEnv
-from frugal_rl.vec_env.plain import SpecEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.vec_env.interface import VectorEnv
+    from frugal_rl.vec_env.plain import SpecEnv
 
 
 class Sb3VecEnv(VecEnv):

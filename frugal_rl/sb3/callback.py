@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -9,7 +11,9 @@ from frugal_rl.errors import NumbersError
 from frugal_rl.memory import usage
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.sb3.rollout import CompactRolloutBuffer
-from frugal_rl.sb3.stock_plan import StockPlan
+
+if TYPE_CHECKING:
+    from frugal_rl.sb3.stock_plan import StockPlan
 
 
 class MemoryCallback(BaseCallback):

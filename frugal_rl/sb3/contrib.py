@@ -18,8 +18,8 @@ from sb3_contrib.common.recurrent import type_aliases
 from torch.nn.utils.rnn import pad_sequence
 
 from frugal_rl.sb3.rollout import CompactRolloutBuffer
+from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found.column import FoundColumn
-from frugal_rl.store.layout import ColumnSpec
 
 FLOAT = np.dtype(np.float32)
 STATES = ("pi_hidden", "pi_cell", "vf_hidden", "vf_cell")

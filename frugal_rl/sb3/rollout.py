@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -14,10 +14,12 @@ from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.sb3.spaces import check_space
-from frugal_rl.store.columns import Column
 from frugal_rl.store.found.column import FIRST_LOOK, FoundColumn
-from frugal_rl.store.layout import ColumnSpec
 from frugal_rl.store.rollout import RolloutBuffer
+
+if TYPE_CHECKING:
+    from frugal_rl.store.column_spec import ColumnSpec
+    from frugal_rl.store.columns import Column
 
 UNITS = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "KB": 10**3, "MB": 10**6}
 UNITS |= {"GB": 10**9, "TiB": 1 << 40}

@@ -6,19 +6,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import WorkerError
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv, Layout, places_of
-from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.single import Report, Singles
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 class StartMethod(Enum):

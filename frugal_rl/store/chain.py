@@ -30,8 +30,15 @@ from frugal_rl.store.side_table import SideTable
 KEY_EVERY = 32
 NONE = -1
 SAVED_ARRAYS = (
-    "bases", "links", "starts", "anchor_of", "last", "_anchor", "_anchor_age", "_users",
-)  # fmt: skip
+    "bases",
+    "links",
+    "starts",
+    "anchor_of",
+    "last",
+    "_anchor",
+    "_anchor_age",
+    "_users",
+)
 
 
 class FrameChain:
@@ -63,8 +70,11 @@ class FrameChain:
     ) -> None:
         words = -(-row_bytes // 8)
         self.row_bytes, self.steps, self.num_envs, self.key_every = (
-            row_bytes, steps, num_envs, key_every,
-        )  # fmt: skip
+            row_bytes,
+            steps,
+            num_envs,
+            key_every,
+        )
         self.blocks = -(-steps // key_every) + 1
         self.block_units = most_block_units(words, num_envs, key_every)
         self.pool = Region((self.blocks + 2) * self.block_units * 2, location, folder)
@@ -83,8 +93,13 @@ class FrameChain:
         self._rows = np.zeros((num_envs, words), np.uint64)
         self._stale = np.zeros(num_envs, np.bool_)
         self.read = (
-            self.units, self.starts, self.bases, self.links, self.anchors, self.anchor_of,
-        )  # fmt: skip
+            self.units,
+            self.starts,
+            self.bases,
+            self.links,
+            self.anchors,
+            self.anchor_of,
+        )
         self.scratch_of_a_walk = len(self._scratch[2]), self._state.view(np.uint16), self._state
         self._order: np.ndarray = np.arange(num_envs, dtype=np.int32)
         self.reset()
@@ -153,9 +168,20 @@ class FrameChain:
         unit = np.uint64 if self.row_bytes % 8 == 0 else np.uint8
         shown = self._state.view(np.uint8)[: self.row_bytes].view(unit)
         read_chains(
-            *self.read, self.key_every, self.count, len(self._scratch[2]), first, last, n, place,
-            aside, self._state.view(np.uint16), self._state, shown, out.view(unit),
-        )  # fmt: skip
+            *self.read,
+            self.key_every,
+            self.count,
+            len(self._scratch[2]),
+            first,
+            last,
+            n,
+            place,
+            aside,
+            self._state.view(np.uint16),
+            self._state,
+            shown,
+            out.view(unit),
+        )
 
     def rows(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
         """Single rows [B, row_bytes] uint8."""
@@ -180,9 +206,17 @@ class FrameChain:
     ) -> None:
         before = self.used
         self.used = append_records(
-            words, references, which, words.view(np.uint16), references.view(np.uint16),
-            *self._scratch, self.units, self.base, before, starts,
-        )  # fmt: skip
+            words,
+            references,
+            which,
+            words.view(np.uint16),
+            references.view(np.uint16),
+            *self._scratch,
+            self.units,
+            self.base,
+            before,
+            starts,
+        )
         self.pool.touch(2 * before, 2 * self.used)
 
     def _begin_block(self, words: np.ndarray) -> None:
@@ -195,9 +229,18 @@ class FrameChain:
         at = block % self.blocks
         self.base = self.bases[at] = self.used
         self.used = begin_chains(
-            words, self.last, self.anchors, self._anchor, self._anchor_age, self._stale,
-            *self._scratch, self.units, self.used, block == 0, self.links[at],
-        )  # fmt: skip
+            words,
+            self.last,
+            self.anchors,
+            self._anchor,
+            self._anchor_age,
+            self._stale,
+            *self._scratch,
+            self.units,
+            self.used,
+            block == 0,
+            self.links[at],
+        )
         self.pool.touch(2 * self.base, 2 * self.used)
         if self._stale.any():
             self._renew_anchors(words)

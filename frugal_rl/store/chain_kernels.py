@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from frugal_rl.store.delta import lowest_bit
+from frugal_rl.store.delta_kernels import lowest_bit
 
 WHOLE = np.uint32(1 << 31)
 """Marks a start: the row is kept whole."""
@@ -124,9 +124,19 @@ def add_record(units: Any, begin: Any, tops: int, out: Any) -> None:
 
 @njit(cache=True)
 def append_records(
-    rows: Any, references: Any, which: Any, rows16: Any, references16: Any,
-    groups: Any, middles: Any, tops: Any, units: Any, base: int, used: int, starts: Any,
-) -> int:  # fmt: skip
+    rows: Any,
+    references: Any,
+    which: Any,
+    rows16: Any,
+    references16: Any,
+    groups: Any,
+    middles: Any,
+    tops: Any,
+    units: Any,
+    base: int,
+    used: int,
+    starts: Any,
+) -> int:
     """Records of rows [M, W] against references[which[m]] from units[used] on; returns their end.
 
     starts [M] uint32 is set, relative to `base`; rows16 and references16 are the same memory as
@@ -147,9 +157,20 @@ def append_records(
 
 @njit(cache=True)
 def begin_chains(
-    words: Any, last: Any, anchors: Any, anchor: Any, age: Any, stale: Any,
-    groups: Any, middles: Any, tops: Any, units: Any, base: int, is_first: bool, links: Any,
-) -> int:  # fmt: skip
+    words: Any,
+    last: Any,
+    anchors: Any,
+    anchor: Any,
+    age: Any,
+    stale: Any,
+    groups: Any,
+    middles: Any,
+    tops: Any,
+    units: Any,
+    base: int,
+    is_first: bool,
+    links: Any,
+) -> int:
     """What leads from key rows [N, W] back to the rows before; which of them need a new anchor.
 
     links [N] uint32 is set, relative to `base`, where records are written from; age [N] int32
@@ -206,11 +227,25 @@ def backward_from(starts: Any, links: Any, key_every: int, count: int, step: int
 
 @njit(cache=True)
 def read_chains(
-    units: Any, starts: Any, bases: Any, links: Any, anchors: Any, anchor_of: Any,
-    key_every: int, count: int, tops: int,
-    first: Any, last: Any, n: Any, place: Any, aside: Any, state: Any, words: Any, shown: Any,
+    units: Any,
+    starts: Any,
+    bases: Any,
+    links: Any,
+    anchors: Any,
+    anchor_of: Any,
+    key_every: int,
+    count: int,
+    tops: int,
+    first: Any,
+    last: Any,
+    n: Any,
+    place: Any,
+    aside: Any,
+    state: Any,
+    words: Any,
+    shown: Any,
     out: Any,
-) -> None:  # fmt: skip
+) -> None:
     """Rows first[b] to last[b] of environment n[b] into out[b, place[b]:], one walk for all.
 
     The walk begins at the key row before, or goes back from the one after, whichever is nearer.
@@ -278,9 +313,18 @@ def read_chains(
 
 @njit(cache=True)
 def load_key(
-    units: Any, starts: Any, bases: Any, anchors: Any, anchor_of: Any,
-    key_every: int, tops: int, step: Any, n: Any, state: Any, words: Any,
-) -> None:  # fmt: skip
+    units: Any,
+    starts: Any,
+    bases: Any,
+    anchors: Any,
+    anchor_of: Any,
+    key_every: int,
+    tops: int,
+    step: Any,
+    n: Any,
+    state: Any,
+    words: Any,
+) -> None:
     """The key row of this step into state [4 W] uint16, which is words [W] uint64."""
     block = step // key_every % bases.shape[0]
     copy_row(anchors[anchor_of[block, n]], words)

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,9 @@ from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.observation.spec import EPISODE, Padding
 from frugal_rl.store.kernels import carry_episodes, gather_episodes, gather_windows
-from frugal_rl.store.layout import ColumnSpec
+
+if TYPE_CHECKING:
+    from frugal_rl.store.column_spec import ColumnSpec
 
 
 class Column(ABC):

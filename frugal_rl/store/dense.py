@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
@@ -18,11 +18,13 @@ from frugal_rl.observation.codecs.dense import DenseCodec
 from frugal_rl.observation.encoding import BY_REFERENCE
 from frugal_rl.observation.repeated_rows import RepeatedRows
 from frugal_rl.observation.spec import EPISODE, AnyField, Derived, Static, Stored
-from frugal_rl.observation.tables import StaticTable, Tables
-from frugal_rl.store.columns import Column
 from frugal_rl.store.delta import DeltaColumn
 from frugal_rl.store.pixels import PixelReader
-from frugal_rl.store.rollout import RolloutBuffer
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.tables import StaticTable, Tables
+    from frugal_rl.store.columns import Column
+    from frugal_rl.store.rollout import RolloutBuffer
 
 
 class DenseMinibatch(Mapping[str, np.ndarray]):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
 
 from frugal_rl.observation.spec import EPISODE, Padding
 from frugal_rl.store.columns import Column, newest
-from frugal_rl.store.layout import ColumnSpec
+
+if TYPE_CHECKING:
+    from frugal_rl.store.column_spec import ColumnSpec
 
 WORDS = {8: torch.int64, 4: torch.int32, 2: torch.int16, 1: torch.uint8}
 

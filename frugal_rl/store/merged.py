@@ -6,15 +6,17 @@ Imports torch: the merged items lie on the training device already.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.observation.encoding import Encoding, RowSpec
 from frugal_rl.observation.spec import EPISODE, Padding
 from frugal_rl.store.kernels import advantages
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding, RowSpec
 
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32}
 """torch gathers no rows of these; their bits travel as signed."""
@@ -51,10 +53,15 @@ class MergedRollout:
         self.values = items["value"].cpu().numpy()
         self.advantages = np.zeros_like(self.rewards)
         advantages(
-            self.rewards[:, None], self.values[:, None], starts[:, None], np.zeros(1, np.float32),
-            np.ones(1, np.bool_), np.float32(gamma), np.float32(gamma * gae_lambda),
+            self.rewards[:, None],
+            self.values[:, None],
+            starts[:, None],
+            np.zeros(1, np.float32),
+            np.ones(1, np.bool_),
+            np.float32(gamma),
+            np.float32(gamma * gae_lambda),
             self.advantages[:, None],
-        )  # fmt: skip
+        )
         self.returns = self.advantages + self.values
         first = np.maximum.accumulate(np.where(starts, np.arange(len(starts)), 0))
         self._age = (np.arange(len(starts)) - first).astype(np.int32)

@@ -7,13 +7,16 @@ are unpacked once, so that a drawn frame is never unpacked as a whole.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
 from frugal_rl.observation.codecs.packed import PackedCodec
-from frugal_rl.store.delta import DeltaColumn, first_places, lowest_bit
+from frugal_rl.store.delta_kernels import first_places, lowest_bit
+
+if TYPE_CHECKING:
+    from frugal_rl.store.delta import DeltaColumn
 
 BITS = 2
 
@@ -59,9 +62,17 @@ class PixelReader:
         self._unpack_references()
         frames = out.reshape(len(t), column.spec.lead + 1, -1).view(np.uint64)
         read_pixels(
-            column.pool.units, column.pool.words, column.starts, column.reference_of,
-            self.pixels, SPREAD, column.bitmaps, column.steps_of(t, age), n, frames,
-        )  # fmt: skip
+            column.pool.units,
+            column.pool.words,
+            column.starts,
+            column.reference_of,
+            self.pixels,
+            SPREAD,
+            column.bitmaps,
+            column.steps_of(t, age),
+            n,
+            frames,
+        )
 
     def _unpack_references(self) -> None:
         """Unpack what is new; all of it where a rollout has begun anew."""
@@ -86,9 +97,17 @@ class PixelReader:
 
 @njit(cache=True)
 def read_pixels(
-    units: Any, pool_words: Any, starts: Any, reference_of: Any, pixels: Any, spread: Any,
-    bitmaps: int, steps: Any, n: Any, out: Any,
-) -> None:  # fmt: skip
+    units: Any,
+    pool_words: Any,
+    starts: Any,
+    reference_of: Any,
+    pixels: Any,
+    spread: Any,
+    bitmaps: int,
+    steps: Any,
+    n: Any,
+    out: Any,
+) -> None:
     """Frames (steps[b, j], n[b]) into out [B, k, P / 8] uint64; zeros where a step is -1."""
     for b in range(steps.shape[0]):
         for j in range(steps.shape[1]):

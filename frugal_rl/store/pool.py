@@ -7,8 +7,8 @@ from abc import abstractmethod
 import numpy as np
 
 from frugal_rl.observation.spec import EPISODE, Padding
+from frugal_rl.store.column_spec import WORD_BYTES, ColumnSpec
 from frugal_rl.store.columns import Column, newest
-from frugal_rl.store.layout import WORD_BYTES, ColumnSpec
 
 UNIT = np.dtype(np.uint16)
 """Pools count in units of two bytes: one line of an 8 x 8 tile in 2-bit pixels."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
 
-from frugal_rl.store.layout import ColumnSpec
 from frugal_rl.store.pool import PooledColumn
+
+if TYPE_CHECKING:
+    from frugal_rl.store.column_spec import ColumnSpec
 
 
 class RaggedColumn(PooledColumn):

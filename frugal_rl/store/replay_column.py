@@ -94,9 +94,18 @@ class ReplayColumn:
     ) -> bool:
         """All of a step in one call; false if it did no more than set the codes."""
         end = add_step(
-            now, then, step % self.steps, step % len(chain.starts), chain.base, chain.used,
-            self._codes, self.frames, self.codes, *self._compared, *chain.written,
-        )  # fmt: skip
+            now,
+            then,
+            step % self.steps,
+            step % len(chain.starts),
+            chain.base,
+            chain.used,
+            self._codes,
+            self.frames,
+            self.codes,
+            *self._compared,
+            *chain.written,
+        )
         if end == NOT_ADDED:
             return False
         chain.used, chain.count = end, step + 1
@@ -164,10 +173,19 @@ class ReplayColumn:
         held = slice(sides.begin, sides.end)
         walks = np.empty((4, len(n)), np.int64)
         return draw_steps(
-            steps, n, walks, self.codes, self._compared[0], sides.keys[held], sides.values[held],
-            *chain.read, chain.key_every, chain.count, *chain.scratch_of_a_walk,
+            steps,
+            n,
+            walks,
+            self.codes,
+            self._compared[0],
+            sides.keys[held],
+            sides.values[held],
+            *chain.read,
+            chain.key_every,
+            chain.count,
+            *chain.scratch_of_a_walk,
             window.view(np.uint64),
-        )  # fmt: skip
+        )
 
     def _shown_whole(
         self, window: np.ndarray, codes: np.ndarray, steps: np.ndarray, n: np.ndarray

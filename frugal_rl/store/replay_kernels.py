@@ -67,9 +67,15 @@ def continued_code(last: Any, frames: int) -> Any:
 
 @njit(cache=True)
 def code_stacks(
-    observed: Any, following: Any, before: Any, frame: int, frames: int, is_first: bool,
-    codes: Any, told: Any,
-) -> Any:  # fmt: skip
+    observed: Any,
+    following: Any,
+    before: Any,
+    frame: int,
+    frames: int,
+    is_first: bool,
+    codes: Any,
+    told: Any,
+) -> Any:
     """How observations follow from the rows before; returns all bits of all codes.
 
     observed, following  [N, k * frame]   an observation and what its step led to, any unsigned type
@@ -103,11 +109,25 @@ NOT_ADDED = np.int64(-1)
 
 @njit(cache=True)
 def add_step(
-    observed: Any, following: Any, slot: int, row: int, base: int, used: int,
-    codes: Any, frames: int, kept_codes: Any, before: Any, told: Any,
-    newest: Any, groups: Any, middles: Any, tops: Any, units: Any, starts: Any,
+    observed: Any,
+    following: Any,
+    slot: int,
+    row: int,
+    base: int,
+    used: int,
+    codes: Any,
+    frames: int,
+    kept_codes: Any,
+    before: Any,
+    told: Any,
+    newest: Any,
+    groups: Any,
+    middles: Any,
+    tops: Any,
+    units: Any,
+    starts: Any,
     touched: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """One step inside a block in one call: codes, then a record of each newest frame.
 
     Returns the end of the records, or `NOT_ADDED` with nothing but the codes written where one of
@@ -147,10 +167,26 @@ def add_step(
 
 @njit(cache=True)
 def draw_steps(
-    steps: Any, n: Any, walks: Any, kept_codes: Any, before: Any, side_keys: Any, sides: Any,
-    units: Any, starts: Any, bases: Any, links: Any, anchors: Any, anchor_of: Any,
-    key_every: int, count: int, tops: int, state: Any, words: Any, out: Any,
-) -> Any:  # fmt: skip
+    steps: Any,
+    n: Any,
+    walks: Any,
+    kept_codes: Any,
+    before: Any,
+    side_keys: Any,
+    sides: Any,
+    units: Any,
+    starts: Any,
+    bases: Any,
+    links: Any,
+    anchors: Any,
+    anchor_of: Any,
+    key_every: int,
+    count: int,
+    tops: int,
+    state: Any,
+    words: Any,
+    out: Any,
+) -> Any:
     """Observations and what they led to in one call; returns all bits of all codes.
 
     steps, n     [B] int64         absolute steps that are held, and environments
@@ -176,9 +212,25 @@ def draw_steps(
         elif step == count - 1:
             last[b] = step
     read_chains(
-        units, starts, bases, links, anchors, anchor_of, key_every, count, tops,
-        first, last, n, place, aside, state, words, words, out,
-    )  # fmt: skip
+        units,
+        starts,
+        bases,
+        links,
+        anchors,
+        anchor_of,
+        key_every,
+        count,
+        tops,
+        first,
+        last,
+        n,
+        place,
+        aside,
+        state,
+        words,
+        words,
+        out,
+    )
     for b in range(steps.shape[0]):
         if steps[b] == count - 1:
             copy_row(before[n[b]][(frames - 1) * out.shape[2] :], out[b, frames])

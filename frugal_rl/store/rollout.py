@@ -10,16 +10,18 @@ from gymnasium import spaces
 
 from frugal_rl.memory.profile import RolloutLocation, Shuffle
 from frugal_rl.observation.aligned import aligned_empty
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.delta import DeltaColumn
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.kernels import advantages
-from frugal_rl.store.layout import SCALARS, ColumnSpec, action_layout, columns_of, columns_of_space
+from frugal_rl.store.layout import SCALARS, action_layout, columns_of, columns_of_space
 from frugal_rl.store.ragged import RaggedColumn
 
 if TYPE_CHECKING:
     import torch
+
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.store.column_spec import ColumnSpec
 
 
 POOLS: Mapping[str, Callable[[ColumnSpec, int, int], Column]] = {

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.testing import assert_array_equal
 
 from frugal_rl.observation.choices import Label
-from frugal_rl.observation.codecs.codec import Codec
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.codec import Codec
 
 
 def check_codec(

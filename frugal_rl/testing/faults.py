@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.interface import Step, VectorEnv
+if TYPE_CHECKING:
+    from frugal_rl.vec_env.interface import Step, VectorEnv
 
 
 def flip_bit(raw: bytes, bit: int) -> bytes:

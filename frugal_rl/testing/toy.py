@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.memory.part import Part
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Private, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
 from frugal_rl.vec_env.game_env import GameEnv, GameVecEnv
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.vec_env.interface import VectorEnv
 
 SIZE = 5
 MOVES = np.array([[-1, 0], [1, 0], [0, -1], [0, 1]])

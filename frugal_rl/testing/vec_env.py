@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from frugal_rl.vec_env.interface import Step, VectorEnv
+if TYPE_CHECKING:
+    from frugal_rl.vec_env.interface import Step, VectorEnv
 
 
 def check_vec_env(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gymnasium import spaces
 
 from frugal_rl.memory.profile import Buffers, MemoryProfile
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.spec import ObservationSpec
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 class EnvMaker(Protocol):
@@ -31,10 +33,12 @@ class EnvMaker(Protocol):
 class Backend(ABC):
     """A way to run single environments side by side.
 
-    `native` says that the environment's own batch is meant, which `make_vec` builds itself.
+    `native` says that the environment's own batch is meant, which `make_vec` builds itself;
+    `whole_episodes` that trajectories are collected from start to end.
     """
 
     native: ClassVar[bool] = False
+    whole_episodes: ClassVar[bool] = False
     honours: ClassVar[frozenset[str]] = frozenset({"shuffle", "rollout_location", "frame_stack"})
     """Switches of the memory profile that are read where its steps are stored."""
 

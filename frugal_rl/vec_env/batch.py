@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.vec_env.backend import Backend, EnvMaker
-from frugal_rl.vec_env.interface import VectorEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 @dataclass(frozen=True)

@@ -4,49 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.batch import Batch
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
+from frugal_rl.vec_env.trajectory_items import Layout, item_layout
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
 
 Arrays = dict[str, np.ndarray]
 Act = Callable[[Rows], Mapping[str, np.ndarray]]
 """Policy form of N observations to `action` [N, ...] and further items of the learner's own."""
 Value = Callable[[Rows], np.ndarray]
 """Policy form of M observations to their values [M]."""
-Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
-"""Shape and dtype of one step of each item."""
-LEARNER_ITEMS = ("value", "log_prob")
-"""float32 items that a learner adds to what environments give."""
-
-
-def item_layout(action_space: spaces.Space[Any], encoding: Encoding) -> Layout:
-    """Items of a trajectory: action, reward, terminated, then rows.
-
-    The reward's place is the one that `rollout.trajectories` expects.
-    """
-    action = np.asarray(action_space.sample())
-    return {
-        "action": (action.shape, action.dtype),
-        "reward": ((), np.dtype(np.float32)),
-        "terminated": ((), np.dtype(np.bool_)),
-        **{r.name: (r.shape, r.dtype) for r in encoding.rows},
-    }
-
-
-def learner_layout(action_space: spaces.Space[Any], encoding: Encoding) -> Layout:
-    """The same with the learner's items."""
-    own = {name: ((), np.dtype(np.float32)) for name in LEARNER_ITEMS}
-    return {**item_layout(action_space, encoding), **own}
 
 
 @dataclass
@@ -68,6 +47,7 @@ class Episodes(Backend):
     """Environments run by another backend, collected episode by episode."""
 
     native: ClassVar[bool] = False
+    whole_episodes: ClassVar[bool] = True
     honours: ClassVar[frozenset[str]] = frozenset({"trajectories"})
     inner: Backend = field(default_factory=Batch)
     """Who runs the environments."""

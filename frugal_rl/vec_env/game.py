@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.observation.encoder import Raw
-from frugal_rl.observation.tables import Tables
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoder import Raw
+    from frugal_rl.observation.tables import Tables
 
 
 @dataclass

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from frugal_rl.observation.encoder import Encoder
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.spec import ObservationSpec
-from frugal_rl.vec_env.game import Game
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 from frugal_rl.vec_env.plain import SpecEnv, env_seeds
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.vec_env.game import Game
 
 FIRST = np.zeros(1, np.int64)
 """The only world of a `GameEnv`."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoder import Encoder, needed_raw
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.backend import EnvMaker, reuses
 from frugal_rl.vec_env.foreign import as_raw
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 from frugal_rl.vec_env.plain import env_seeds
 from frugal_rl.vec_env.single import IdMap, Places, Report, Stats
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.tables import Tables
 
 Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Shape and dtype by name, of N environments' arrays."""

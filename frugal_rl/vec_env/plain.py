@@ -7,7 +7,7 @@ observation come from the declaration.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import numpy as np
@@ -16,8 +16,10 @@ from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoder import Encoder, decode
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
-from frugal_rl.observation.spec import ObservationSpec
-from frugal_rl.observation.tables import Tables
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.observation.tables import Tables
 
 Raw = dict[str, np.ndarray]
 

@@ -7,21 +7,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
-from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.codecs.pooled import FoundCodec
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
 from frugal_rl.observation.spec import ObservationSpec, Stored
-from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, actions_from_zero, leaves_of
 from frugal_rl.vec_env.serial import Serial
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.vec_env.interface import VectorEnv
 
 PROVIDERS = {
     "ALE": ("ale_py", "ale-py"),

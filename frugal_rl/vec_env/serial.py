@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv
-from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.single import Report, Singles
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 @dataclass(frozen=True)

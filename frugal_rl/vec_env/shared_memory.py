@@ -16,21 +16,23 @@ from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory as Block
 from types import ModuleType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
 from frugal_rl.errors import MemoryBudgetError, WorkerError
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.ranges import at_least
 from frugal_rl.vec_env import worker
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv
-from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.plain import env_seeds
 from frugal_rl.vec_env.single import Report
 from frugal_rl.vec_env.threads import shares
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.vec_env.interface import VectorEnv
 
 PART_SECONDS = 1.0
 """Of a silence: each part is waited for anew, so that time in which nobody ran hardly counts."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.observation.spec import ObservationSpec
-from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.foreign import as_raw
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.observation.tables import Tables
 
 Stats = dict[str, float]
 NewRows = list[tuple[int, str, int, Hashable, dict[str, np.ndarray]]]

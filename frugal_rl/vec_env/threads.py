@@ -6,15 +6,17 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.backend import Backend, EnvMaker
-from frugal_rl.vec_env.interface import VectorEnv
 from frugal_rl.vec_env.serial import SerialEnv
-from frugal_rl.vec_env.single import Report
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.vec_env.interface import VectorEnv
+    from frugal_rl.vec_env.single import Report
 
 
 @dataclass(frozen=True)

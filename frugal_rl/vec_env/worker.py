@@ -8,13 +8,15 @@ import signal
 import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.backend import EnvMaker
 from frugal_rl.vec_env.group import Layout, places_of
 from frugal_rl.vec_env.single import Report, Singles
+
+if TYPE_CHECKING:
+    from frugal_rl.vec_env.backend import EnvMaker
 
 STEP, CLOSE = b"s", b"c"
 """Commands; anything else is a pickled list of seeds, and means: start all episodes."""

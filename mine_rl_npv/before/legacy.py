@@ -8,7 +8,7 @@ and an invalid action costs 100, changes nothing and lets no time pass.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -17,8 +17,10 @@ from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.plain import SpecEnv
 from mine_rl_npv.data.economics import POUNDS_PER_TONNE, Economics
-from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.spec import FULL_CHANNELS
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 INVALID_REWARD = -100.0
 NORMALISED = ("cu", "mo", "as", "clays", "bwi", "rec")

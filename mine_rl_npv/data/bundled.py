@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.block_model import read_csv
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
-from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.data.minelib import read_instance
 from mine_rl_npv.data.synthetic import Deposit, deposit_instance
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 BUNDLED: dict[str, Deposit] = {
     "porphyry_tiny": Deposit(10, 10, 5, seed=1, richness=0.7),

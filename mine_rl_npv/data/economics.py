@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from mine_rl_npv.data.block_model import BlockModel
 from mine_rl_npv.data.instance import Graph, Instance
 from mine_rl_npv.data.roles import VALUE
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.slopes.cone import PATTERNS, Slopes, runs_by_azimuth
 from mine_rl_npv.slopes.graph import slope_graph
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.block_model import BlockModel
 
 POUNDS_PER_TONNE = 2204.62
 WASTE, MILL, STOCKPILE = 0, 1, 2

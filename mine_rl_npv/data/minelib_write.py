@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.instance import GeneralRows, Instance
 from mine_rl_npv.data.whole_files import write_whole
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import GeneralRows, Instance
 
 
 def write_instance(instance: Instance, prefix: str | Path) -> list[Path]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 
-from mine_rl_npv.data.block_model import BlockModel
+if TYPE_CHECKING:
+    from mine_rl_npv.data.block_model import BlockModel
 
 CORRELATED = ("cu", "mo", "as")
 

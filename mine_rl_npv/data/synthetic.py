@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -10,7 +11,9 @@ from scipy.ndimage import gaussian_filter
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.block_model import BlockModel
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
-from mine_rl_npv.data.instance import Instance
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 
 @dataclass(frozen=True)

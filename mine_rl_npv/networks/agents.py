@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.memory.part import Part
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.tables import Tables
-from frugal_rl.run.config import RunConfig
 
 if TYPE_CHECKING:
     from frugal_rl.learn.networks import Network
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.tables import Tables
+    from frugal_rl.run.config import RunConfig
 
 columns, voxels = Late("mine_rl_npv.networks.columns"), Late("mine_rl_npv.networks.voxels")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -12,10 +12,12 @@ from torch import Tensor, nn
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import mask_logits
 from frugal_rl.learn.networks import Fields, Network, Output
-from frugal_rl.observation.encoding import Encoding
-from mine_rl_npv.networks.agents import Column2dAgent, PointerAgent
 from mine_rl_npv.rules.features import VIEW
 from mine_rl_npv.spec import TABLE
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from mine_rl_npv.networks.agents import Column2dAgent, PointerAgent
 
 
 def orthogonal(module: nn.Module, gain: float) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import torch.nn.functional as F
@@ -13,11 +13,13 @@ from torch import Tensor, nn
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network, Output
 from frugal_rl.observation.distinct import by_first_sight, content_ids
-from frugal_rl.observation.encoding import Encoding
 from mine_rl_npv.networks.agents import Cnn3dAgent, Head, Norm
 from mine_rl_npv.networks.columns import ValueHead, chances, expected, orthogonal
 from mine_rl_npv.networks.incremental import ConvolutionCache
 from mine_rl_npv.spec import TABLE
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
 
 DAYS_PER_UNIT = 365.0
 """Extraction days are read in years."""

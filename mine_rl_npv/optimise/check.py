@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.slopes.audit import SlopeAudit, audit_slopes
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 SLACK = 1e-9
 """Relative slack of a limit, for sums in floating point only."""

@@ -9,13 +9,16 @@ out of the plan when nothing needs it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
 
 from mine_rl_npv.data.instance import NEVER
 from mine_rl_npv.optimise.closure import max_closure
-from mine_rl_npv.optimise.problem import Problem
+
+if TYPE_CHECKING:
+    from mine_rl_npv.optimise.problem import Problem
 
 
 @dataclass

@@ -8,13 +8,16 @@ relaxation does, without solving it.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.instance import Graph
 from mine_rl_npv.data.precedence import cone_sums
 from mine_rl_npv.optimise.closure import max_closure
-from mine_rl_npv.optimise.problem import Problem
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Graph
+    from mine_rl_npv.optimise.problem import Problem
 
 
 def capacity_shares(problem: Problem) -> np.ndarray:

@@ -9,10 +9,10 @@ import numpy as np
 from mine_rl_npv.data.precedence import best_of_needing, cone_sums
 from mine_rl_npv.optimise.filling import filling_times
 from mine_rl_npv.optimise.pits import penalised_pits
-from mine_rl_npv.optimise.problem import Problem
 
 if TYPE_CHECKING:
     from mine_rl_npv.optimise.bound import Bound
+    from mine_rl_npv.optimise.problem import Problem
 
 
 def random_order(problem: Problem, seed: int) -> np.ndarray:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.optimise.closure import largest_closure, max_closure
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 
 @dataclass(frozen=True)

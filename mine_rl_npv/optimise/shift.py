@@ -6,11 +6,15 @@ period earlier) or with what needs it (one period later, or out of the plan) in 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
 from mine_rl_npv.optimise.decode import Schedule, best_moves
-from mine_rl_npv.optimise.problem import Problem
+
+if TYPE_CHECKING:
+    from mine_rl_npv.optimise.problem import Problem
 
 
 def shift_search(problem: Problem, plan: Schedule, rounds: int = 30, group: int = 0) -> float:

@@ -8,14 +8,17 @@ gain.
 from __future__ import annotations
 
 import time
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 from mine_rl_npv.data.instance import NEVER
-from mine_rl_npv.optimise.decode import Schedule
-from mine_rl_npv.optimise.problem import Problem
+
+if TYPE_CHECKING:
+    from mine_rl_npv.optimise.decode import Schedule
+    from mine_rl_npv.optimise.problem import Problem
 
 
 def slide_windows(

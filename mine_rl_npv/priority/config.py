@@ -9,16 +9,16 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.memory.part import Part, Phase
 from frugal_rl.ranges import above, at_least
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
 from mine_rl_npv.rules.choices import Actions, Kind
 from mine_rl_npv.rules.features import VIEW
-from mine_rl_npv.rules.layout import MineLayout
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
     from frugal_rl.learn.networks import Network
     from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
+    from mine_rl_npv.rules.layout import MineLayout
 
 learners = Late("mine_rl_npv.priority.learners")
 

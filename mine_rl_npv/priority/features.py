@@ -10,10 +10,10 @@ from mine_rl_npv.data.precedence import cone_sums
 from mine_rl_npv.optimise.filling import capacity_shares, filling_times
 from mine_rl_npv.optimise.orders import cone_order
 from mine_rl_npv.optimise.pits import penalised_pits
-from mine_rl_npv.optimise.problem import Problem
 
 if TYPE_CHECKING:
     from mine_rl_npv.optimise.bound import Bound
+    from mine_rl_npv.optimise.problem import Problem
 
 CLIP = 5.0
 GEOLOGY = (

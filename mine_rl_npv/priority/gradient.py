@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -17,7 +17,9 @@ from torch import Tensor, nn
 
 from mine_rl_npv.priority.features import feature_names
 from mine_rl_npv.priority.search import Watch, going_on
-from mine_rl_npv.priority.task import Mine, PriorityTask
+
+if TYPE_CHECKING:
+    from mine_rl_npv.priority.task import Mine, PriorityTask
 
 
 @dataclass(frozen=True)

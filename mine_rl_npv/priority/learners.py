@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,16 +19,18 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.part import Phase
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
 from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.problem import prepare
-from mine_rl_npv.priority.config import EvolutionAlgo, ScheduleAlgo, ScheduleGradientAlgo
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
 from mine_rl_npv.rules.features import VIEW, block_views
-from mine_rl_npv.rules.layout import MineLayout
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
+    from mine_rl_npv.priority.config import EvolutionAlgo, ScheduleAlgo, ScheduleGradientAlgo
+    from mine_rl_npv.rules.layout import MineLayout
 
 
 class PriorityNetwork(Network):

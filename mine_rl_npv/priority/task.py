@@ -5,15 +5,18 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.optimise.bound import Bound, relaxation
 from mine_rl_npv.optimise.decode import Schedule, list_schedule, prune
 from mine_rl_npv.optimise.problem import Problem, prepare
 from mine_rl_npv.optimise.shift import shift_search
 from mine_rl_npv.priority.features import block_features
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 
 class Decoder(Enum):

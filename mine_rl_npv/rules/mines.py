@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
-from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.data.kilograms import kilograms_up
 from mine_rl_npv.data.realisations import realised_models
 from mine_rl_npv.data.synthetic import Deposit, block_model
@@ -19,6 +19,9 @@ from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.rules.choices import Kind
 from mine_rl_npv.rules.layout import MineArrays, MineLayout, build_arena, lay_out
 from mine_rl_npv.spec import FULL_CHANNELS, MINELIB_CHANNELS, Shapes
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 SYNTHETIC = "synthetic"
 EVAL_SEEDS = 1_000_000

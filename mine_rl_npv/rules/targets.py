@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.rules.choices import Actions
-from mine_rl_npv.rules.layout import MineLayout
+
+if TYPE_CHECKING:
+    from mine_rl_npv.rules.layout import MineLayout
 
 
 def macros_of(layouts: Sequence[MineLayout], actions: Actions) -> tuple[np.ndarray, ...]:

@@ -8,19 +8,22 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from mine_rl_npv.data.block_model import BlockModel
 from mine_rl_npv.data.economics import model_instance
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.tools import views
-from mine_rl_npv.tools.solution import Solution
 from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.block_model import BlockModel
+    from mine_rl_npv.tools.solution import Solution
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #18794e; --bad: #c62a2f; }

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
@@ -14,11 +15,13 @@ from frugal_rl.run.outcome import Outcome
 from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
-from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.tools.schedule_csv import write_schedule_csv
 from mine_rl_npv.tools.solution import Solution, write_solution
 from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 EVERY_SECONDS = 5.0
 

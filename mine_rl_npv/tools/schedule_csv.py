@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.block_model import BlockModel
-from mine_rl_npv.data.csv_table import CsvTable
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.data.whole_files import write_whole
-from mine_rl_npv.tools.solution import Solution
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.block_model import BlockModel
+    from mine_rl_npv.data.csv_table import CsvTable
+    from mine_rl_npv.tools.solution import Solution
 
 ADDED = ("period", "destination", "discounted_value")
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from mine_rl_npv.data.instance import NEVER, Instance
-from mine_rl_npv.game import MineGame
 from mine_rl_npv.rules import steps
 from mine_rl_npv.tools.risk import npv_matrix, toposort_plan
 from mine_rl_npv.tools.views import draw_schedule, risk, save
 from mine_rl_npv.vec_env import MineBatch
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from mine_rl_npv.game import MineGame
 
 SPANS = 10
 """Pieces into which the days of a daily episode are cut for the pictures."""

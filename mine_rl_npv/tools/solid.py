@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.tools.views import COLOURS, period_grid
+
+if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
 
 NEEDED = (
     "The solid view needs PyVista: pip install 'frugal-rl[viz]'. "

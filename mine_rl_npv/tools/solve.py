@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from mine_rl_npv.optimise import orders
 from mine_rl_npv.optimise.bound import Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
 from mine_rl_npv.optimise.closure import max_closure
-from mine_rl_npv.optimise.decode import Schedule
 from mine_rl_npv.optimise.destinations import best_destinations
 from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule
 from mine_rl_npv.optimise.problem import Problem, prepare
@@ -27,6 +27,9 @@ from mine_rl_npv.priority.search import Watch, evolve
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
 from mine_rl_npv.tools.board import Board
 from mine_rl_npv.tools.solution import Solution, peak_mib
+
+if TYPE_CHECKING:
+    from mine_rl_npv.optimise.decode import Schedule
 
 
 class Method(Enum):

@@ -15,17 +15,17 @@ import numpy as np
 from frugal_rl.memory.part import Part
 from nclone.before.guide_screen import CACHE_BYTES, SCREEN_BYTES, Screen, crop, reduce
 from nclone.env import NppEnv
-from nclone.game import NppGame
 from nclone.graph.features import MAX_EDGES, MAX_NODES
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.lattice import STEP_PX, flood_from_spawn, free_nodes
 from nclone.graph.navigation import build_graph, dense
-from nclone.guide import Guide
-from nclone.levels.level import Level
 from nclone.render.fields import TABLE, moments_of, stage_of
 
 if TYPE_CHECKING:
     from nclone.config import NppConfig
+    from nclone.game import NppGame
+    from nclone.guide import Guide
+    from nclone.levels.level import Level
 
 
 FRAMES = ("player_frame", "global_view")

@@ -5,13 +5,17 @@ The frames are those of `nclone.render.raster`, byte for byte; only memory and t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numba import njit
 
 from nclone.geometry import MAP_HEIGHT_PX, MAP_WIDTH_PX
 from nclone.render.atlas import NINJA_SPRITE_OF, OUTSIDE
 from nclone.render.raster import HALF_SPRITE, _blit, _fill_window, item_sprite, reduction
-from nclone.render.scene import Moment, Stage
+
+if TYPE_CHECKING:
+    from nclone.render.scene import Moment, Stage
 
 LAYERS = 3
 """Background, entities, and both together: what a screen of 32-bit surfaces holds."""

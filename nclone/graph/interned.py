@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError
-from frugal_rl.observation.bounded import BoundedTable
-from nclone.graph.distance import DistanceTables
 from nclone.graph.fields import graph_table, table_row
 from nclone.graph.navigation import build_graph
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.bounded import BoundedTable
+    from nclone.graph.distance import DistanceTables
 
 
 class InternedGraphs:

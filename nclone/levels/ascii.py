@@ -17,6 +17,8 @@ needed.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,7 +27,9 @@ from nclone.errors import LevelError
 from nclone.levels import format as fmt
 from nclone.levels.entity_types import SWITCH_OF, EntityType
 from nclone.levels.format import pack_level
-from nclone.levels.level import Level
+
+if TYPE_CHECKING:
+    from nclone.levels.level import Level
 
 GLYPHS = ".#23456789abcdefghijklmnopqrstuvwxyz&%"
 """Character of each tile type 0..37."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +19,9 @@ from nclone.errors import LevelError
 from nclone.files import finished_or_absent
 from nclone.levels.generators import CATEGORIES, Recipe, generate
 from nclone.levels.inputs import Inputs
-from nclone.levels.level import Level
+
+if TYPE_CHECKING:
+    from nclone.levels.level import Level
 
 BUNDLED = Path(__file__).with_name("pool.npz")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from nclone.geometry import COLUMNS, ROWS, TILE_PX
-from nclone.levels.level import Level
+
+if TYPE_CHECKING:
+    from nclone.levels.level import Level
 
 
 class Box(NamedTuple):

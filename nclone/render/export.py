@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import imageio_ffmpeg
 import numpy as np
@@ -14,9 +15,11 @@ from rich.progress import track
 
 from frugal_rl.errors import DataError
 from nclone.files import WriteError, finished_or_absent
-from nclone.levels.level import Level
 from nclone.render.human import COLOURS, HumanView
 from nclone.sim.world import World
+
+if TYPE_CHECKING:
+    from nclone.levels.level import Level
 
 FRAME_RATE = 60
 SUFFIXES = (".mp4", ".gif")

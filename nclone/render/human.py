@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nclone.geometry import COLUMNS, MAP_HEIGHT_PX, MAP_WIDTH_PX, ROWS, TILE_PX, solid_mask
-from nclone.levels.level import Level
 from nclone.sim import state as st
 
 if TYPE_CHECKING:
+    from nclone.levels.level import Level
     from nclone.sim.world import World
 
 

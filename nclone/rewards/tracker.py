@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nclone.rewards.config import Reward
 from nclone.rewards.kernels import (
     COMPONENTS,
     POTENTIALS,
@@ -21,6 +20,7 @@ from nclone.rewards.kernels import (
 
 if TYPE_CHECKING:
     from nclone.graph.distance import DistanceTables
+    from nclone.rewards.config import Reward
 
 
 class RewardTracker:

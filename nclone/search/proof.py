@@ -13,11 +13,11 @@ from nclone.graph.goals import GOALS
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.levels.generators import generate
 from nclone.levels.inputs import HOLD_FRAMES, Inputs, mirrored_actions
-from nclone.levels.level import Level
 from nclone.search.explore import MAX_GUIDED_DOORS, Archive, Guide, explore, new_archive, word_rows
 from nclone.sim.world import World
 
 if TYPE_CHECKING:
+    from nclone.levels.level import Level
     from nclone.levels.pool import PoolLevel
 
 

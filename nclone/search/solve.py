@@ -10,13 +10,16 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nclone.levels.inputs import HOLD_FRAMES, Inputs
-from nclone.levels.level import Level
 from nclone.search.proof import Prover
 from nclone.sim.world import World
+
+if TYPE_CHECKING:
+    from nclone.levels.level import Level
 
 BUDGET_FRAMES = 400_000
 SEARCHES = 8

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.observation.history import History
-from frugal_rl.vec_env.interface import VectorEnv
 from nclone.files import file_stem
 from nclone.render.export import contact_sheet, save_picture
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 
 SHOWN, COLUMNS, SCALE = 6, 3, 0.5

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.play import PlayOptions
 from nclone.render.export import check_film
+
+if TYPE_CHECKING:
+    from frugal_rl.run.play import PlayOptions
 
 
 def check_options(options: PlayOptions) -> None:

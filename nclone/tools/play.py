@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from frugal_rl.run.play import Keys, PlayOptions, Window
-from nclone.levels.level import Level
 from nclone.render.caption import write_caption
 from nclone.render.crop import FULL, common_boxes, cut
 from nclone.render.export import FRAME_RATE, save_thinned
@@ -23,6 +22,7 @@ from nclone.tools.solving import solver_at_play
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
     from nclone.config import NppConfig
+    from nclone.levels.level import Level
 
 
 LEFT, RIGHT, JUMP = {"left", "a"}, {"right", "d"}, {"space", "up", "w", "z", "left shift"}

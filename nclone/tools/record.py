@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.table import Table
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.report.recording import RecordOptions
 from nclone.errors import LevelError, ReplayError
 from nclone.levels.files import read_level, write_level
 from nclone.levels.level import Level, load_level
@@ -22,6 +21,7 @@ from nclone.replay.outcome import Verdict, level_beside, replay_files, verify_al
 from nclone.tools.solving import solve_levels
 
 if TYPE_CHECKING:
+    from frugal_rl.report.recording import RecordOptions
     from frugal_rl.run.config import RunConfig
     from nclone.config import NppConfig
 

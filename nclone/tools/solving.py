@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.report.recording import RecordOptions
 from frugal_rl.run.play import Keys, PlayOptions, Window
 from nclone.files import file_stem
 from nclone.levels.level import Level
@@ -24,6 +24,9 @@ from nclone.render.human import HumanView
 from nclone.replay import Replay, inputs_of_actions
 from nclone.replay.files import COMPACT, write_replays
 from nclone.search.solve import Solution, solve
+
+if TYPE_CHECKING:
+    from frugal_rl.report.recording import RecordOptions
 
 HOLD_FRAMES = 40
 """Pictures for which a won level stays."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.config import RunConfig
 from frugal_rl.run.play import Keys, PlayOptions, Window
 from frugal_rl.run.watch import Watch, open_watch
 from nclone.files import file_stem
@@ -23,6 +23,9 @@ from nclone.replay.files import COMPACT, write_replays
 from nclone.sim.world import World
 from nclone.tools.films import check_options
 from nclone.vec_env import NppVecEnv
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 HOLD_FRAMES = 40
 """Pictures for which the end of an episode stays."""

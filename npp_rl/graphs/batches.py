@@ -7,12 +7,15 @@ storage) lose their padding once. Encoders see the same ragged form in either ca
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from frugal_rl.observation.distinct import distinct
-from frugal_rl.observation.mirror import TableMirror
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.mirror import TableMirror
 
 NODE_FEATS, EDGE_INDEX, EDGE_FEATS = "graph_node_feats", "graph_edge_index", "graph_edge_feats"
 NODE_MASK, EDGE_MASK = "graph_node_mask", "graph_edge_mask"

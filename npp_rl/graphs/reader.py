@@ -9,8 +9,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.mirror import TableMirror
 from frugal_rl.observation.spec import Static
 from nclone.graph.fields import GOAL_NODES, PLAYER_NODE
 from npp_rl.choices import Kind, Readout
@@ -28,11 +26,13 @@ from npp_rl.graphs.batches import (
 from npp_rl.graphs.embedded import EmbeddedGraphs
 from npp_rl.graphs.embedding_cache import EmbeddingCache
 from npp_rl.graphs.encoders.build import build_encoder
-from npp_rl.graphs.encoders.interface import GraphEncoder
 from npp_rl.graphs.paths import path_values
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.mirror import TableMirror
     from npp_rl.config import AttentionAgent
+    from npp_rl.graphs.encoders.interface import GraphEncoder
 
 
 class GraphReader(nn.Module):

@@ -10,8 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from frugal_rl.learn.agents import observed_shape
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.spec import ObservationSpec
 from npp_rl.choices import Readout, WindowBranch
 from npp_rl.graphs.embedded import EmbeddedGraphs
 from npp_rl.graphs.paths import PATH_VALUES
@@ -28,6 +26,8 @@ from npp_rl.networks.branches import (
 from npp_rl.networks.fusion import build_fusion
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.spec import ObservationSpec
     from npp_rl.config import AttentionAgent
 
 Fields = Mapping[str, Tensor]

@@ -10,8 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from frugal_rl.learn.networks import Network, Output
-from frugal_rl.observation.encoding import Encoding
-from frugal_rl.observation.tables import Tables
 from npp_rl.choices import ObjectiveHead, Readout, ValueKind
 from npp_rl.graphs.reader import GraphReader
 from npp_rl.networks.auxiliary import AuxiliaryHeads
@@ -20,6 +18,8 @@ from npp_rl.networks.objectives import MAX_DOORS, Attended, ObjectivePolicy, Tok
 from npp_rl.networks.trunk import build_value_head, masked_probabilities, residual_trunk
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.tables import Tables
     from npp_rl.config import AttentionAgent
 
 Fields = Mapping[str, Tensor]

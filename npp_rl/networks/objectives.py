@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
 
-from npp_rl.choices import ObjectiveValues
 from npp_rl.graphs.encoders.messages import segment_softmax
+
+if TYPE_CHECKING:
+    from npp_rl.choices import ObjectiveValues
 
 MAX_DOORS = 16
 EXIT_VALUES, DOOR_VALUES = 7, 4

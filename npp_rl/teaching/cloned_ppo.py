@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ppo import PpoLearner
-from frugal_rl.learn.ppo_config import PpoConfig
-from frugal_rl.learn.update import Rollout
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from npp_rl.teaching.cloning import Epoch, clone
-from npp_rl.teaching.config import ClonedPpo
 from npp_rl.teaching.demonstrations import Demonstrations, record, solutions
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.learn.ppo_config import PpoConfig
+    from frugal_rl.learn.update import Rollout
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
+    from npp_rl.teaching.config import ClonedPpo
 
 
 class ClonedPpoLearner(PpoLearner):

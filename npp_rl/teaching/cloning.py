@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.policy import FrugalPolicy
-from npp_rl.teaching.config import Cloning
 
 if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+    from npp_rl.teaching.config import Cloning
     from npp_rl.teaching.demonstrations import Demonstrations
 
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
-from frugal_rl.learn.on_policy_config import Terms
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory.part import Part, Phase, human
 from frugal_rl.ranges import SEED, Range, above, at_least, check_ranges
-from frugal_rl.run.config import RunConfig
-from frugal_rl.vec_env.interface import VectorEnv
 from nclone.config import NppConfig
 from npp_rl.teaching.demonstrations import solutions
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
+    from frugal_rl.learn.on_policy_config import Terms
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 cloned_ppo = Late("npp_rl.teaching.cloned_ppo")
 

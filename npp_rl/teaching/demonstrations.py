@@ -10,7 +10,6 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.tables import Tables
 from nclone.levels.bundled import bundled_names, winning_inputs
@@ -19,6 +18,7 @@ from nclone.levels.sources import pool_members
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.encoding import Encoding
     from nclone.config import NppConfig
 
 

@@ -12,11 +12,8 @@ import torch
 from matplotlib.figure import Figure
 
 from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.evaluate import PolicyPlayer
-from frugal_rl.vec_env.interface import VectorEnv
 from nclone.files import file_stem, finished_or_absent
 from nclone.geometry import COLUMNS, HALF_PX, MAP_HEIGHT_PX, MAP_WIDTH_PX, ROWS
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
@@ -27,7 +24,10 @@ from npp_rl.networks.network import AttentionNetwork
 from npp_rl.networks.objectives import MAX_DOORS
 
 if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.observation.encoding import Encoding
     from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
     from nclone.config import NppConfig
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
 
 from frugal_rl.learn.actions import mask_logits
-from frugal_rl.learn.compiled.engine import CompiledPerceptron
-from frugal_rl.learn.networks import Network
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.compiled.engine import CompiledPerceptron
+    from frugal_rl.learn.networks import Network
 
 Rows = Mapping[str, Tensor]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -13,10 +13,12 @@ from torch import Tensor
 from frugal_rl.learn.compiled.blas import one_blas_thread
 from frugal_rl.learn.compiled.kernels import differentiate, infer
 from frugal_rl.learn.compiled.layers import perceptron
-from frugal_rl.learn.on_policy_config import Terms
-from frugal_rl.learn.optimizer import FlatAdam
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.observation.aligned import aligned_empty
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.on_policy_config import Terms
+    from frugal_rl.learn.optimizer import FlatAdam
+    from frugal_rl.learn.policy import FrugalPolicy
 
 BLOCK = 128
 """Samples at a time: activations of 2 x 64 units then take 130 KiB."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 from torch import nn
@@ -13,7 +14,9 @@ from frugal_rl.learn.actions import FactoredHead, GaussianHead
 from frugal_rl.learn.compiled import passes
 from frugal_rl.learn.compiled.activations import LINEAR, RELU, TANH
 from frugal_rl.learn.networks import PerceptronNetwork
-from frugal_rl.learn.policy import FrugalPolicy
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
 
 KINDS: dict[type[nn.Module], int] = {nn.Tanh: TANH, nn.ReLU: RELU}
 EXACT = "or choose algo.engine=exact"

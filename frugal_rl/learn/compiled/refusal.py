@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.profile import Precision
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.run.config import RunConfig
 
 EXACT = "algo.engine=compiled has no {what}; use {instead}, or choose algo.engine=exact."
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from frugal_rl.learn.compiled.acting import CompiledActor
 from frugal_rl.learn.compiled.engine import CompiledPerceptron
 from frugal_rl.learn.compiled.refusal import refuse_what_has_no_kernel
 from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
-from frugal_rl.learn.on_policy_config import OnPolicyConfig
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.schedules import value_at
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.on_policy_config import OnPolicyConfig
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.run.config import RunConfig
 
 
 def start(

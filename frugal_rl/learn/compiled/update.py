@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 from torch import Tensor
 
-from frugal_rl.learn.compiled.engine import CompiledPerceptron
 from frugal_rl.learn.compiled.kernels import clipped_adam
 from frugal_rl.learn.compiled.losses import ENTROPY, POLICY, VALUE
-from frugal_rl.learn.on_policy_config import Terms
 from frugal_rl.learn.optimizer import BETA1, BETA2, FlatAdam
-from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.update import Losses, Record, Update
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.compiled.engine import CompiledPerceptron
+    from frugal_rl.learn.on_policy_config import Terms
+    from frugal_rl.learn.policy import FrugalPolicy
 
 
 class CompiledAdam(FlatAdam):

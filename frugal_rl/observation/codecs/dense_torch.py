@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
-from frugal_rl.observation.codecs.dense import DenseCodec
+if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.dense import DenseCodec
 
 
 def decode(codec: DenseCodec, stored: Tensor) -> Tensor:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from torch import Tensor
 
-from frugal_rl.observation.codecs.half import HalfCodec
+if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.half import HalfCodec
 
 
 def decode(codec: HalfCodec, stored: Tensor) -> Tensor:

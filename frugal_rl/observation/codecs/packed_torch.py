@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
-from frugal_rl.observation.codecs.packed import PackedCodec
+if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.packed import PackedCodec
 
 
 def decode(codec: PackedCodec, stored: Tensor) -> Tensor:

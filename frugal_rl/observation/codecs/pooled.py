@@ -7,13 +7,15 @@ pool is smaller.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from frugal_rl.observation.choices import Label
 from frugal_rl.observation.codecs.codec import Codec
 from frugal_rl.observation.codecs.dense import DenseCodec
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.choices import Label
 
 
 @dataclass(frozen=True)

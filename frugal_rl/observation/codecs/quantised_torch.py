@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
-from frugal_rl.observation.codecs.quantised import NarrowCodec
+if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.quantised import NarrowCodec
 
 
 def decode(codec: NarrowCodec, stored: Tensor) -> Tensor:

@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found.column import FoundColumn
-from frugal_rl.store.layout import ColumnSpec
 
 
 class FoundArray:

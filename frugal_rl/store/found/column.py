@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from frugal_rl.store.found.handled import (
 )
 from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.trial import AS_IT_IS, WORTH, Form, best_form, dense, used_bytes
-from frugal_rl.store.layout import ColumnSpec
+
+if TYPE_CHECKING:
+    from frugal_rl.store.column_spec import ColumnSpec
 
 FIRST_LOOK = 16
 """Steps after which the rows of the first rollout are looked at."""

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from frugal_rl.observation.growing_array import GrowingArray
+from frugal_rl.store.column_spec import WORD_BYTES, ColumnSpec
 from frugal_rl.store.columns import Column
 from frugal_rl.store.found.rows import Handles, Rows, row_words
 from frugal_rl.store.found.stacks import (
@@ -18,7 +19,6 @@ from frugal_rl.store.found.stacks import (
     take_apart,
     take_apart_pixels,
 )
-from frugal_rl.store.layout import WORD_BYTES, ColumnSpec
 
 
 def row_bytes_of(rows: np.ndarray) -> np.ndarray:

@@ -6,12 +6,15 @@ Also where they come as float32 or int64. A row that holds anything else is kept
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.store.columns import Column
-from frugal_rl.store.layout import ColumnSpec
+
+if TYPE_CHECKING:
+    from frugal_rl.store.column_spec import ColumnSpec
 
 WIDTHS = (1, 2, 4, 8, 16)
 """Bits of a number; each divides a byte or is whole bytes."""

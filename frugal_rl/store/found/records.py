@@ -18,7 +18,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from frugal_rl.store.delta import add_differences, mark_differences, put_differences, units_needed
+from frugal_rl.store.delta_kernels import (
+    add_differences,
+    mark_differences,
+    put_differences,
+    units_needed,
+)
 from frugal_rl.store.found.rows import Rows
 
 LINKS = 24
@@ -51,9 +56,17 @@ class Records(Rows):
         done = 0
         while True:
             done, self.used = append_records(
-                rows, env, done, self.words, self.words.view(np.uint16), self.used,
-                self.last, self.state, self._bitmaps, handles,
-            )  # fmt: skip
+                rows,
+                env,
+                done,
+                self.words,
+                self.words.view(np.uint16),
+                self.used,
+                self.last,
+                self.state,
+                self._bitmaps,
+                handles,
+            )
             if done == len(rows):
                 return
             need = self.used + self.last.shape[1] + 1
@@ -62,9 +75,13 @@ class Records(Rows):
     def read(self, handles: np.ndarray, out: np.ndarray) -> None:
         """Whole rows, with the differences on the way from them."""
         read_records(
-            self.words, self.words.view(np.uint16), len(self._bitmaps), handles, out,
+            self.words,
+            self.words.view(np.uint16),
+            len(self._bitmaps),
+            handles,
+            out,
             out.view(np.uint16),
-        )  # fmt: skip
+        )
 
     def clear(self) -> None:
         """Forget all records."""
@@ -89,9 +106,17 @@ class Records(Rows):
 
 @njit(cache=True)
 def append_records(
-    rows: Any, env: Any, first: int, words: Any, units: Any, used: int,
-    last: Any, state: Any, bitmaps: Any, handles: Any,
-) -> tuple[int, int]:  # fmt: skip
+    rows: Any,
+    env: Any,
+    first: int,
+    words: Any,
+    units: Any,
+    used: int,
+    last: Any,
+    state: Any,
+    bitmaps: Any,
+    handles: Any,
+) -> tuple[int, int]:
     """Rows [first:, W] as records; returns how many of the rows found room, and the words in use.
 
     units is the memory of words as uint16; last, state, bitmaps and handles are written.

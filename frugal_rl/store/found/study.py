@@ -12,10 +12,10 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.found_spec import FoundField, FoundSpec
+from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.found.handled import StackedColumn
 from frugal_rl.store.found.stacks import OTHER
-from frugal_rl.store.layout import ColumnSpec
 from frugal_rl.vec_env.leaves import Leaf, LeavesEnv
 
 

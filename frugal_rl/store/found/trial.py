@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.found.compressed import Compressed
 from frugal_rl.store.found.handled import HandledColumn, StackedColumn
@@ -17,9 +19,10 @@ from frugal_rl.store.found.interned import Interned
 from frugal_rl.store.found.narrow import NarrowColumn, range_of
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
-from frugal_rl.store.found.rows import Rows
 from frugal_rl.store.found.stacks import find_stack
-from frugal_rl.store.layout import ColumnSpec
+
+if TYPE_CHECKING:
+    from frugal_rl.store.found.rows import Rows
 
 WORTH = 0.9
 """A form is taken if it needs less than this share of the rows as they are."""

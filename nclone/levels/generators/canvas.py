@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from nclone.geometry import COLUMNS, ROWS
 from nclone.levels.entity_types import EntityType
-from nclone.levels.generators.dice import Dice
+
+if TYPE_CHECKING:
+    from nclone.levels.generators.dice import Dice
 
 Range = tuple[int, int]
 """Smallest and largest value, both included."""

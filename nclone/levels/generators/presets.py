@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from nclone.levels.generators.canvas import Canvas
 from nclone.levels.generators.chambers import MultiChamber, SingleChamber
 from nclone.levels.generators.corridors import Corridors, HorizontalCorridor, VerticalCorridor
 from nclone.levels.generators.jumps import JumpPlatforms, JumpRequired
 from nclone.levels.generators.maze import Maze, MineMaze
 from nclone.levels.generators.terrain import Hills, Islands
+
+if TYPE_CHECKING:
+    from nclone.levels.generators.canvas import Canvas
 
 
 class Generator(Protocol):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from npp_rl.choices import GraphEncoding, Kind
 from npp_rl.graphs.encoders.gat import Gat
 from npp_rl.graphs.encoders.gcn import Gcn
 from npp_rl.graphs.encoders.hgt import Hgt
-from npp_rl.graphs.encoders.interface import GraphEncoder
+
+if TYPE_CHECKING:
+    from npp_rl.graphs.encoders.interface import GraphEncoder
 
 
 def build_encoder(values: GraphEncoding, node_features: int) -> GraphEncoder | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from npp_rl.choices import GraphEncoding
 from npp_rl.graphs.encoders.interface import EDGE_TYPE_COLUMNS, EDGE_TYPES, NODE_TYPES, GraphEncoder
 from npp_rl.graphs.encoders.messages import segment_softmax
 from npp_rl.graphs.encoders.node_input import NodeInput, node_type
+
+if TYPE_CHECKING:
+    from npp_rl.choices import GraphEncoding
 
 
 class PerType(nn.Module):

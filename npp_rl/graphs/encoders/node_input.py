@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor, nn
 
-from npp_rl.choices import GraphEncoding
 from npp_rl.graphs.encoders.interface import NODE_TYPE_COLUMNS, NODE_TYPES
+
+if TYPE_CHECKING:
+    from npp_rl.choices import GraphEncoding
 
 
 def node_type(nodes: Tensor) -> Tensor:

@@ -18,7 +18,8 @@ from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.run.compose import compose_run
-from frugal_rl.store.layout import ColumnSpec, columns_of
+from frugal_rl.store.column_spec import ColumnSpec
+from frugal_rl.store.layout import columns_of
 
 NOTHING = Base.everywhere(0, Confidence.calibrated)
 PROBE = Probe(1000, 50.0, 400, 404, 808, 10.0)

@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.found.compressed import Compressed
 from frugal_rl.store.found.interned import Interned
 from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
-from frugal_rl.store.layout import ColumnSpec
 
 STEPS, ENVS = 48, 3
 DTYPES = (np.uint8, np.bool_, np.int8, np.int16, np.int64, np.float16, np.float32, np.float64)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
 from torch import Tensor
 
-from lantern.codec import NibbleCodec
+if TYPE_CHECKING:
+    from lantern.codec import NibbleCodec
 
 calls = 0
 """How often it was asked; for the test."""
