@@ -40,6 +40,8 @@ class Base:
     by_phase: Mapping[Phase, int]
     confidence: Confidence
     device: bool = False
+    found: bool = True
+    """False is a guess, to refuse a hopeless run by."""
 
     @classmethod
     def everywhere(cls, count: int, confidence: Confidence, device: bool = False) -> Base:
@@ -56,7 +58,7 @@ class Base:
         """As lines of the plan: what is always there, and what a tiny phase held beyond that."""
         how = {
             Confidence.probed: "a tiny run in a process of its own",
-            Confidence.calibrated: "this installation, measured once",
+            Confidence.calibrated: "this installation" if self.found else "a typical one",
         }
         always = Part(
             "interpreter and libraries",
@@ -104,7 +106,7 @@ def tiny(run: RunConfig) -> RunConfig:
 def arithmetic_base(run: RunConfig) -> Base:
     """A typical installation; starts and imports nothing."""
     device = has_accelerator(run.hardware.device)
-    return Base.everywhere(TYPICAL_BYTES, Confidence.calibrated, device)
+    return replace(Base.everywhere(TYPICAL_BYTES, Confidence.calibrated, device), found=False)
 
 
 def measured_peaks(run: RunConfig) -> dict[Phase, int]:

@@ -184,7 +184,7 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
         memory.budget_gib, hardware.ram_gib, hardware.vram_gib, hardware.cores, hardware.device
     )
     learner = own_parts(run)
-    looked = probe is not None or (learner is not None and base.confidence is Confidence.probed)
+    looked = probe is not None or (learner is not None and base.found)
     if learner is None:
         learner = [*rollout_parts(run, encoding), *learner_parts(run, encoding, probe)]
     for choice in (run.agent, run.algo):
