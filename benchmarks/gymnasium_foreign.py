@@ -1,6 +1,6 @@
 """Stock PPO on environments that nobody here wrote, with and without `compact`, a process each.
 
-`python benchmarks/gymnasium_foreign.py [name ...]` prints the table of gymnasium_foreign.md.
+`python benchmarks/gymnasium_foreign.py [name ...]` prints a table, a line per environment.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def run(name: str, kind: str) -> dict[str, Any]:
     timed(model.rollout_buffer, spent)
     model.learn(STEPS * ENVS * UPDATES)
     weights = b"".join(p.detach().numpy().tobytes() for p in model.policy.parameters())
-    planned = plan.stock if kind == "sb3" else plan.compact
+    planned = plan.stock + plan.kernels if kind == "sb3" else plan.compact
     held = observation_bytes(model.rollout_buffer)
     peak = usage.peak_resident_bytes()
     if kind == "ours":  # the plan knows no study: what was found stands in its place

@@ -19,6 +19,7 @@ from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.observation.found_spec import FoundSpec
 from frugal_rl.sb3.rollout import as_bytes
+from frugal_rl.store.found.trial import load_kernels
 from frugal_rl.store.layout import columns_of_space, scalar_bytes
 
 SCALAR_BYTES = 6 * 4
@@ -32,6 +33,7 @@ class StockPlan:
     """Bytes by part; `stock` and `compact` are the peaks of the two runs."""
 
     process: int
+    kernels: int
     stock_rollout: int
     stock_flattening: int
     compact_rollout: int
@@ -47,11 +49,12 @@ class StockPlan:
     @property
     def compact(self) -> int:
         """Peak of the run with `**compact(env)`."""
-        return self.process + self.compact_rollout + self.parameters + self.update
+        return self.process + self.kernels + self.compact_rollout + self.parameters + self.update
 
     def __str__(self) -> str:
         rows = [
             ("the process as it is", self.process, self.process),
+            ("our compiled code", 0, self.kernels),
             ("rollout", self.stock_rollout, self.compact_rollout),
             ("its copy while it is flattened", self.stock_flattening, 0),
             ("parameters, gradients, optimiser", self.parameters, self.parameters),
@@ -102,13 +105,17 @@ def plan_stock(
         for name, b in leaf_bytes.items()
     )
     samples = batch_size if hasattr(model, "batch_size") else n_steps * num_envs
+    update = math.ceil(sample_bytes(model) * samples)
+    process = resident_bytes()
+    load_kernels()
     plan = StockPlan(
-        process=resident_bytes(),
+        process=process,
+        kernels=max(0, resident_bytes() - process),
         stock_rollout=sum(leaf_bytes.values()) + n_steps * num_envs * (SCALAR_BYTES + action),
         stock_flattening=max(leaf_bytes.values()),
         compact_rollout=found + scalar_bytes(n_steps, num_envs, model.action_space),
         parameters=3 * sum(p.nbytes for p in model.policy.parameters()),
-        update=math.ceil(sample_bytes(model) * samples),
+        update=update,
     )
     _check(plan, as_bytes(budget), n_steps)
     return plan

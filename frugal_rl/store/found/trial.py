@@ -127,3 +127,20 @@ def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int, current: str) -> F
         return form.row_bytes * form.weight * (STAYS if form.name == current else 1)
 
     return min(worth, key=cost, default=AS_IT_IS)
+
+
+def load_kernels() -> None:
+    """Load the compiled code that a found column may call, so that its memory can be measured."""
+    parts = np.arange(16, dtype=np.uint8).repeat(8).reshape(16, 8)
+    rows = np.array([parts[t : t + 4] for t in range(12)])[:, None]
+    every = np.arange(len(rows))
+    for shape in ((4, 8), (8, 4)):  # a stack by its parts, and by its pixels
+        spec = ColumnSpec("", shape, rows.dtype)
+        history = np.ascontiguousarray(rows).reshape(len(rows), 1, -1)
+        for kind, make in forms(spec, history).values():
+            for built in (make, partial(HandledColumn, kind=kind)):
+                column = built(spec, len(rows), 1)
+                for t in every:
+                    column.write(int(t), rows[t], None)
+                column.gather(every, np.zeros_like(every), None, None)
+        rows = np.ascontiguousarray(rows.swapaxes(2, 3))
