@@ -33,7 +33,8 @@ def compare(num_envs: int, hidden: int, batch_size: int, threads: int) -> str:
     for learner in (exact, fused):
         iterate(learner)
     torch.set_num_threads(threads)
-    times = [[seconds(c) for c in (model.train, exact.learn, fused.learn)] for _ in range(ROUNDS)]
+    calls = (model.train, *(lambda each=each: each.learn(each.rollout) for each in (exact, fused)))
+    times = [[seconds(c) for c in calls] for _ in range(ROUNDS)]
     samples = num_envs * 128 * 4
     rates = [samples / statistics.median(column) for column in zip(*times, strict=True)]
     gains = [statistics.median(t[0] / t[i] for t in times) for i in (1, 2)]

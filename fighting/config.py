@@ -35,6 +35,8 @@ class DuelConfig:
     """Duel against an opponent. Composed from conf/env/fighting.yaml."""
 
     tools: ClassVar[str] = "fighting.tools"
+    libraries_bytes: ClassVar[int] = 44 << 20
+    """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
     name: str = "fighting"
     obs: View = View.ram
     """ram | rgb | gray | half_size | both."""

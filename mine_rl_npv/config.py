@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -37,6 +37,8 @@ from mine_rl_npv.vec_env import MineBatch
 class MineConfig:
     """A mine to schedule. Composed from conf/env/mine.yaml."""
 
+    libraries_bytes: ClassVar[int] = 44 << 20
+    """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
     name: str = "mine"
     kind: Kind = Kind.daily
     """cpit, pcpsp or daily."""
@@ -121,6 +123,11 @@ class MineConfig:
     def sizes(self) -> MineSizes:
         """The mines' sizes, without opening them where they are known."""
         return sizes_of(self.source)
+
+    @property
+    def static_rows(self) -> int:
+        """Mines that a rollout can show."""
+        return self.sizes().training
 
     @property
     def episode_steps(self) -> int:

@@ -3,7 +3,7 @@
 from omegaconf import DictConfig
 
 from frugal_rl.doing import doing
-from frugal_rl.memory.auto import prepare
+from frugal_rl.memory.auto import prepare, refuse_hopeless
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.cells import run_cell
 from frugal_rl.run.command import main
@@ -21,6 +21,8 @@ def train(cfg: DictConfig) -> Outcome:
         check_resumed(run)
     if run.launch.size > 1 or run.launch.scheduler:
         return train_together(run)
+    with doing("planning"):
+        refuse_hopeless(run)  # before the run has a line in the ledger of this machine
     with admitted(run) as room:
         with doing("planning"):
             run, plan = prepare(run, probe_update)  # refuses what cannot fit before it is loaded

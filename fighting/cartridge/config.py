@@ -39,6 +39,8 @@ class GameBoyConfig:
     """A game on the user's own cartridge. Composed from conf/env/fighting_game_boy.yaml."""
 
     tools: ClassVar[str] = "fighting.tools"
+    libraries_bytes: ClassVar[int] = 44 << 20
+    """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
     name: str = "fighting_game_boy"
     profile: str = "duel"
     """A bundled profile's name, or the path of a YAML file."""

@@ -66,6 +66,8 @@ class OffPolicyConfig(ABC):
     tau: Factor = 0.005
     """Share of the networks that moves into their targets."""
 
+    libraries_bytes: ClassVar[int] = 70 << 20
+    """torch's compiler, which torch's own optimisers load."""
     room: ClassVar[str] = "stable_baselines3"
     kind: ClassVar[str]
     discrete: ClassVar[bool] = False

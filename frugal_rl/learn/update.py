@@ -110,6 +110,10 @@ class Update:
         self.micro_batch = micro_batch
         self.ranks = ALONE
 
+    def whole(self) -> Update:
+        """The same without micro-batches."""
+        return Update(self.policy, self.optimizer)
+
     def run(
         self, rollout: Rollout, batch_size: int, n_epochs: int, terms: Terms
     ) -> dict[str, float]:

@@ -44,6 +44,17 @@ class Choice:
     command: str
 
 
+def refuse_hopeless(run: RunConfig) -> None:
+    """Refuse by arithmetic alone what cannot fit or work; `prepare` looks again more closely.
+
+    Raises:
+        MemoryBudgetError: the run does not fit.
+        ConfigError: a check says that the run cannot work.
+    """
+    if run.memory.profile != AUTO:
+        plan_memory(run)
+
+
 def prepare(run: RunConfig, probe: ProbeUpdate | None = None) -> tuple[RunConfig, Plan]:
     """Everything between configuration and training: settle `auto`, plan, pin the allocator.
 

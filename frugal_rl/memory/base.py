@@ -1,22 +1,20 @@
 """A bare training process: interpreter, libraries, loaded kernels, the tracker beside it.
 
-Measured by a tiny run in a process of its own, and remembered in the user's cache folder. The
-arithmetic that refuses a hopeless run takes what is remembered, or a constant, and starts nothing.
+Measured once per installation, by a tiny run of the toy in a process of its own, and remembered in
+the user's cache folder; `plan=probe` measures a tiny run of the very kind. The arithmetic that
+refuses a hopeless run at once takes a constant, and starts nothing.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from frugal_rl import remembered
 from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
@@ -42,6 +40,8 @@ class Base:
     by_phase: Mapping[Phase, int]
     confidence: Confidence
     device: bool = False
+    found: bool = True
+    """False is a guess, to refuse a hopeless run by."""
 
     @classmethod
     def everywhere(cls, count: int, confidence: Confidence, device: bool = False) -> Base:
@@ -58,7 +58,7 @@ class Base:
         """As lines of the plan: what is always there, and what a tiny phase held beyond that."""
         how = {
             Confidence.probed: "a tiny run in a process of its own",
-            Confidence.calibrated: "a typical installation",
+            Confidence.calibrated: "this installation" if self.found else "a typical one",
         }
         always = Part(
             "interpreter and libraries",
@@ -106,70 +106,66 @@ def tiny(run: RunConfig) -> RunConfig:
 def arithmetic_base(run: RunConfig) -> Base:
     """A typical installation; starts and imports nothing."""
     device = has_accelerator(run.hardware.device)
-    return Base.everywhere(TYPICAL_BYTES, Confidence.calibrated, device)
+    return replace(Base.everywhere(TYPICAL_BYTES, Confidence.calibrated, device), found=False)
 
 
 def measured_peaks(run: RunConfig) -> dict[Phase, int]:
-    """The peaks of a tiny run of this kind by phase, measured once and remembered.
+    """The peaks of a tiny run of this kind by phase, measured now.
 
     Raises:
         ConfigError: the tiny run failed; carries the last line of what it said.
     """
-    peaks = remembered(run)
-    if peaks is None:
-        answer = _measure(run)
-        if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
-            answer = _measure(run)
-        peaks = answer["bytes"]
-        _remember(run, peaks)
-    most = max(peaks.values())
-    return {phase: int(peaks.get(phase.value, most)) for phase in Phase}
+    answer: dict[str, Any] = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
+    if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
+        answer = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
+    return phases_of(answer["bytes"])
 
 
-def cache_folder() -> Path:
-    """Where measurements are remembered between runs."""
-    return Path.home() / ".cache" / "frugal-rl"
+def phases_of(found: Mapping[str, int]) -> dict[Phase, int]:
+    """Bytes of every phase; one that was not measured holds the most."""
+    most = max(found.values())
+    return {phase: int(found.get(phase.value, most)) for phase in Phase}
 
 
-def remembered(run: RunConfig) -> dict[str, int] | None:
-    """The bytes by phase that an earlier measurement of this installation found."""
-    try:
-        stored = json.loads((cache_folder() / f"base_{_key(run)}.json").read_text())
-        return {str(name): int(count) for name, count in stored["bytes"].items()}
-    except (OSError, ValueError, KeyError, AttributeError):
+def installed_base(run: RunConfig) -> Base:
+    """A bare process of this installation, and what this kind of run loads beside it."""
+    kept = remembered.read(f"installation_{_installation(run)}")
+    if not kept:
+        kept = ask_child("frugal_rl.run.bare", run, "Measuring this installation, once")["bytes"]
+        remembered.write(f"installation_{_installation(run)}", kept)
+    beside = sum(getattr(type(x), "libraries_bytes", 0) for x in (run.env, run.agent, run.algo))
+    held = {phase: count + beside for phase, count in phases_of(kept).items()}
+    return Base(held, Confidence.calibrated, has_accelerator(run.hardware.device))
+
+
+def kept_base(run: RunConfig) -> Base | None:
+    """What `plan=probe` found for this kind of run; None where nobody asked."""
+    kept = remembered.read(f"base_{_kind(run)}")
+    if not kept:
         return None
+    return Base(phases_of(kept), Confidence.probed, has_accelerator(run.hardware.device))
 
 
-def _remember(run: RunConfig, peaks: dict[str, int]) -> None:
-    """A cache that cannot be written costs a second measurement, nothing else."""
-    try:
-        cache_folder().mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=cache_folder(), delete=False) as file:
-            json.dump({"bytes": peaks}, file)
-        os.replace(file.name, cache_folder() / f"base_{_key(run)}.json")
-    except OSError:
-        return
+def keep_base(run: RunConfig, base: Base) -> None:
+    """Remember what a kind of run holds beside what is planned by size."""
+    held = {phase.value: count for phase, count in base.by_phase.items()}
+    remembered.write(f"base_{_kind(run)}", held)
 
 
-def _key(run: RunConfig) -> str:
-    """What the peak of a tiny run depends on: versions, code, and everything but sizes."""
-    names = ("torch", "stable-baselines3", "numba", "wandb", "numpy")
+def _installation(run: RunConfig) -> str:
+    """What an installation's libraries hold depends on: versions, cores, tracker, device."""
+    names = ("torch", "stable-baselines3", "numba", "wandb", "numpy", "hydra-core", "gymnasium")
     versions = [f"{n}={metadata.version(n)}" for n in names]
+    hardware = [run.tracking.wandb, run.hardware.device, str(os.cpu_count())]
+    code = remembered.code_digest("frugal_rl.learn", "frugal_rl.run", "frugal_rl.observation")
+    return remembered.fingerprint(sys.version, *versions, *hardware, run.memory.allocator, code)
+
+
+def _kind(run: RunConfig) -> str:
+    """What a tiny run's peak depends on beside the installation: everything but sizes."""
     small = tiny(run)
     kinds = [repr(x) for x in (small.env, small.agent, small.algo, small.vec, small.memory)]
-    hardware = [small.tracking.wandb, small.hardware.device, str(small.hardware.threads)]
-    hardware.append(f"visualization={small.visualization}")
-    words = [sys.version, *versions, *kinds, *hardware, _sources(run)]
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
-
-
-def _sources(run: RunConfig) -> str:
-    """Newest change of the environment's package and of ours: new code is measured anew."""
-    packages = {__name__.split(".")[0], type(run.env).__module__.split(".")[0]}
-    folders = [Path(str(sys.modules[p].__file__)).parent for p in packages if p in sys.modules]
-    return str(max((f.stat().st_mtime_ns for d in folders for f in d.rglob("*.py")), default=0))
-
-
-def _measure(run: RunConfig) -> dict[str, Any]:
-    answer: dict[str, Any] = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
-    return answer
+    flags = [f"visualization={small.visualization}", f"evaluates={small.evaluation.every_steps}"]
+    own = type(run.env).__module__.split(".")[0]
+    code = remembered.code_digest(own)
+    return remembered.fingerprint(_installation(run), *kinds, *flags, code)

@@ -62,6 +62,6 @@ def _heard(
             process.kill()
             raise ConfigError(
                 f"{doing} took longer than {most_seconds:.0f} s. Try again when the machine is "
-                "less busy, or plan by arithmetic alone: scripts/plan.py probe=false."
+                "less busy, or plan by arithmetic: plan=arithmetic."
             )
         print(f"{doing}, {seconds:.0f} s (kernels are compiled at first)", file=sys.stderr)

@@ -11,6 +11,8 @@ class Confidence(Enum):
 
     exact = "exact"
     """Arithmetic on shapes and dtypes: equals what is allocated, to the byte."""
+    traced = "traced"
+    """The network's operations run without memory: what their tensors would hold."""
     probed = "probed"
     """A small measurement on this machine, scaled."""
     calibrated = "calibrated"

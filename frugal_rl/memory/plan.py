@@ -10,15 +10,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.memory.base import Base, arithmetic_base, measured_peaks, tiny
+from frugal_rl.memory.base import (
+    Base,
+    arithmetic_base,
+    installed_base,
+    keep_base,
+    kept_base,
+    measured_peaks,
+    tiny,
+)
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
-from frugal_rl.memory.probe import Probe, ProbeUpdate
+from frugal_rl.memory.probe import Planning, Probe, ProbeUpdate
 from frugal_rl.memory.sizes import environment_parts, learner_parts, rollout_parts
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
+MARGIN = 0.03
+"""A plan may lie above what is measured; below it, never by more than this."""
 TIGHT = 0.9
 """Share of the limit from which a plan is called tight."""
 
@@ -147,14 +157,23 @@ def _of_learner(part: Part) -> Part:
 
 
 def measured_base(run: RunConfig, found: Probe | None) -> Base:
-    """What a tiny run of this kind held in each phase beyond what is planned for its sizes."""
+    """What a bare process of this kind holds: as a probe found it, else as the installation does.
+
+    With `plan=probe` it is what a tiny run held in each phase beyond what is planned for its sizes.
+    """
+    if run.plan is not Planning.probe:
+        return kept_base(run) or installed_base(run)
     nothing = Base.everywhere(0, Confidence.probed, has_accelerator(run.hardware.device))
-    planned = assemble(tiny(run), nothing, found)
-    peaks = measured_peaks(run)
-    return replace(
-        nothing,
-        by_phase={p: max(0, peaks[p] - planned.peak(p).ram_bytes) for p in Phase},
-    )
+    base = residual(tiny(run), found, nothing, measured_peaks(run))
+    keep_base(run, base)
+    return base
+
+
+def residual(run: RunConfig, found: Probe | None, nothing: Base, peaks: dict[Phase, int]) -> Base:
+    """What a run held in each phase beyond what is planned for its sizes."""
+    planned = assemble(run, nothing, found)
+    held = {p: max(0, peaks[p] - planned.peak(p).ram_bytes) for p in Phase}
+    return replace(nothing, by_phase=held)
 
 
 def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
@@ -165,16 +184,26 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
         memory.budget_gib, hardware.ram_gib, hardware.vram_gib, hardware.cores, hardware.device
     )
     learner = own_parts(run)
-    looked = probe is not None or (learner is not None and base.confidence is Confidence.probed)
+    looked = probe is not None or (learner is not None and base.found)
     if learner is None:
         learner = [*rollout_parts(run, encoding), *learner_parts(run, encoding, probe)]
     for choice in (run.agent, run.algo):
         own: list[Part] = getattr(choice, "parts", lambda run: [])(run)
         learner += [_of_learner(part) for part in own]
     parts = (*base.parts, *environment_parts(run, encoding), *learner)
+    if looked and base.process_bytes:
+        parts += (margin_of(parts),)
     transitions = run.algo.n_steps * run.algo.num_envs
     named = memory.profile, memory.label.value
     return Plan(parts, limit, *named, looked, transitions, base, probe)
+
+
+def margin_of(parts: tuple[Part, ...]) -> Part:
+    """Room for what no shape tells: pages that libraries touch, scratch of kernels."""
+    unsure = sum(p.ram_bytes for p in parts if p.confidence is not Confidence.exact)
+    formula = f"{MARGIN:.0%} of what is not exact"
+    count = int(MARGIN * unsure)
+    return Part("margin", formula, count, kind=Kind.process, confidence=Confidence.calibrated)
 
 
 def _part_values(part: Part) -> Mapping[str, Any]:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
+
+
+class Planning(Enum):
+    """Where a plan's numbers come from that no shape tells."""
+
+    arithmetic = "arithmetic"
+    """Operations traced without memory, and libraries measured once per installation."""
+    probe = "probe"
+    """A tiny run and real updates of this very run, in processes of their own."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,10 @@ class Probe:
     optimizer_bytes: int
     forward_bytes_per_sample: float = 0.0
     """Acting on one observation, without gradients."""
+    traced: bool = False
+    """Whether it is arithmetic on shapes, or was measured."""
+    step_bytes: int = 0
+    """What the optimiser's step makes; the activations are gone by then."""
 
 
 ProbeUpdate = Callable[["RunConfig"], Probe]

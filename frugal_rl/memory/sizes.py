@@ -211,9 +211,10 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
     batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
     at_once = min(run.memory.micro_batch or batch, batch)
     device = has_accelerator(run.hardware.device)
-    update = int(probe.bytes_per_sample * at_once)
+    update = max(int(probe.bytes_per_sample * at_once), probe.step_bytes)
     act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
     weights = probe.parameter_bytes
+    looked = Confidence.traced if probe.traced else Confidence.probed
     rows = [
         ("parameters", "all weights, float32", weights, Kind.parameters, ALL_PHASES),
         ("gradients", "one per weight", probe.gradient_bytes, Kind.gradients, ALL_PHASES),
@@ -247,7 +248,7 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
             0 if device else count,
             count if device else 0,
             kind=kind,
-            confidence=Confidence.exact if kind in WEIGHTS else Confidence.probed,
+            confidence=Confidence.exact if kind in WEIGHTS else looked,
             phases=phases,
             source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
         )

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 from rich.table import Table
 
-from frugal_rl.memory.base import cache_folder
+from frugal_rl import remembered
 from frugal_rl.memory.machine import find_limit, has_accelerator, usable_cores
 from frugal_rl.memory.part import human
 from frugal_rl.report.terminal import show
@@ -149,8 +149,8 @@ def _kernels() -> Finding:
 def _folders() -> Iterator[Finding]:
     free = shutil.disk_usage(".").free
     yield Finding("disk here", f"{human(free)} free", "free some space" if free < 2 << 30 else "")
-    held = sum(f.stat().st_size for f in cache_folder().rglob("*") if f.is_file())
-    yield Finding("measurements kept", f"{human(held)} in {cache_folder()}")
+    held = sum(f.stat().st_size for f in remembered.folder().rglob("*") if f.is_file())
+    yield Finding("measurements kept", f"{human(held)} in {remembered.folder()}")
     mode = os.environ.get("WANDB_MODE", "")
     forced = "unset WANDB_MODE: tracking.wandb= says the same per run" if mode else ""
     yield Finding("WANDB_MODE", mode or "not set", forced)

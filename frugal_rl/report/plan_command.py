@@ -17,6 +17,7 @@ from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.memory.probe import ProbeUpdate
+from frugal_rl.observation.choices import Label
 from frugal_rl.report.files import plain
 from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view
 from frugal_rl.report.plan_why import why_view
@@ -48,17 +49,14 @@ class PlanOptions:
     """All profiles side by side."""
     format: Format = Format.table
     """Tables for people, JSON for programs, or the words that ask a cluster for what is planned."""
-    probe: bool = True
-    """False leaves out the measurement of the network's activations."""
     why: str = ""
     """Name of one part: its formula, where it is allocated, what each switch makes of it."""
 
 
 def show_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -> Outcome:
     """Print what was asked for; the same as values, and the exit status."""
-    probe = probe if options.probe else None
     if options.compare:
-        return _show_comparison(run, options)
+        return _show_comparison(run, options, probe)
     chosen: tuple[str, ...] = ()
     if run.memory.profile == AUTO:
         try:
@@ -126,8 +124,8 @@ def profiles() -> list[str]:
     return sorted(p.stem for p in (folder("conf") / "memory").glob("*.yaml"))
 
 
-def compared(run: RunConfig) -> list[tuple[str, Plan | str]]:
-    """The plan of each profile by arithmetic, or why it is impossible for this run."""
+def compared(run: RunConfig, probe: ProbeUpdate | None = None) -> list[tuple[str, Plan | str]]:
+    """The plan of each profile, all parts in it, or why it is impossible for this run."""
     plans: list[tuple[str, Plan | str]] = []
     for name in profiles():
         if name == AUTO:
@@ -135,7 +133,9 @@ def compared(run: RunConfig) -> list[tuple[str, Plan | str]]:
         try:
             varied = run.variant([f"memory={name}"])
             budget = replace(varied.memory, budget_gib=run.memory.budget_gib)
-            plans.append((name, draw_up(replace(varied, memory=budget))))
+            varied = replace(varied, memory=budget)
+            plan = draw_up(varied)
+            plans.append((name, draw_up(varied, probe) if plan.fits and probe else plan))
         except ConfigError as error:
             plans.append((name, str(error)))
     order = {"lossless": 0, "precision": 1, "capacity": 2}
@@ -143,17 +143,17 @@ def compared(run: RunConfig) -> list[tuple[str, Plan | str]]:
 
 
 def recommended(plans: list[tuple[str, Plan | str]]) -> str:
-    """The cheapest profile that fits: lossless before rounding before a smaller problem."""
+    """The smallest profile that fits: lossless before rounding before a smaller problem."""
     fitting = [(n, p) for n, p in plans if isinstance(p, Plan) and p.fits]
-    if not fitting:
-        return ""
-    best = min(p.label for _, p in fitting if p.label == fitting[0][1].label)
-    cheapest = [(n, p) for n, p in fitting if p.label == best]
-    return max(cheapest, key=lambda c: c[1].transitions * 2 - (c[0] == "baseline"))[0]
+    for label in Label:
+        alike = [(n, p) for n, p in fitting if p.label == label.value]
+        if alike:
+            return min(alike, key=lambda c: (c[1].ram_bytes, c[1].vram_bytes))[0]
+    return ""
 
 
-def _show_comparison(run: RunConfig, options: PlanOptions) -> Outcome:
-    plans = compared(run)
+def _show_comparison(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -> Outcome:
+    plans = compared(run, probe)
     name = recommended(plans)
     each = [
         {"memory": n, **(p.as_dict() if isinstance(p, Plan) else {"refused": p})} for n, p in plans

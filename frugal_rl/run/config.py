@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
+from frugal_rl.memory.probe import Planning
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec
@@ -34,6 +35,8 @@ class EnvConfig(Protocol):
     tools, in a package that its class names: see `frugal_rl.run.tools`. One with tables that fill
     up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
 
+    `libraries_bytes: ClassVar[int]` is what its libraries hold beyond a bare process, and
+    `static_rows` the most rows of a static table that a rollout can show, where that is known.
     `honours: ClassVar[frozenset[str]]` names the switches of the memory profile that it reads,
     where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused.
     """
@@ -212,6 +215,8 @@ class RunConfig:
     """Newest checkpoints that stay, beside the best."""
     resume: str | None = None
     """Run folder to continue from."""
+    plan: Planning = Planning.arithmetic
+    """`arithmetic`, or `probe`: refine it by a tiny run and real updates of this very run."""
     debug: bool = False
     """Look at every number that the environments give, instead of a sample."""
     visualization: bool = False

@@ -19,9 +19,9 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
-from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.policy import Actor
 from frugal_rl.learn.ppo_config import PpoConfig
-from frugal_rl.learn.update import Record, Update, update_threads
+from frugal_rl.learn.update import Record, update_threads
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.memory.base import TINY
@@ -125,10 +125,10 @@ def measure(run: RunConfig) -> Probe:
         learn(learner, played, at_once), TINY["batch_size"], at_once, played.share
     )
     players = max(config.num_envs, 2)
-    acting = gauge.line(act(learner.policy, played), TINY["num_envs"], players, played.share)
+    acting = gauge.line(act(learner.actor, played), TINY["num_envs"], players, played.share)
     vec_env.close()
     return Probe(
-        fixed_bytes=int(max(0, kept) + learning.fixed),
+        fixed_bytes=int(max(0, kept) + learning.fixed) + parts.get("engine", 0),
         bytes_per_sample=learning.per_sample,
         parameter_bytes=parts["parameters"],
         gradient_bytes=parts["gradients"],
@@ -141,7 +141,7 @@ def learn(
     learner: OnPolicyLearner, played: Played, largest: int
 ) -> Callable[[int], Callable[[], Any]]:
     """B -> an update on B samples of a minibatch of `largest`, drawn already."""
-    update = Update(learner.policy, learner.optimizer)  # without micro-batches: B is what is held
+    update = learner.update.whole()  # without micro-batches: B is what is held
     terms = replace(learner.config.terms(0.0), target_kl=None)
 
     def prepared(count: int) -> Callable[[], Any]:
@@ -155,7 +155,7 @@ def learn(
     return prepared
 
 
-def act(policy: FrugalPolicy, played: Played) -> Callable[[int], Callable[[], Any]]:
+def act(policy: Actor, played: Played) -> Callable[[int], Callable[[], Any]]:
     """B -> acting on B observations."""
 
     def prepared(count: int) -> Callable[[], Any]:

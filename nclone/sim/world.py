@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nclone.sim import state as st
 from nclone.sim.advance import advance_parallel, advance_serial, reset_worlds
+from nclone.sim.pace import Pace
 from nclone.sim.table import LevelTable
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class World:
         ids = np.asarray(level_of_world, dtype=np.int32).ravel()
         self.num_worlds = len(ids)
         self.threads = min(threads or numba.config.NUMBA_NUM_THREADS, max(self.num_worlds, 1))
+        self.pace = Pace(self.threads)
         self.worlds = np.zeros(self.num_worlds, st.WORLD)
         self.entities = np.zeros((self.num_worlds, 0), st.ENTITY)
         self.movers = np.zeros((self.num_worlds, 0), st.MOVER)
@@ -112,11 +114,12 @@ class World:
                 f"Actions of shape {held.shape} with values up to {held.max(initial=0)}; "
                 f"pass [{self.num_worlds}] or [T, {self.num_worlds}] with values 0..5."
             )
-        advance = advance_serial
-        if self.threads > 1:
-            numba.set_num_threads(self.threads)
-            advance = advance_parallel
-        advance(self.table.tables, self.arrays, held, frames, on_end, self.executed)
+        if self.threads == 1:
+            advance_serial(self.table.tables, self.arrays, held, frames, on_end, self.executed)
+            return self.executed
+        numba.set_num_threads(self.pace.begin())  # for what is observed afterwards as well
+        advance_parallel(self.table.tables, self.arrays, held, frames, on_end, self.executed)
+        self.pace.end()
         return self.executed
 
     def snapshot(self, which: ArrayLike | None = None) -> Arrays:

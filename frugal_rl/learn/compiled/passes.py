@@ -32,10 +32,12 @@ def view(arena: Any, buffers: Any, b: Any, block: Any, m: Any) -> Any:
 def fill(x: Any, first: Any, inputs: Any, buffers: Any, arena: Any, block: Any, m: Any) -> None:
     """Rows first to first + m of X [B, ...] float32 into the input buffers."""
     for k in range(inputs.shape[0]):
+        start, width, column = inputs[k, START], inputs[k, WIDTH], inputs[k, COLUMN]
         into = view(arena, buffers, inputs[k, TO], block, m)
         for i in range(m):
-            for j in range(inputs[k, WIDTH]):
-                into[i, inputs[k, COLUMN] + j] = x[first + i, inputs[k, START] + j]
+            source, row = x[first + i, start : start + width], into[i, column : column + width]
+            for j in range(width):
+                row[j] = source[j]
 
 
 @inlined

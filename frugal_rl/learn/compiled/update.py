@@ -46,6 +46,10 @@ class CompiledUpdate(Update):
         super().__init__(policy, optimizer)
         self.engine = engine
 
+    def whole(self) -> CompiledUpdate:
+        """The same: it has no micro-batches."""
+        return self
+
     def differentiate(
         self, batch: Minibatch, advantages: Tensor, terms: Terms, record: Record
     ) -> None:

@@ -13,6 +13,7 @@ from frugal_rl.store.found.handled import (
     channels_last,
     lies_channels_last,
 )
+from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.trial import AS_IT_IS, WORTH, Form, best_form, dense, used_bytes
 from frugal_rl.store.layout import ColumnSpec
 
@@ -148,7 +149,7 @@ class FoundColumn(Column):
     def _append(self, seen: int) -> None:
         """End the newest segment, and begin another one in the form of now."""
         held = self.segments[-1]
-        if isinstance(held.column, HandledColumn | StackedColumn):
+        if isinstance(held.column, HandledColumn | StackedColumn | NarrowColumn):
             held.column.trim(seen - held.begin)
             self.segments[-1] = replace(held, steps=seen - held.begin)
         self.segments.append(self._segment(seen, self.form))

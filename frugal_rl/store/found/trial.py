@@ -14,6 +14,7 @@ from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.found.compressed import Compressed
 from frugal_rl.store.found.handled import HandledColumn, StackedColumn
 from frugal_rl.store.found.interned import Interned
+from frugal_rl.store.found.narrow import NarrowColumn, range_of
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
 from frugal_rl.store.found.rows import Rows
@@ -60,7 +61,20 @@ def used_bytes(column: Column, steps: int, of: int) -> float:
     if isinstance(column, HandledColumn | StackedColumn):
         fixed = column.used_bytes - column.rows.used_bytes
         return column.rows.used_bytes + fixed * steps / of
+    if isinstance(column, NarrowColumn):
+        return column.used_bytes(steps, of)
     return column.nbytes * steps / of
+
+
+def narrow_form(spec: ColumnSpec, rows: np.ndarray) -> list[Form]:
+    """Whole numbers in few bits, where rows [T, N, *shape] are such."""
+    found = range_of(rows)
+    if found is None:
+        return []
+    low, bits = found
+    make = partial(NarrowColumn, low=low, bits=bits)
+    name = f"whole numbers from {low} in {bits} bits"
+    return [Form(name, make, row_bytes_in(make, spec, rows))]
 
 
 def forms(spec: ColumnSpec, history: np.ndarray) -> dict[str, tuple[type[Rows], Make]]:
@@ -102,6 +116,7 @@ def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int, current: str) -> F
         Form(name, make, row_bytes_in(make, spec, rows), kind.weight)
         for name, (kind, make) in forms(spec, history).items()
     ]
+    found += narrow_form(spec, rows)
     most = WORTH * spec.nbytes(steps, num_envs)
     worth = [form for form in found if form.total(spec, steps, num_envs) < most]
 

@@ -42,5 +42,5 @@ def test_a_failure_is_told_by_its_last_line(program):
 
 
 def test_one_that_hangs_is_ended_with_a_remedy(program):
-    with pytest.raises(ConfigError, match=r"longer than 0 s\. .*probe=false"):
+    with pytest.raises(ConfigError, match=r"longer than 0 s\. .*plan=arithmetic"):
         program("hangs", most_seconds=0.3)

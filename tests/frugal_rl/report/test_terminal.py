@@ -55,7 +55,7 @@ def test_a_config_folder_of_one_s_own_stays_in_the_command(tmp_path):
     (tmp_path / "env").mkdir()
     own = (ROOT / "conf" / "env" / "toy.yaml").read_text().replace("name: toy", "name: my toy")
     (tmp_path / "env" / "own.yaml").write_text(own)
-    words = ["--config-dir", str(tmp_path), "env=own", "probe=false"]
+    words = ["--config-dir", str(tmp_path), "env=own"]
 
     done = subprocess.run(
         [sys.executable, "scripts/plan.py", *words],

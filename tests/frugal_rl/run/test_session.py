@@ -8,10 +8,11 @@ import torch
 import yaml
 
 from frugal_rl.errors import CheckpointError, ConfigError
+from frugal_rl.learn.trace import trace
 from frugal_rl.memory.auto import prepare
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.probe import probe_update
+from frugal_rl.run.probe import measured_update
 from frugal_rl.run.probe_process import Gauge
 from frugal_rl.run.session import evaluate_saved, train_planned
 
@@ -74,26 +75,27 @@ def test_weights_that_do_not_fit_the_network_are_refused_in_words(trained, tmp_p
         evaluate_saved(str(tmp_path), asked(tmp_path, f"checkpoint={tmp_path}"))
 
 
-def test_the_probe_counts_weights_exactly_and_finds_a_cost_per_sample(trained):
+@pytest.mark.parametrize("find", [measured_update, trace])
+def test_weights_are_counted_exactly_and_a_cost_per_sample_is_found(trained, find):
     large = ("algo.n_steps=512", "algo.batch_size=4096")
-    probe = probe_update(compose_run([*WORDS, *large]))
+    probe = find(compose_run([*WORDS, *large]))
     weights = load_checkpoint(trained)["learner"]["optimizer"]["flat"].nbytes
     assert probe.parameter_bytes == probe.gradient_bytes == weights
     assert probe.optimizer_bytes == 2 * weights
-    assert probe.fixed_bytes > 0
+    assert probe.traced is (find is trace)
     assert 4 * 4 * 64 < probe.bytes_per_sample < 10 * 4 * 4 * 64  # four layers of 64 float32
 
 
 def test_a_probe_that_breaks_off_says_so(monkeypatch):
     monkeypatch.setattr("frugal_rl.memory.child.sys.executable", "/bin/false")
     with pytest.raises(ConfigError, match="Measuring the learner fails: nothing was said"):
-        probe_update(compose_run(WORDS))
+        measured_update(compose_run(WORDS))
 
 
 @pytest.mark.slow
 def test_a_run_that_the_probe_refuses_is_refused_in_the_same_words():
     with pytest.raises(ConfigError, match=r"^agent\.read names \['nothing'\]"):
-        probe_update(compose_run([*WORDS, "agent.read=[nothing]"]))
+        measured_update(compose_run([*WORDS, "agent.read=[nothing]"]))
 
 
 @pytest.mark.parametrize("width", [1 << 12, 1 << 14])

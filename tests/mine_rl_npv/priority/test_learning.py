@@ -8,8 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.base import Base
 from frugal_rl.memory.checks import check_run
-from frugal_rl.memory.part import Phase
+from frugal_rl.memory.part import Confidence, Phase
 from frugal_rl.memory.plan import draw_up, own_parts
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.run.compose import compose_run
@@ -148,7 +149,8 @@ def test_a_schedule_learner_is_planned_by_arithmetic_without_a_probe(schooled):
     assert own_parts(run) is not None
     with pytest.MonkeyPatch.context() as patch:
         peaks = dict.fromkeys(Phase, 300 << 20)
-        patch.setattr("frugal_rl.memory.plan.measured_peaks", lambda run: peaks)
+        bare = Base(peaks, Confidence.probed)
+        patch.setattr("frugal_rl.memory.plan.measured_base", lambda run, found: bare)
         plan = plan_memory(run, never)
     assert plan.probed
     assert not any(part.name.startswith("rollout") for part in plan.parts)

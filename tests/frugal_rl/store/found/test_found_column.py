@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.found.compressed import Compressed
 from frugal_rl.store.found.interned import Interned
+from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
 from frugal_rl.store.layout import ColumnSpec
@@ -45,6 +46,10 @@ class Worlds:
         elif kind == "sparse":
             row[...] = 0
             row.reshape(-1)[: rng.integers(row.size + 1)] = 1
+        elif kind == "whole":
+            row[...] = rng.integers(0, 5, row.shape)
+            if rng.random() < 0.02:  # a row that breaks it
+                row.reshape(-1)[0] = self.noise(1)[0].reshape(-1)[0]
         elif kind == "scroll":
             row[...] = np.roll(row, 1, axis=-1)
             row[: len(row) // 2] = row[0]
@@ -71,6 +76,7 @@ KINDS = (
     "slow",
     "sparse",
     "scroll",
+    "whole",
     "stack first",
     "stack last",
     "mixed",
@@ -211,6 +217,44 @@ def test_rows_that_scroll_are_compressed_against_those_before_in_groups():
     assert out.tobytes() == np.array([kept[i][1] for i in order]).tobytes()
     assert rows.used == 40 + 20  # equal to the one before: the same row
     assert rows.used_bytes < 0.25 * 60 * 4096
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "count", "bits"),
+    [
+        (np.bool_, 0, 2, 1),
+        (np.float32, 0, 2, 1),
+        (np.int64, -3, 4, 2),
+        (np.float64, 10, 16, 4),
+        (np.uint8, 250, 6, 4),
+        (np.int32, -70, 200, 8),
+        (np.uint64, 1 << 61, 60000, 16),
+    ],
+)
+def test_whole_numbers_of_a_small_range_take_the_bits_of_that_range(dtype, low, count, bits):
+    rng = np.random.default_rng(0)
+    column = FoundColumn(ColumnSpec("x", (33,), np.dtype(dtype)), 512, ENVS)
+    for _ in range(2):
+        dense = (rng.integers(0, count, (512, ENVS, 33)) + low).astype(dtype)
+        for t in range(512):
+            column.write(t, dense[t], None)
+        n, t = np.divmod(rng.permutation(512 * ENVS), 512)
+        assert column.gather(t, n, None, None).tobytes() == dense[t, n].tobytes()
+
+    assert column.nbytes == 512 * ENVS * -(-33 * bits // 8)
+
+
+@pytest.mark.parametrize("odd", [-0.0, np.nan, np.inf, 0.5, 1e30, -7])
+def test_a_row_that_is_no_whole_number_of_the_range_comes_back_as_it_was(odd):
+    column = NarrowColumn(ColumnSpec("x", (3,), np.dtype(np.float32)), 5, 2, low=0, bits=2)
+    dense = np.ones((5, 2, 3), np.float32)
+    dense[3, 1, 2] = odd
+    for t in range(5):
+        column.write(t, dense[t], None)
+    n, t = np.divmod(np.arange(10), 5)
+
+    assert column.gather(t, n, None, None).tobytes() == dense[t, n].tobytes()
+    assert column.broken.used == 1
 
 
 def test_signs_of_zero_and_payloads_of_nan_are_kept():

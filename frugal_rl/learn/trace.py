@@ -1,0 +1,213 @@
+"""What an update holds, by arithmetic: its operations run on torch's device without memory.
+
+Every tensor that an operation makes is counted while somebody refers to it, as an allocator would:
+activations kept for the backward pass, gradients on their way, temporaries. Nothing is computed.
+Kernels hold more than dispatch shows: convolutions on a CPU lay out what they read anew.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from frugal_rl.learn.actions import action_head, mask_logits
+from frugal_rl.learn.networks import Output
+from frugal_rl.learn.on_policy_config import OnPolicyConfig
+from frugal_rl.learn.update import ppo_loss
+from frugal_rl.memory.probe import Probe
+from frugal_rl.memory.profile import Precision
+from frugal_rl.observation.decoder import torch_dtype
+from frugal_rl.observation.spec import ObservationSpec, Static
+from frugal_rl.observation.tables import Tables
+from frugal_rl.run.config import RunConfig
+from frugal_rl.store.layout import action_layout
+
+META = torch.device("meta")
+ADAM_COPIES = 2
+"""Tensors of all weights' size that a step of Adam makes."""
+CONVOLUTIONS = ("convolution", "convolution_backward")
+
+
+class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of all storages that are alive; `peak` is the most there were at once."""
+
+    def __init__(self, distinct: int = 1) -> None:
+        """`distinct` is the number of static rows that a minibatch is taken to show."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.held, self.peak, self.distinct = 0, 0, distinct
+        self._alive: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        out = self._unique(args[0]) if name == "_unique2" else func(*args, **(kwargs or {}))
+        for tensor in _tensors(out):
+            self._count(tensor)
+        if name in CONVOLUTIONS:
+            inside = sum(t.nbytes for t in (*_tensors(args), *_tensors(out)) if t.ndim > 3)
+            self.peak = max(self.peak, self.held + inside)
+        return out
+
+    def _unique(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What torch.unique gives for ids of static rows."""
+        return ids.new_empty(min(self.distinct, len(ids))), torch.empty_like(ids), ids.new_empty(0)
+
+    def _count(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key, size = storage._cdata, storage.nbytes()
+        if key in self._alive:
+            return
+        self._alive.add(key)
+        self.held += size
+        self.peak = max(self.peak, self.held)
+        weakref.finalize(storage, self._release, key, size)
+
+    def _release(self, key: int, size: int) -> None:
+        self._alive.discard(key)
+        self.held -= size
+
+
+def _tensors(values: Any) -> Iterator[Tensor]:
+    if isinstance(values, Tensor):
+        yield values
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _tensors(value)
+
+
+class Table:
+    """A static table whose rows have a shape and no content."""
+
+    def __init__(self, spec: ObservationSpec) -> None:
+        self.spec = spec
+
+    def rows(self, name: str, ids: Tensor) -> Tensor:
+        """Ids [...] -> [..., *shape]."""
+        field: Any = self.spec.by_name[name]
+        return torch.empty((*ids.shape, *field.shape), dtype=torch_dtype(field.dtype), device=META)
+
+    def ragged(self, name: str, ids: Tensor) -> Tensor:
+        """Refused: how many items there are depends on what is seen."""
+        raise NotImplementedError(f"the rows of '{name}' differ in length")
+
+
+class Shown(Mapping[str, Tensor]):
+    """Decoded fields [B, ...] without memory, each made when it is first read."""
+
+    def __init__(self, run: RunConfig, samples: int) -> None:
+        self.spec, self.samples = run.env.spec(), samples
+        self._made: dict[str, Tensor] = {}
+        tables = {f.table for f in self.spec.fields if isinstance(f, Static)}
+        self.tables = {name: Table(self.spec) for name in tables}
+        self.rows = {f"{name}_id": name for name in tables}
+
+    def __getitem__(self, name: str) -> Tensor:
+        if name in self.rows:
+            return torch.empty(self.samples, dtype=torch.int64, device=META)
+        if name not in self._made:
+            field: Any = self.spec.by_name[name]
+            shape = getattr(field, "observed_shape", field.shape)
+            dtype = torch_dtype(field.dtype)
+            self._made[name] = torch.empty((self.samples, *shape), dtype=dtype, device=META)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.spec.by_name)
+
+    def __len__(self) -> int:
+        return len(self.spec.by_name)
+
+
+class Traced:
+    """The run's network and action head on the device without memory, as a policy."""
+
+    def __init__(self, run: RunConfig) -> None:
+        space = run.env.action_space()
+        with META:
+            self.network = run.agent.build(run.encoding(), Tables(), space)
+            self.head = action_head(space)
+        self.network.recompute = run.memory.gradient_checkpointing
+        self.mask_name = run.env.spec().action_mask
+        self.bf16 = run.memory.precision is Precision.bf16
+
+    def parameters(self) -> list[Tensor]:
+        """All weights."""
+        return [*self.network.parameters(), *self.head.parameters()]
+
+    def outputs(self, fields: Shown) -> Output:
+        """As `FrugalPolicy.outputs`, from decoded fields."""
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.bf16):
+            out = self.network(fields)
+        mask = fields[self.mask_name] if self.mask_name else None
+        logits = mask_logits(out.logits.float(), mask)
+        return Output(logits, out.value.float(), out.losses, out.metrics)
+
+
+def trace(run: RunConfig) -> Probe | None:
+    """What the run's update and its acting hold beyond rollout, minibatch and weights.
+
+    None where it depends on what the network sees: torch says so of its operations.
+    """
+    try:
+        return _trace(run)
+    except (NotImplementedError, RuntimeError):
+        return None
+
+
+def _trace(run: RunConfig) -> Probe:
+    config = run.algo
+    assert isinstance(config, OnPolicyConfig)
+    policy = Traced(run)
+    total = config.n_steps * config.num_envs
+    at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
+    weights = sum(p.nbytes for p in policy.parameters())
+    for p in policy.parameters():
+        p.grad = torch.empty_like(p)
+    policy.network.train()
+    distinct = min(config.num_envs, getattr(run.env, "static_rows", config.num_envs))
+    learning = _peak(lambda: _learn(policy, run, at_once), distinct)
+    policy.network.eval()
+    acting = _peak(lambda: _act(policy, run, config.num_envs), distinct)
+    return Probe(
+        fixed_bytes=0,
+        traced=True,
+        bytes_per_sample=learning / at_once,
+        parameter_bytes=weights,
+        gradient_bytes=weights,
+        optimizer_bytes=2 * weights,
+        forward_bytes_per_sample=acting / config.num_envs,
+        step_bytes=ADAM_COPIES * weights,
+    )
+
+
+def _peak(call: Callable[[], None], distinct: int) -> int:
+    held = Held(distinct)
+    with held:
+        call()
+    return held.peak
+
+
+def _learn(policy: Any, run: RunConfig, samples: int) -> None:
+    config: Any = run.algo
+    column = torch.empty(samples, device=META)
+    batch = Minibatch(Shown(run, samples), _actions(run, samples), *[column] * 4)  # type: ignore[arg-type]
+    loss = ppo_loss(policy, batch, column, config.terms(0.0)).total
+    loss.backward()  # type: ignore[no-untyped-call]
+
+
+def _act(policy: Any, run: RunConfig, samples: int) -> None:
+    with torch.no_grad():
+        out = policy.outputs(Shown(run, samples))
+        policy.head.evaluate(out.logits, _actions(run, samples), False)
+
+
+def _actions(run: RunConfig, samples: int) -> Tensor:
+    """Actions [B] or [B, A], as the rollout keeps them."""
+    size, dtype = action_layout(run.env.action_space())
+    shape = (samples, size) if size > 1 else (samples,)
+    return torch.empty(shape, dtype=torch_dtype(dtype), device=META)

@@ -1,0 +1,28 @@
+"""The trace's process: torch's meta device loads 80 MiB that no training process should hold.
+
+python -m frugal_rl.run.trace_process < request.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+
+from frugal_rl.errors import FrugalError
+from frugal_rl.learn.trace import trace
+from frugal_rl.run.compose import run_from
+
+
+def main() -> None:
+    """Read the request, print the answer as one line of JSON; null where nothing can be traced."""
+    request = json.load(sys.stdin)
+    try:
+        found = trace(run_from(request["values"], plugins=tuple(request["plugins"] or ())))
+        answer = None if found is None else vars(found)
+    except FrugalError as error:
+        answer = {"refused": str(error)}
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

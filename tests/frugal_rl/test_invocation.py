@@ -1,0 +1,61 @@
+"""Printed commands begin as the present one was typed, so that they work where it was."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from frugal_rl import cli, invocation
+from frugal_rl.invocation import command_words, program_word
+from frugal_rl.report.closing import next_commands
+from frugal_rl.run.compose import compose_run
+
+
+@pytest.fixture(autouse=True)
+def unknown(monkeypatch):
+    monkeypatch.setattr(invocation, "_BEGINNING", [])
+
+
+def test_a_script_answers_with_its_neighbour(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["../scripts/plan.py", "env=toy"])
+
+    assert command_words("train")[1] == "../scripts/train.py"
+
+
+def test_an_interpreter_that_is_not_on_the_path_is_named_by_its_place(monkeypatch, tmp_path):
+    program = tmp_path / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(program))
+    monkeypatch.setattr(sys, "argv", ["scripts/plan.py"])
+    monkeypatch.setenv("PATH", "/usr/bin")
+
+    assert command_words("train") == [".venv/bin/python", "scripts/train.py"]
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert command_words("train") == ["python", "scripts/train.py"]
+    assert program_word("wandb") == "wandb"
+
+
+def test_the_console_command_answers_with_itself(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/opt/bin/frugal-rl", "plan"])
+    invocation.called_as(*cli.beginning())
+
+    assert Path(command_words("report")[0]).name == "frugal-rl"
+    assert command_words("report")[1:] == ["report"]
+
+
+def test_the_next_commands_keep_folder_and_plugins_of_the_run():
+    run = compose_run(["env=nclone", "plugins=[fighting]", "algo.total_steps=1000"])
+    run = replace(run, config_dir="my conf", run_dir="runs/a b")
+    play, report, resume = next_commands(run, {"interrupted": True})
+
+    for line in (play, resume):
+        assert "--config-dir 'my conf'" in line
+        assert "'plugins=[fighting]'" in line
+    assert "resume=" in resume
+    assert "runs/a b" in report
+    further = list(next_commands(run, {}))[2]
+    assert "algo.total_steps=2000" in further
+    assert "algo.total_steps=1000 " not in further
