@@ -187,6 +187,15 @@ def drawn_uniformly(self, batch_size, env=None):
     return DictReplayBuffer.sample(self, batch_size, env)
 
 
+def test_errors_go_back_as_priorities(tmp_path):
+    learner = learner_of(toy_run(tmp_path, algo=PRIORITISED))
+    for _ in range(4):
+        learner.iterate(no_meter)
+
+    assert len(np.unique(learner.replay.tree.leaves())) > 10
+    assert 0.4 < learner.replay.beta < 1.0
+
+
 def test_priorities_are_dqns_alone():
     with pytest.raises(ConfigError, match="algo=dqn"):
         QrDqnConfig(prioritised=True)
