@@ -24,8 +24,8 @@ OFF_POLICY = ("algo.num_envs=2", "algo.n_steps=16", "algo.batch_size=8", "algo.l
               "checkpoint_every_steps=32")  # fmt: skip
 PROBLEMS = {
     "toy": ("env=toy", *ON_POLICY, *NETWORKS),
-    "nclone": ("env=nclone", "env.levels=sparse", "agent=mlp", *ON_POLICY, *NETWORKS),
-    "mine": ("env=mine", "env.instance=porphyry_tiny", *ON_POLICY),
+    "nclone": ("env=nclone", "agent=mlp", *ON_POLICY, *NETWORKS),
+    "mine": ("env=mine_daily_small", *ON_POLICY),
     "duel": ("env=fighting", "env.obs=ram", *ON_POLICY),
     "gymnasium": ("env=gymnasium", *ON_POLICY),
     "dqn": ("env=gymnasium", "algo=dqn", *OFF_POLICY),

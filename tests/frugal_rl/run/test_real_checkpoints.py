@@ -17,7 +17,8 @@ ON_POLICY = ("algo.num_envs=2", "algo.n_steps=16", "algo.batch_size=16", "algo.n
              "algo.total_steps=32")  # fmt: skip
 OFF_POLICY = ("algo.num_envs=2", "algo.n_steps=16", "algo.batch_size=8", "algo.learning_starts=8",
               "algo.total_steps=32", "algo.buffer_size=64")  # fmt: skip
-WHOLE = ("env=mine", "env.instance=porphyry_tiny", "agent=priority", "algo.total_steps=1")
+WHOLE = ("env=mine_cpit", "env.data=porphyry_tiny", "agent=priority", "algo.threads=1",
+         "algo.total_steps=1")  # fmt: skip
 RUNS = {
     "ppo": ("env=toy", "agent.actor=[4]", "agent.critic=[4]", *ON_POLICY),
     "dqn": ("env=gymnasium", "algo=dqn", "agent.actor=[4]", *OFF_POLICY),
