@@ -13,6 +13,7 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.agents import Activation, MlpAgent
+from frugal_rl.learn.compiled.activations import tanh
 from frugal_rl.learn.compiled.engine import BLOCK, CompiledPerceptron
 from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
 from frugal_rl.learn.on_policy_config import Engine, Terms
@@ -264,3 +265,12 @@ def test_a_picture_under_convolutions_is_refused_by_its_name():
 
     with pytest.raises(ConfigError, match="'screen' is a picture"):
         CompiledPerceptron(policy, adam, 1)
+
+
+def test_the_fast_tanh_is_near_the_exact_one_and_keeps_nan():
+    x = np.concatenate((np.linspace(-12, 12, 20_001), [0.0, -0.0, 1e-30, 1e30, -1e30, np.inf]))
+    x = x.astype(np.float32)
+    y = np.array([tanh.py_func(v) for v in x], np.float64)
+    assert np.abs(y - np.tanh(x.astype(np.float64))).max() <= 5e-7
+    assert np.abs(y).max() == 1.0
+    assert np.isnan(tanh.py_func(np.float32("nan")))
