@@ -24,3 +24,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("the reference data (../shared/data) is not beside this checkout")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def nobody_called_us(monkeypatch):
+    """How a test calls the console command is forgotten after it."""
+    monkeypatch.setattr("frugal_rl.invocation._BEGINNING", [])

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 from frugal_rl.learn.collect import StepCollector
 from frugal_rl.learn.on_policy import OnPolicyLearner
+from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.memory.profile import Buffers
 from frugal_rl.observation.history import History
 from frugal_rl.store.rollout import RolloutBuffer
 
 if TYPE_CHECKING:
-    from frugal_rl.learn.ppo_config import PpoConfig
     from frugal_rl.run.config import RunConfig
+
+__all__ = ["PpoConfig", "PpoLearner"]  # plug-ins import both from here
 
 
 class PpoLearner(OnPolicyLearner):

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from frugal_rl.learn.actions import action_head, mask_logits
 from frugal_rl.learn.networks import Output
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
+from frugal_rl.learn.optimizer import padded
 from frugal_rl.learn.update import ppo_loss
 from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.profile import Precision
@@ -34,6 +35,9 @@ META = torch.device("meta")
 ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
 CONVOLUTIONS = ("convolution", "convolution_backward")
+CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+MEASURED_BELOW_BYTES = 512 * 2**20
+"""Kernels of convolutions hold more than a trace shows; below this an update is soon measured."""
 
 
 class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -153,7 +157,8 @@ class Traced:
 def trace(run: RunConfig) -> Probe | None:
     """What the run's update and its acting hold beyond rollout, minibatch and weights.
 
-    None where it depends on what the network sees: torch says so of its operations.
+    None where it depends on what the network sees (torch says so of its operations), and for
+    convolutions that are small enough to be measured.
     """
     try:
         return _trace(run)
@@ -161,18 +166,22 @@ def trace(run: RunConfig) -> Probe | None:
         return None
 
 
-def _trace(run: RunConfig) -> Probe:
+def _trace(run: RunConfig) -> Probe | None:
     config = run.algo
     assert isinstance(config, OnPolicyConfig)
     policy = Traced(run)
     total = config.n_steps * config.num_envs
     at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
-    weights = sum(p.nbytes for p in policy.parameters())
+    weights = sum(padded(p) * p.itemsize for p in policy.parameters() if p.requires_grad)
     for p in policy.parameters():
         p.grad = torch.empty_like(p)
     policy.network.train()
     distinct = min(config.num_envs, getattr(run.env, "static_rows", config.num_envs))
     learning = _peak(lambda: _learn(policy, run, at_once), distinct)
+    if learning < MEASURED_BELOW_BYTES and any(
+        isinstance(m, CONVOLUTIONAL) for m in policy.network.modules()
+    ):
+        return None
     policy.network.eval()
     acting = _peak(lambda: _act(policy, run, config.num_envs), distinct)
     return Probe(

@@ -34,13 +34,13 @@ def save_report(document: Document, entity: str, project: str) -> str:
     Raises:
         ConfigError: the package or the entity is missing, or W&B refuses.
     """
+    if not entity:
+        raise ConfigError("format=wandb needs entity=NAME, the user or team that the runs are of.")
     if find_spec("wandb_workspaces") is None:
         raise ConfigError(
             "format=wandb needs the package wandb-workspaces: "
             "pip install -c constraints.txt -e '.[viz]'."
         )
-    if not entity:
-        raise ConfigError("format=wandb needs entity=NAME, the user or team that the runs are of.")
     try:
         wr = import_module("wandb_workspaces.reports.v2")
         report = wr.Report(entity=entity, project=project, title=document.title)

@@ -194,7 +194,9 @@ def test_a_saved_state_belongs_to_its_cartridge(profile, booted, tmp_path):
         read_state(tmp_path / "fight.state", rom[:-1] + b"\xff", "here")
     path = tmp_path / "fight.state"
     path.write_bytes(path.read_bytes()[:500])
-    with pytest.raises(StateError, match=r"line \d+: start\[0\]: .* is truncated; save the state"):
+    with pytest.raises(
+        StateError, match=r"line \d+: start\[0\]: .* is not complete. Save the state"
+    ):
         GameBoyEnv(GameBoyConfig(profile=profile(start=start), obs=View.ram))
 
 

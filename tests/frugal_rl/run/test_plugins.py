@@ -25,8 +25,9 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.observation.decoder import resolve_twin
 from frugal_rl.plugins import declared, trusted
+from frugal_rl.run.arguments import typed_folders
 from frugal_rl.run.checkpoints import load_checkpoint
-from frugal_rl.run.compose import FurtherFolders, compose_run, typed_folders
+from frugal_rl.run.compose import FurtherFolders, compose_run
 from frugal_rl.run.search_path import folder, plugin_conf, searching
 from frugal_rl.run.trainer import train
 from frugal_rl.testing.codec import check_codec
