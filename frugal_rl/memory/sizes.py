@@ -84,7 +84,7 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     """The rollout's columns, the copy that `shuffle=copy` makes, and a minibatch."""
     steps, envs = run.algo.n_steps, run.algo.num_envs
     columns = columns_of(encoding, run.env.episode_steps)
-    if run.vec.whole_episodes:
+    if getattr(run.vec, "whole_episodes", False):
         return [
             *_trajectory_parts(run, cast("Episodes", run.vec), encoding),
             _minibatch_part(run, columns),
