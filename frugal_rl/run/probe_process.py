@@ -25,6 +25,7 @@ from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.memory.base import TINY
 from frugal_rl.memory.probe import Probe
+from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.compose import run_from
 from frugal_rl.run.probe_rows import Played, play
 from frugal_rl.run.trainer import no_meter
@@ -177,7 +178,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     try:
         run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
-        answer = vars(measure(run))
+        with told_compiling():
+            answer = vars(measure(run))
     except FrugalError as error:
         answer = {"refused": str(error)}
     print(json.dumps(answer))
