@@ -101,7 +101,7 @@ def tiny(run: RunConfig) -> RunConfig:
         checkpoint_every_steps=0,
         resume=None,
         tracking=replace(run.tracking, wandb=mode),
-        memory=replace(run.memory, budget_gib=None),
+        memory=replace(run.memory, budget_gib=None, max_hours=None),
     )
 
 

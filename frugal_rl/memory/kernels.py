@@ -41,7 +41,7 @@ def is_ready(run: RunConfig) -> bool:
     count = _compiled_files(_package(run))
     if not getattr(type(run.env), "compiles", False):
         return bool(kept) or _compiled_files(CORE) > 0
-    return 0 < kept.get("files", 0) <= count
+    return 0 < int(kept.get("files", 0)) <= count
 
 
 def note_ready(run: RunConfig, answer: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from frugal_rl.doing import doing
 from frugal_rl.memory.child import WORDS
 
 
-class Compiling(event.Listener):  # type: ignore[misc]
+class Compiling(event.Listener):
     """Counts kernels that Python calls; what they are made of is compiled inside them."""
 
     def __init__(self, path: Path | None) -> None:

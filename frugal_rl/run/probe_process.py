@@ -20,10 +20,12 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
 from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.learn.timing import line
 from frugal_rl.learn.update import Record, update_threads
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.memory.base import TINY
+from frugal_rl.memory.duration import Pace
 from frugal_rl.memory.probe import Probe
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.compose import run_from
@@ -129,6 +131,9 @@ def measure(run: RunConfig) -> Probe:
     )
     players = max(config.num_envs, 2)
     acting = gauge.line(act(learner.actor, played), TINY["num_envs"], players, played.share)
+    updating = line(learn(learner, played, at_once), at_once)
+    torch.set_num_threads(1)  # as while collecting
+    pace = Pace(updating, line(act(learner.actor, played), players))
     vec_env.close()
     return Probe(
         fixed_bytes=int(max(0, kept) + learning.fixed) + parts.get("engine", 0),
@@ -137,6 +142,7 @@ def measure(run: RunConfig) -> Probe:
         gradient_bytes=parts["gradients"],
         optimizer_bytes=parts["optimiser"],
         forward_bytes_per_sample=acting.per_sample,
+        pace=pace,
     )
 
 
@@ -179,7 +185,7 @@ def main() -> None:
     try:
         run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
         with told_compiling():
-            answer = vars(measure(run))
+            answer = measure(run).as_json()
     except FrugalError as error:
         answer = {"refused": str(error)}
     print(json.dumps(answer))
