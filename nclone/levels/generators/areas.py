@@ -6,7 +6,10 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nclone.levels.generators.canvas import SOLID
+import numpy as np
+from numpy.typing import NDArray
+
+from nclone.levels.generators.canvas import EMPTY, SOLID
 
 if TYPE_CHECKING:
     from nclone.levels.generators.canvas import Canvas
@@ -49,50 +52,59 @@ class Area:
 
 def floors(canvas: Canvas, area: Area) -> list[Cell]:
     """Empty cells on solid ground with room to stand."""
-    return [
-        (c, r)
-        for c, r in area.cells()
-        if canvas.is_empty(c, r) and canvas.tiles[r + 1, c] == SOLID and canvas.is_empty(c, r - 1)
-    ]
+    part = _empty(canvas, area) & _empty(canvas, area, 0, -1) & _solid(canvas, area, 0, 1)
+    return _cells(area, part)
 
 
 def ceilings(canvas: Canvas, area: Area) -> list[Cell]:
     """Empty cells below solid rock."""
-    return [
-        (c, r)
-        for c, r in area.cells()
-        if canvas.is_empty(c, r) and canvas.tiles[r - 1, c] == SOLID and canvas.is_empty(c, r + 1)
-    ]
+    part = _empty(canvas, area) & _empty(canvas, area, 0, 1) & _solid(canvas, area, 0, -1)
+    return _cells(area, part)
 
 
 def walls(canvas: Canvas, area: Area) -> list[tuple[int, int, int]]:
     """Empty cells beside solid rock, with the side that it is on: -1 left, 1 right."""
-    return [
-        (c, r, side)
-        for c, r in area.cells()
-        for side in (-1, 1)
-        if canvas.is_empty(c, r)
-        and canvas.tiles[r, c + side] == SOLID
-        and canvas.is_empty(c - side, r)
-    ]
+    empty, beside = _empty(canvas, area), (-1, 1)
+    sides = [empty & _empty(canvas, area, -x, 0) & _solid(canvas, area, x, 0) for x in beside]
+    places = np.argwhere(np.stack(sides, axis=-1)).tolist()
+    return [(area.left + c, area.top + r, beside[k]) for r, c, k in places]
 
 
 def inner(canvas: Canvas, area: Area) -> list[Cell]:
     """Empty cells whose eight neighbours are empty."""
-    return [
-        (c, r)
-        for c, r in area.cells()
-        if all(canvas.is_empty(c + x, r + y) for x in (-1, 0, 1) for y in (-1, 0, 1))
-    ]
+    around = [(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1)]
+    parts = [_empty(canvas, area, x, y) for x, y in around]
+    return _cells(area, np.logical_and.reduce(parts))
 
 
 def distances(canvas: Canvas, start: Cell) -> dict[Cell, int]:
     """Steps from a cell to every empty cell that can be reached from it, in four directions."""
+    empty = (canvas.tiles == EMPTY).tolist()
     found, queue = {start: 0}, deque([start])
     while queue:
         c, r = queue.popleft()
+        steps = found[c, r] + 1
         for near in ((c + 1, r), (c - 1, r), (c, r + 1), (c, r - 1)):
-            if near not in found and canvas.is_empty(*near):
-                found[near] = found[c, r] + 1
+            if empty[near[1]][near[0]] and near not in found:
+                found[near] = steps
                 queue.append(near)
     return found
+
+
+def _part(canvas: Canvas, area: Area, x: int, y: int) -> NDArray[np.uint8]:
+    """The tiles of an area that is shifted by some cells."""
+    top, left = area.top + y, area.left + x
+    return canvas.tiles[top : top + area.height, left : left + area.width]
+
+
+def _empty(canvas: Canvas, area: Area, x: int = 0, y: int = 0) -> NDArray[np.bool_]:
+    return _part(canvas, area, x, y) == EMPTY
+
+
+def _solid(canvas: Canvas, area: Area, x: int, y: int) -> NDArray[np.bool_]:
+    return _part(canvas, area, x, y) == SOLID
+
+
+def _cells(area: Area, chosen: NDArray[np.bool_]) -> list[Cell]:
+    """Cells of an area row by row."""
+    return [(area.left + c, area.top + r) for r, c in np.argwhere(chosen).tolist()]

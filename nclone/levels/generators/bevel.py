@@ -38,24 +38,29 @@ def bevel(canvas: Canvas, share: float) -> None:
         return
     style = STYLES[canvas.dice.pick(tuple(STYLES))]
     kind = canvas.dice.pick((SOLID, EMPTY))
-    before = canvas.tiles.copy()
-    for row in range(FIRST_ROW, LAST_ROW + 1):
-        for column in range(FIRST_COLUMN, LAST_COLUMN + 1):
-            if before[row, column] != kind:
-                continue
-            for tile, (x, y) in zip(style, _CORNERS, strict=True):
-                if _is_corner(before, column, row, x, y) and canvas.dice.chance(share):
-                    canvas.fill(column, row, 1, 1, tile)
+    corners = _corners(canvas.tiles.copy(), kind)
+    for row, column, k in np.argwhere(corners).tolist():
+        if canvas.dice.chance(share):
+            canvas.fill(FIRST_COLUMN + column, FIRST_ROW + row, 1, 1, style[k])
 
 
-def _is_corner(tiles: NDArray[np.uint8], column: int, row: int, x: int, y: int) -> bool:
-    """Whether the sides x and y of a cell are empty and the others solid.
+def _corners(tiles: NDArray[np.uint8], kind: int) -> NDArray[np.bool_]:
+    """[rows, columns, 4] bool: the playable cells of a kind whose sides x, y alone are empty.
 
     An empty cell needs room beside it, so that what fills it leaves a way.
     """
-    opened = tiles[row + y, column] == tiles[row, column + x] == EMPTY
-    shut = tiles[row - y, column] == tiles[row, column - x] == SOLID
-    if not opened or not shut:
-        return False
-    beside = (tiles[row, column + 2 * x], tiles[row + 2 * y, column], tiles[row + y, column + x])
-    return bool(tiles[row, column] == SOLID or beside == (EMPTY, EMPTY, EMPTY))
+    around = np.pad(tiles, 1, constant_values=SOLID)
+
+    def at(x: int, y: int) -> NDArray[np.uint8]:
+        """The tile that is x columns and y rows away from each playable cell."""
+        top, left = FIRST_ROW + 1 + y, FIRST_COLUMN + 1 + x
+        return around[top : top + LAST_ROW, left : left + LAST_COLUMN]
+
+    found = []
+    for x, y in _CORNERS:
+        opened = (at(0, y) == EMPTY) & (at(x, 0) == EMPTY)
+        shut = (at(0, -y) == SOLID) & (at(-x, 0) == SOLID)
+        if kind == EMPTY:
+            opened &= (at(2 * x, 0) == EMPTY) & (at(0, 2 * y) == EMPTY) & (at(x, y) == EMPTY)
+        found.append(opened & shut & (at(0, 0) == kind))
+    return np.stack(found, axis=-1)
