@@ -170,7 +170,7 @@ def test_each_parameter_begins_on_a_cache_line_and_is_a_view():
 
 
 def slow_adam(values, gradients, limits, rates, eps):
-    """Adam (Kingma and Ba 2015) after clipping by the norm of all gradients, by their definition."""
+    """Adam (Kingma and Ba 2015) after clipping by the norm of all gradients, as defined."""
     m, v = np.zeros_like(values), np.zeros_like(values)
     for t, (g, limit, rate) in enumerate(zip(gradients, limits, rates, strict=True), 1):
         g = g * min(1.0, limit / (np.linalg.norm(g) + 1e-6))
