@@ -1,4 +1,4 @@
-"""Levels without end: 11 generators, 48 presets, 9 categories, each level named by its recipe."""
+"""Levels without end: generators, presets and categories, each level named by its recipe."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from nclone.levels.format import pack_level
 from nclone.levels.generators.canvas import Canvas
 from nclone.levels.generators.dice import Dice
 from nclone.levels.generators.mirror import mirror_level
-from nclone.levels.generators.presets import CATEGORIES, EASY, PRESETS, Category
+from nclone.levels.generators.presets import (
+    CATEGORIES,
+    EASY,
+    LIVELY,
+    PLAIN,
+    PRESETS,
+    Category,
+)
 from nclone.levels.level import Level, load_level
 
 __all__ = [
     "CATEGORIES",
     "EASY",
+    "LIVELY",
+    "PLAIN",
     "PRESETS",
     "TEST_SEEDS",
     "TRAIN_SEEDS",

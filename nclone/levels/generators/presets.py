@@ -1,4 +1,4 @@
-"""The 48 presets of the 11 generators, and the nine categories that draw from them."""
+"""The presets of all generators, and the categories that draw from them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from nclone.levels.generators.chambers import MultiChamber, SingleChamber
 from nclone.levels.generators.corridors import Corridors, HorizontalCorridor, VerticalCorridor
 from nclone.levels.generators.jumps import JumpPlatforms, JumpRequired
+from nclone.levels.generators.lively import ARENAS, BUILDINGS, CAVES
 from nclone.levels.generators.maze import Maze, MineMaze
 from nclone.levels.generators.terrain import Hills, Islands
 
@@ -101,6 +102,9 @@ PRESETS: dict[str, dict[str, Generator]] = {
         "medium": Hills((20, 34), (10, 16), (2, 5), change=(1, 4)),
         "complex": Hills((28, 38), (12, 19), (4, 8), (2, 3), (2, 8), ("mild", "straight", "steep")),
     },
+    "building": {**BUILDINGS},
+    "cave": {**CAVES},
+    "arena": {**ARENAS},
 }
 
 
@@ -218,6 +222,43 @@ CATEGORIES: dict[str, Category] = {
     "mine_heavy": Category(
         0.1, _of("mine_maze/heavy", "jump_required/heavy_mines"), 0.30, 200, 0.15
     ),
+    "rooms": Category(
+        0.2,
+        _of(
+            "building/rooms",
+            "building/towers",
+            "building/galleries",
+            "building/keys",
+            "cave/plain",
+            "arena/plain",
+        ),
+        0.40,
+        150,
+        0.20,
+    ),
+    "machines": Category(
+        0.2,
+        _of(
+            "building/machine_rooms",
+            "building/machine_towers",
+            "building/machine_galleries",
+            "cave/machines",
+            "arena/machines",
+        ),
+        0.35,
+        150,
+        0.15,
+    ),
+    "marathon": Category(
+        0.1,
+        _of("building/marathon", "building/marathon_keys", "cave/marathon", "arena/marathon"),
+        0.30,
+        150,
+    ),
 }
 """In the order of the curriculum."""
+LIVELY = ("rooms", "machines", "marathon")
+"""Levels like those that people make: many kinds of rooms and of machines."""
+PLAIN = tuple(name for name in CATEGORIES if name not in LIVELY)
+"""Corridors, chambers, mazes and open terrain with mines: one idea per level."""
 EASY = ("simplest", "simplest_few_mines", "simplest_with_mines", "simpler", "simple")
