@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +15,8 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.history import History
 from frugal_rl.observation.tables import Tables
 from nclone.levels.bundled import bundled_names, winning_inputs
-from nclone.levels.generators import CATEGORIES
-from nclone.levels.sources import pool_members
+from nclone.levels.sources import MIRRORED, open_levels, pool_members
+from nclone.search.proof import Prover
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
@@ -55,8 +57,7 @@ class Demonstrations:
 def solutions(config: NppConfig) -> list[np.ndarray]:
     """Winning actions, one per step, for each training level of a configuration.
 
-    Raises:
-        DataError: a level that comes without winning inputs (a level file).
+    Levels from files are searched; those that the search does not win have no actions.
     """
     found: list[np.ndarray] = []
     for name in config.levels:
@@ -66,11 +67,37 @@ def solutions(config: NppConfig) -> list[np.ndarray]:
         elif name in bundled_names():
             found.append(bundled_actions(name, config.frame_skip))
         else:
-            raise DataError(
-                f"env.levels names the file {name}, which comes without winning inputs. Clone "
-                f"from categories ({', '.join(CATEGORIES)}) or bundled levels."
-            )
+            found += searched(name, _stamp(name), config.skip_unreadable, config.frame_skip)
     return found
+
+
+@lru_cache(maxsize=64)
+def searched(
+    name: str, stamp: int, skip_unreadable: bool, frame_skip: int
+) -> tuple[np.ndarray, ...]:
+    """[steps] uint8 for each level of a file or folder: what a search finds, or nothing.
+
+    `stamp` tells contents apart that were found under the same name.
+    """
+    prover, found = Prover(), []
+    levels = open_levels([name], "train", skip_unreadable)
+    for level in levels:
+        proofs = (prover.prove(level, guided=guided).inputs for guided in (True, False))
+        inputs = next((i for i in proofs if i is not None), None)
+        found.append(np.zeros(0, np.uint8) if inputs is None else inputs.per_step(frame_skip))
+    if not any(len(actions) for actions in found):
+        raise DataError(
+            f"The search wins none of the {len(levels)} levels of {name}, so there is nothing to "
+            "imitate; use algo=ppo, or add levels that it can win."
+        )
+    return tuple(found)
+
+
+def _stamp(name: str) -> int:
+    """When the youngest file of a name was changed."""
+    path = Path(name.removeprefix(MIRRORED))
+    files = [path, *path.iterdir()] if path.is_dir() else [path]
+    return max((file.stat().st_mtime_ns for file in files if file.exists()), default=0)
 
 
 def bundled_actions(name: str, frame_skip: int) -> np.ndarray:
