@@ -10,6 +10,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack
 from frugal_rl.observation.codecs.pooled import PooledCodec
+from frugal_rl.observation.codecs.quantised import smallest_integer
 from frugal_rl.observation.spec import EPISODE
 from frugal_rl.store.column_spec import ColumnSpec
 
@@ -59,10 +60,7 @@ def columns_of_space(space: spaces.Space[Any]) -> list[ColumnSpec]:
 def action_layout(space: spaces.Space[Any]) -> tuple[int, np.dtype[Any]]:
     """Numbers per action and the smallest dtype that holds them exactly."""
     if isinstance(space, spaces.Discrete):
-        return 1, np.result_type(
-            np.min_scalar_type(int(space.start)),
-            np.min_scalar_type(int(space.start) + int(space.n) - 1),
-        )
+        return 1, smallest_integer(int(space.start), int(space.start) + int(space.n) - 1)
     if isinstance(space, spaces.MultiDiscrete):
         return int(np.prod(space.shape)), np.min_scalar_type(int(space.nvec.max()) - 1)
     if isinstance(space, spaces.MultiBinary):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.economics import Economics, MinePlan
 from mine_rl_npv.data.instance import NEVER, Instance
@@ -21,6 +22,7 @@ from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.destinations import best_destinations
 from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule
 from mine_rl_npv.optimise.problem import Problem, prepare
+from mine_rl_npv.optimise.tight_bound import CutsConfig, tighten
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
 from mine_rl_npv.priority.search import Watch, evolve
@@ -63,6 +65,18 @@ class Kind(Enum):
     pcpsp = "pcpsp"
 
 
+class BoundKind(Enum):
+    """Which certified bound a schedule is held against."""
+
+    lp = "lp"
+    """The LP relaxation."""
+    cuts = "cuts"
+    """The LP's, lowered by branch and bound over the pits that fit by the end of each period."""
+
+
+BOUNDED_BY_ITSELF = (Method.upit, Method.lp, Method.lp_direct, Method.exact)
+
+
 @dataclass(frozen=True)
 class SolveConfig:
     """What `scripts/solve.py` takes."""
@@ -81,6 +95,11 @@ class SolveConfig:
     """Periods, rate, slopes and capacities of a block model."""
     method: Method = Method.toposort
     problem: Kind = Kind.cpit
+    bound: BoundKind = BoundKind.lp
+    bound_seconds: float = 300.0
+    """Clock of bound=cuts."""
+    bound_decisions: int = 0
+    """Decisions of bound=cuts instead of its clock: the same bound everywhere."""
     decoder: Decoder = Decoder.two_pass
     """For priority methods: forward, two_pass or shift."""
     polish: bool = False
@@ -117,6 +136,18 @@ class SolveConfig:
             raise ConfigError(
                 f"decodes={self.decodes} counts schedules of method=evolution and method=gradient; "
                 f"method={self.method.value} decodes none of its own."
+            )
+        if self.bound is BoundKind.cuts and self.method in BOUNDED_BY_ITSELF:
+            raise ConfigError(
+                f"bound=cuts: method={self.method.value} has a bound of its own; choose one that "
+                "schedules, as method=toposort."
+            )
+        if self.bound is BoundKind.cuts and self.problem is Kind.pcpsp:
+            raise ConfigError("bound=cuts knows one destination per block; use bound=lp for pcpsp.")
+        if not 0 < self.bound_seconds < float("inf") or self.bound_decisions < 0:
+            raise ConfigError(
+                f"bound_seconds={self.bound_seconds} must be positive, "
+                f"bound_decisions={self.bound_decisions} 0 or more."
             )
         if self.block_size and (len(self.block_size) != 3 or not min(self.block_size) > 0):
             raise ConfigError(f"block_size={list(self.block_size)}: three lengths above 0.")
@@ -164,9 +195,17 @@ def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -
         return Solution(
             instance, "lp", bound.fractions, verdict, bound.upper, bound.seconds, bound.seconds
         )
+    tightened: tuple[str, ...] = ()
+    if config.bound is BoundKind.cuts:
+        budget = CutsConfig(config.bound_seconds, config.bound_decisions)
+        with doing("lowering the bound"):
+            bound, line = tighten(instance, bound, budget)
+        tightened = (line,)
     if config.method is Method.compare:
-        return _compared(instance, bound, config)
-    return _scheduled(instance, bound, config, watch)
+        solution = _compared(instance, bound, config)
+    else:
+        solution = _scheduled(instance, bound, config, watch)
+    return replace(solution, notes=(*solution.notes, *tightened))
 
 
 FAST = (
