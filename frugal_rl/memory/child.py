@@ -57,6 +57,12 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
     return json.loads(answer.strip().splitlines()[-1])
 
 
+def words_file() -> Path | None:
+    """Where this process, a child, says what it is doing; None where nobody asked."""
+    path = os.environ.get(WORDS)
+    return Path(path) if path else None
+
+
 @dataclass(frozen=True)
 class _Asked:
     """A question that was put: what is being done, and where the child says how far it is."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 from numba.core import event
 
 from frugal_rl.doing import doing
-from frugal_rl.memory.child import WORDS
+from frugal_rl.memory.child import words_file
 
 
 class Compiling(event.Listener):
@@ -42,7 +41,6 @@ class Compiling(event.Listener):
 @contextmanager
 def told_compiling() -> Iterator[Compiling]:
     """Tell which kernels are compiled inside the block; a child process tells its parent."""
-    path = os.environ.get(WORDS)
-    listener = Compiling(Path(path) if path else None)
+    listener = Compiling(words_file())
     with event.install_listener("numba:compile", listener):
         yield listener
