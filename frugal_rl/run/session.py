@@ -35,6 +35,7 @@ from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
 from frugal_rl.run.launch import continuing, share_of
 from frugal_rl.run.saved import open_saved
+from frugal_rl.run.signals import stop_with_parent
 from frugal_rl.run.tools import needed, own_findings
 from frugal_rl.run.trainer import train
 
@@ -55,6 +56,7 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
     The first one plans, and does all that is said and written. What goes wrong is handed to the
     launcher, which says it once.
     """
+    stop_with_parent()  # else a launcher that was killed would leave it training
     try:
         with joined(run.launch.timeout_s) as ranks:
             run = continuing(replace(run, run_dir=ranks.from_first(run.run_dir)))
