@@ -2,6 +2,7 @@
 
 A name is one of
     walk                     a bundled level
+    drawn                    all levels drawn by hand
     simplest                 the proved levels of a category in the bundled pool
     pools/pool.npz           all levels of a pool file
     pools/pool.npz:simple    one category of it
@@ -24,6 +25,7 @@ import numpy as np
 
 from nclone.errors import LevelError, LevelWarning, ReplayError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
+from nclone.levels.drawn import drawn_levels, drawn_solutions
 from nclone.levels.files import DRAWING, read_level
 from nclone.levels.generators import CATEGORIES, mirror_level
 from nclone.levels.inputs import mirrored_actions
@@ -33,6 +35,8 @@ from nclone.render.scene import moment_widths
 from nclone.replay.files import REPLAYS, read_replay
 from nclone.search.proof import mirrored_members
 
+DRAWN = "drawn"
+"""The name of the levels in `nclone.levels.drawn`."""
 MIRRORED = "mirrored:"
 POOL = ".npz"
 IN_FOLDERS = (DRAWING, ".map", *REPLAYS[:2])
@@ -134,6 +138,9 @@ def winning_actions(name: str) -> list[np.ndarray] | None:
         return [m.inputs.per_step(1) for m in members]
     if name in bundled_names():
         return [winning_inputs(name)]
+    if name == DRAWN:
+        known = drawn_solutions()
+        return [known[level].per_step(1) for level in drawn_levels()]
     path = Path(name)
     if path.suffix in REPLAYS and path.is_file():
         replay = read_replay(path)
@@ -153,6 +160,8 @@ def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
         return [load_level(mirror_level(level.map_data)) for level in plain]
     if name in bundled_names():
         return [bundled_level(name)]
+    if name == DRAWN:
+        return list(drawn_levels().values())
     path = Path(name)
     if path.is_file():
         return [read_level(path)]
@@ -212,11 +221,12 @@ def _pool_and_category(name: str) -> tuple[str, str]:
 
 
 def _unknown(name: str) -> LevelError:
-    near = get_close_matches(name, [*bundled_names(), *CATEGORIES], 1, 0.0)
+    near = get_close_matches(name, [*bundled_names(), DRAWN, *CATEGORIES], 1, 0.0)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return LevelError(
         f"env.levels names '{name}', which is no bundled level, category or file.{hint} "
-        f"Bundled: {', '.join(bundled_names())}. Categories: {', '.join(CATEGORIES)}. "
+        f"Bundled: {', '.join(bundled_names())}. By hand: {DRAWN}. "
+        f"Categories: {', '.join(CATEGORIES)}. "
         "More levels: `python scripts/generate.py env=nclone`, then "
         "env.levels=[generated/pool.npz:simple]."
     )

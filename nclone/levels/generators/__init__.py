@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nclone.levels.categories import CATEGORIES, EASY, LIVELY, PLAIN, Category
 from nclone.levels.format import pack_level
 from nclone.levels.generators.canvas import Canvas
 from nclone.levels.generators.dice import Dice
 from nclone.levels.generators.mirror import mirror_level
-from nclone.levels.generators.presets import (
-    CATEGORIES,
-    EASY,
-    LIVELY,
-    PLAIN,
-    PRESETS,
-    Category,
-)
+from nclone.levels.generators.presets import PRESETS
 from nclone.levels.level import Level, load_level
 
 __all__ = [
