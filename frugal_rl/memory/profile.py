@@ -60,6 +60,8 @@ class MemoryProfile:
     """Thresholds of the C allocator."""
     budget_gib: Annotated[float | None, above(0)] = None
     """Refuse to start a run that is planned above this; None means what the machine has."""
+    max_hours: Annotated[float | None, above(0)] = None
+    """Refuse to start a run that is planned to take longer; None means as long as it takes."""
     allow: tuple[Label, ...] = (Label.lossless, Label.precision)
     """Kinds of saving that `memory=auto` may choose."""
     watchdog_share: Annotated[float, SHARE] = 0.95

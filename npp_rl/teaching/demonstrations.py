@@ -122,10 +122,21 @@ def record(
     inputs: Sequence[np.ndarray],
     gamma: float,
     memory: MemoryProfile | None = None,
+    chosen: np.ndarray | None = None,
+    skip: Sequence[int] | None = None,
 ) -> Demonstrations:
-    """Play each level's inputs from its start, all levels side by side, and keep what is seen."""
-    quiet = replace(config, start_frames=0, eval_levels=config.levels, curriculum=False)
-    env = _InOrder(quiet, len(inputs), encoding, memory or MemoryProfile())
+    """Play each level's inputs from its start, all levels side by side, and keep what is seen.
+
+    Args:
+        config: whose training levels are played.
+        encoding: of the rows that are kept.
+        inputs: actions per level, one per step.
+        gamma: discount of the returns.
+        memory: switches of the environment.
+        chosen: [N] which of the training levels `inputs` are for; None means all, in order.
+        skip: first steps of each level that are played, but not kept.
+    """
+    env = in_order(config, encoding, len(inputs), memory or MemoryProfile(), chosen)
     history = History(encoding, len(inputs), config.episode_steps)
     rows = history.reset(env.reset(0))
     longest = max(len(actions) for actions in inputs)
@@ -150,20 +161,28 @@ def record(
         if not playing.any():
             break
     able = np.concatenate(allowed)
+    if skip is not None:
+        time = np.repeat(np.arange(len(kept)), [len(k) for k in kept])
+        able &= time >= np.asarray(skip)[np.concatenate(kept)]
     return _assembled(seen, kept, np.array(rewards), plan, won, able, gamma, env.tables)
 
 
-class _InOrder(NppVecEnv):
-    """World n plays level n."""
-
-    def __init__(
-        self, config: NppConfig, num_envs: int, encoding: Encoding, memory: MemoryProfile
-    ) -> None:
-        levels = config.open_levels("train")
-        if len(levels) != num_envs:
-            raise DataError(f"There are {len(levels)} levels, but inputs for {num_envs} of them.")
-        super().__init__(replace(config, eval_levels=()), num_envs, encoding, memory, "train")
-        self.game.order = "in turn"
+def in_order(
+    config: NppConfig,
+    encoding: Encoding,
+    count: int,
+    memory: MemoryProfile,
+    chosen: np.ndarray | None = None,
+) -> NppVecEnv:
+    """Environments of which number n plays training level n, or `chosen[n]`, from its start."""
+    quiet = replace(config, start_frames=0, eval_levels=(), curriculum=False)
+    env = NppVecEnv(quiet, count, encoding, memory, "train")
+    env.game.order = "in turn"
+    if chosen is not None:
+        env.game.playlist = env.game.playlist[chosen]
+    if len(env.game.playlist) != count:
+        raise DataError(f"There are {len(env.game.playlist)} levels, but inputs for {count}.")
+    return env
 
 
 def _assembled(
