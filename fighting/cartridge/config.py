@@ -15,8 +15,7 @@ from fighting.cartridge.game import CartridgeGame
 from fighting.cartridge.profile import Profile, System
 from fighting.cartridge.reading import load_profile
 from fighting.cartridge.scene import FRAMES_PER_SECOND
-from fighting.choices import Actions
-from fighting.rules import Weights
+from fighting.choices import Actions, Weights
 from fighting.spec import Camera, View, observation_spec, packed_form
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.choices import Buffers
