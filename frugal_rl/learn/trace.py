@@ -21,8 +21,8 @@ from frugal_rl.learn.networks import Output
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.optimizer import padded
 from frugal_rl.learn.update import ppo_loss
+from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.profile import Precision
 from frugal_rl.observation.decoder import torch_dtype
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables

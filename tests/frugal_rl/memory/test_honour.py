@@ -7,8 +7,8 @@ import pytest
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import MemoryProfile
+from frugal_rl.memory.choices import Graphs, Shuffle
 from frugal_rl.memory.honour import AS_IT_IS, ENCODED, honoured, settle, unread
-from frugal_rl.memory.profile import Graphs, Shuffle
 from frugal_rl.memory.savings import SAVINGS, Reader, readers_of
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Evaluation
