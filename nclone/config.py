@@ -116,9 +116,11 @@ class NppConfig:
     """N++ on a set of levels. Composed from conf/env/nclone.yaml."""
 
     tools: ClassVar[str] = "nclone.tools"
+    """Where what else can be done with it is found: `frugal_rl.run.tools`."""
     libraries_bytes: ClassVar[int] = 24 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
-    """Where what else can be done with it is found: `frugal_rl.run.tools`."""
+    compiles: ClassVar[bool] = True
+    """Its kernels take long to compile: that happens before a run (`frugal_rl.memory.kernels`)."""
     honours: ClassVar[frozenset[str]] = ENCODED | DRAWN
     name: str = "nclone"
     obs: Observation = Observation.state
