@@ -38,6 +38,7 @@ class RewardPreset(Enum):
     guide = "guide"
     sparse = "sparse"
     october = "october"
+    speedrun = "speedrun"
 
 
 GRAPH_GROUP = "graph"
@@ -115,9 +116,11 @@ class NppConfig:
     """N++ on a set of levels. Composed from conf/env/nclone.yaml."""
 
     tools: ClassVar[str] = "nclone.tools"
+    """Where what else can be done with it is found: `frugal_rl.run.tools`."""
     libraries_bytes: ClassVar[int] = 24 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
-    """Where what else can be done with it is found: `frugal_rl.run.tools`."""
+    compiles: ClassVar[bool] = True
+    """Its kernels take long to compile: that happens before a run (`frugal_rl.memory.kernels`)."""
     honours: ClassVar[frozenset[str]] = ENCODED | DRAWN
     name: str = "nclone"
     obs: Observation = Observation.state
@@ -203,6 +206,11 @@ class NppConfig:
         """These levels, each with the name that it is judged under: its category, or its own."""
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
         return open_grouped(wanted, split, self.skip_unreadable)
+
+    def named_levels(self) -> list[tuple[str, str]]:
+        """Every name in `levels` and `eval_levels` with the split that it is opened in."""
+        named = [(name, "train") for name in self.levels]
+        return named + [(name, "eval") for name in self.eval_levels or self.levels]
 
     def pool_places(self) -> list[tuple[str, str]]:
         """Category and source of every training level, for a curriculum over categories."""

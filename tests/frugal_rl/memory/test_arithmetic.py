@@ -14,10 +14,10 @@ import pytest
 
 from frugal_rl.memory.advice import fits_with_margin, shrunk_sizes
 from frugal_rl.memory.base import Base
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.part import Confidence, Kind, Phase
 from frugal_rl.memory.plan import assemble
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.run.compose import compose_run
 from frugal_rl.store.column_spec import ColumnSpec

@@ -12,8 +12,8 @@ import pytest
 from frugal_rl import remembered
 from frugal_rl.memory import base, plan
 from frugal_rl.memory.base import Base, tiny
+from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.part import Confidence, Kind, Phase
-from frugal_rl.memory.profile import Allocator
 from frugal_rl.observation.choices import Storage
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Tracking

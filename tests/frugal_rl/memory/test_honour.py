@@ -7,13 +7,13 @@ import pytest
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import MemoryProfile
+from frugal_rl.memory.choices import Graphs, Shuffle
 from frugal_rl.memory.honour import AS_IT_IS, ENCODED, honoured, settle, unread
-from frugal_rl.memory.profile import Graphs, Shuffle
 from frugal_rl.memory.savings import SAVINGS, Reader, readers_of
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Evaluation
 
-ABOUT_THE_RUN = {"profile", "label", "budget_gib", "allow", "watchdog_share"}
+ABOUT_THE_RUN = {"profile", "label", "budget_gib", "max_hours", "allow", "watchdog_share"}
 ENVS = ("toy", "nclone", "mine", "mine_cpit", "mine_daily_small", "fighting", "fighting_game_boy")
 SMALL = {"mine": ["env.data=porphyry_tiny"], "mine_cpit": ["env.data=porphyry_tiny"]}
 

@@ -6,7 +6,7 @@ import torch
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError, DataError, MemoryBudgetError
-from frugal_rl.memory.profile import RolloutLocation, Shuffle, Trajectories
+from frugal_rl.memory.choices import RolloutLocation, Shuffle, Trajectories
 from frugal_rl.store.chain import FrameChain
 from frugal_rl.store.priorities import PrioritisedReplayBuffer, SumTree
 from frugal_rl.store.replay import HerReplayBuffer, ReplayBuffer
