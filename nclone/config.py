@@ -38,6 +38,7 @@ class RewardPreset(Enum):
     guide = "guide"
     sparse = "sparse"
     october = "october"
+    speedrun = "speedrun"
 
 
 GRAPH_GROUP = "graph"
@@ -205,6 +206,11 @@ class NppConfig:
         """These levels, each with the name that it is judged under: its category, or its own."""
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
         return open_grouped(wanted, split, self.skip_unreadable)
+
+    def named_levels(self) -> list[tuple[str, str]]:
+        """Every name in `levels` and `eval_levels` with the split that it is opened in."""
+        named = [(name, "train") for name in self.levels]
+        return named + [(name, "eval") for name in self.eval_levels or self.levels]
 
     def pool_places(self) -> list[tuple[str, str]]:
         """Category and source of every training level, for a curriculum over categories."""

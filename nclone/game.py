@@ -21,6 +21,7 @@ from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.interned import InternedGraphs
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.routes import Reach, door_places, reach_of, write_routes
+from nclone.levels.bests import best_frames
 from nclone.levels.sampler import LevelSampler
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
 from nclone.observation.places import PLAYER_PLACE, place_row, write_player_places
@@ -75,6 +76,9 @@ class NppGame(Game):
         self.playlist = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
         self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
+        self.best_frames: np.ndarray | None = None
+        if self.tracker.config.speed:
+            self.best_frames = best_frames(self.level_table.level, config.named_levels())
         self.entry = np.full(num_worlds, -1, np.int64)
         self.door_bits = np.zeros(num_worlds, np.int64)
         self.limit = np.ones(num_worlds, np.int64)
@@ -162,6 +166,9 @@ class NppGame(Game):
                 (events & st.BUFFERED_JUMP) != 0,
             ),
         )
+        if self.best_frames is not None and won.any():
+            which = np.flatnonzero(won)
+            self.tracker.pay_speed(which, w.frame[which], self.best_frames[w.level[which]])
         milestone[won] = EXIT_DOOR
         ended = won | died
         if self.curriculum is not None:
