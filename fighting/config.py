@@ -11,9 +11,8 @@ from gymnasium import spaces
 
 from fighting.actions import action_space
 from fighting.cartridge.reading import load_profile
-from fighting.choices import Actions, Episode, PoolChoice, Rival
+from fighting.choices import Actions, Episode, PoolChoice, Rival, Weights
 from fighting.env import DuelEnv
-from fighting.rules import Weights
 from fighting.signals import RAM_BYTES
 from fighting.spec import Camera, View, observation_spec
 from fighting.vec_env import DuelVecEnv
@@ -39,6 +38,8 @@ class DuelConfig:
     tools: ClassVar[str] = "fighting.tools"
     libraries_bytes: ClassVar[int] = 44 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
+    compiles: ClassVar[bool] = True
+    """It is tried out in small before its first run (`frugal_rl.memory.kernels`)."""
     name: str = "fighting"
     obs: View = View.ram
     """ram | rgb | gray | half_size | both."""

@@ -28,6 +28,7 @@ ARROWS = {
         "frugal_rl.observation",
         "frugal_rl.errors",
         "frugal_rl.ranges",
+        "frugal_rl.memory.choices",
         "frugal_rl.memory.part",
         "frugal_rl.memory.profile",
     ),

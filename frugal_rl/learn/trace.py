@@ -21,8 +21,8 @@ from frugal_rl.learn.networks import Output
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.optimizer import padded
 from frugal_rl.learn.update import ppo_loss
+from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.profile import Precision
 from frugal_rl.observation.decoder import torch_dtype
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables
@@ -36,8 +36,9 @@ ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
 CONVOLUTIONS = ("convolution", "convolution_backward")
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
-MEASURED_BELOW_BYTES = 512 * 2**20
-"""Kernels of convolutions hold more than a trace shows; below this an update is soon measured."""
+MEASURED_BELOW_BYTES = 8 * 2**30
+"""Kernels of convolutions hold something else than a trace shows: by a tenth less on pictures, by a
+quarter less on pits. Below this, updates of growing size are measured."""
 
 
 class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.base import tiny
+from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import draw_up
-from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.log import open_log
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.compose import run_from

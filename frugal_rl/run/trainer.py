@@ -20,9 +20,9 @@ from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import give_back
+from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.duration import keep_pace
 from frugal_rl.memory.part import Phase
-from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.config import RunConfig
@@ -37,9 +37,9 @@ from frugal_rl.run.evaluate import (
     evaluation_env,
 )
 from frugal_rl.run.guard import NumberGuard
-from frugal_rl.run.launch import shard
 from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.saves import Saves
+from frugal_rl.run.shares import shard
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.stopwatch import Stopwatch
 from frugal_rl.run.tools import tool

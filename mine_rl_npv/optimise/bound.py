@@ -57,12 +57,18 @@ class Bound:
     """(R, T) float64 prices of the resources at the bound."""
     iterations: int
     seconds: float
+    stage: np.ndarray | None = None
+    """(n,) int64 periods whose best pit, as a tightened bound found it, lacks the block."""
 
     def expected_period(self) -> np.ndarray:
-        """(n,) float64 mean extraction period; the share left in the ground counts as period T."""
+        """(n,) float64 mean extraction period; the share left in the ground counts as period T.
+
+        Where stages are known they come first, and the mean decides within a stage.
+        """
         by_period = self.fractions.sum(axis=1)
         periods = np.arange(by_period.shape[1])
-        return by_period @ periods + (1 - by_period.sum(axis=1)) * len(periods)
+        mean = by_period @ periods + (1 - by_period.sum(axis=1)) * len(periods)
+        return mean if self.stage is None else self.stage + mean / (len(periods) + 1)
 
     def alpha_period(self, alpha: float) -> np.ndarray:
         """(n,) int64 first period by whose end the share `alpha` is extracted, T if none."""

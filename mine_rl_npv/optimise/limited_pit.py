@@ -58,6 +58,10 @@ class LimitedPit:
     """Maximum closures computed: the effort, the same on every machine."""
     expansions: int = 0
     leaves: list[tuple[float, int, _Leaf]] = field(default_factory=list)
+    found: float = -np.inf
+    """Worth of `pit`."""
+    pit: np.ndarray | None = None
+    """(n,) bool the best pit within the limits that was met on the way."""
     relaxed: float = np.inf
     """The bound before any decision."""
 
@@ -127,6 +131,7 @@ class LimitedPit:
             bound = base + upper + float(price @ room) + self._rounding(price)
             if bound < best:
                 best, best_price = bound, price
+            self._keep(base, dug, inside, room)
             pits.append(inside)
             worth.append(float(self.value[inside].sum()))
             used.append(self.use[inside].sum(axis=0))
@@ -138,6 +143,12 @@ class LimitedPit:
             share[pit] += weight_of
         level = (share > 1e-7).astype(np.int8) + (share > 1 - 1e-7)
         return _Leaf(best, fixed, best_price, level)
+
+    def _keep(self, base: float, dug: np.ndarray, inside: np.ndarray, room: np.ndarray) -> None:
+        """Remembers a pit that fits, if it is the best so far."""
+        worth = base + float(self.value[inside].sum())
+        if worth > self.found and (self.use[inside].sum(axis=0) <= room).all():
+            self.found, self.pit = worth, dug | inside
 
     def _rounding(self, price: np.ndarray) -> float:
         """What sums and products of floats can be wrong by in all."""

@@ -96,7 +96,7 @@ def tighten(
         watch: told of seconds, decisions and the bound over the LP's.
 
     Returns:
-        The bound with a lower `upper`, and a line that says what was decided.
+        The bound with a lower `upper` and the stages of its pits; what was decided, as a line.
 
     Raises:
         ConfigError: the bound is that of blocks which choose their destination.
@@ -128,7 +128,17 @@ def tighten(
         best = min(best, _total(constant, periods))
     line = _told(bound.upper, best, periods)
     seconds = bound.seconds + time.perf_counter() - started
-    return replace(bound, upper=best, seconds=seconds), line
+    return replace(bound, upper=best, seconds=seconds, stage=_stage(keep, periods)), line
+
+
+def _stage(keep: np.ndarray, periods: list[_Period]) -> np.ndarray | None:
+    """How many of the best pits found lack each block (n,); None without such a pit."""
+    pits = [p.tree.pit for p in periods if p.tree is not None and p.tree.pit is not None]
+    if not pits:
+        return None
+    stage = np.full(len(keep), len(pits))
+    stage[keep] = np.sum([~pit for pit in pits], axis=0)
+    return stage
 
 
 def _urgency(period: _Period) -> tuple[float, int]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.found.compressed import Compressed

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nclone.levels.generators.canvas import EMPTY, SOLID
-
 if TYPE_CHECKING:
     from nclone.levels.generators.canvas import Canvas
 
+SOLID, EMPTY = 1, 0
+"""What a cell is filled with."""
 Cell = tuple[int, int]
 """Column and row."""
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nclone.geometry import MIRRORED
-from nclone.levels.generators.areas import Area, floors
+from nclone.levels.generators.areas import EMPTY, Area, floors
 from nclone.levels.generators.bevel import bevel
-from nclone.levels.generators.canvas import EMPTY, Canvas, Range
+from nclone.levels.generators.canvas import Canvas, Range
 from nclone.levels.generators.cells import carve_cave
 from nclone.levels.generators.furniture import FURNITURE, furnish
 from nclone.levels.generators.layout import (

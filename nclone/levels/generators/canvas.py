@@ -8,13 +8,13 @@ import numpy as np
 
 from nclone.geometry import COLUMNS, ROWS
 from nclone.levels.entity_types import SWITCH_OF, EntityType
+from nclone.levels.generators.areas import EMPTY, SOLID
 
 if TYPE_CHECKING:
     from nclone.levels.generators.dice import Dice
 
 Range = tuple[int, int]
 """Smallest and largest value, both included."""
-SOLID, EMPTY = 1, 0
 FIRST_COLUMN, LAST_COLUMN = 1, COLUMNS - 2
 FIRST_ROW, LAST_ROW = 1, ROWS - 2
 CENTRE, ON_FLOOR, AT_CEILING = 2, 3, 1

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nclone.levels.generators.areas import distances
-from nclone.levels.generators.canvas import EMPTY, SOLID
+from nclone.levels.generators.areas import EMPTY, SOLID, distances
 
 if TYPE_CHECKING:
     from nclone.levels.generators.areas import Area, Cell

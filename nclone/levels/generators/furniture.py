@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nclone.levels.generators.canvas import SOLID
+from nclone.levels.generators.areas import SOLID
 
 if TYPE_CHECKING:
     from nclone.levels.generators.areas import Area

@@ -14,10 +14,10 @@ import pytest
 
 from frugal_rl.memory.advice import fits_with_margin, shrunk_sizes
 from frugal_rl.memory.base import Base
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.part import Confidence, Kind, Phase
 from frugal_rl.memory.plan import assemble
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.run.compose import compose_run
 from frugal_rl.store.column_spec import ColumnSpec
@@ -28,6 +28,12 @@ PROBE = Probe(1000, 50.0, 400, 404, 808, 10.0)
 SIZES = ["env=toy", "tracking=disabled", "hardware.device=cpu", "algo.num_envs=6",
          "algo.n_steps=10", "algo.batch_size=20", "evaluation.num_envs=3"]  # fmt: skip
 EPISODE = 20
+
+
+@pytest.fixture(scope="module", autouse=True)
+def anew():
+    """What a process before this one found is not asked again (tools that break code fork)."""
+    plan_of.cache_clear()
 
 
 @cache

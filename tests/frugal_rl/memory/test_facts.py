@@ -8,12 +8,12 @@ import pytest
 
 from frugal_rl.memory import facts as reading
 from frugal_rl.memory.base import Base
+from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.facts import Facts, facts_of, free_disk, typical_episode
 from frugal_rl.memory.finding import Finding, Severity, grade, worst
 from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.plan import assemble
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.profile import Precision
 from frugal_rl.run.compose import compose_run
 
 NOTHING = Base.everywhere(0, Confidence.calibrated)

@@ -9,7 +9,7 @@ import torch
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError, DataError, MemoryBudgetError
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.observation.codecs.pooled import DeltaCodec, FoundCodec, RaggedCodec
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, ObservationSpec, Padding, Stored
