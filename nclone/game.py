@@ -75,6 +75,9 @@ class NppGame(Game):
         self.playlist = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
         self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
+        self.best_frames: np.ndarray | None = None
+        if self.tracker.config.speed:
+            self.best_frames = config.best_frames(self.level_table.level)
         self.entry = np.full(num_worlds, -1, np.int64)
         self.door_bits = np.zeros(num_worlds, np.int64)
         self.limit = np.ones(num_worlds, np.int64)
@@ -162,6 +165,9 @@ class NppGame(Game):
                 (events & st.BUFFERED_JUMP) != 0,
             ),
         )
+        if self.best_frames is not None and won.any():
+            which = np.flatnonzero(won)
+            self.tracker.pay_speed(which, w.frame[which], self.best_frames[w.level[which]])
         milestone[won] = EXIT_DOOR
         ended = won | died
         if self.curriculum is not None:

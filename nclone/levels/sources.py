@@ -131,9 +131,12 @@ def _stamp(name: str) -> int:
     return path.stat().st_mtime_ns if path.is_file() else 0
 
 
-def winning_actions(name: str) -> list[np.ndarray] | None:
-    """[T] actions 0..5 per frame that win each level of a name; None where none are known."""
-    members = pool_members(name)
+def winning_actions(name: str, split: str = "train") -> list[np.ndarray] | None:
+    """[T] actions 0..5 per frame that win each level of a name; None where none are known.
+
+    A folder has some where all its levels come from replays that won.
+    """
+    members = pool_members(name, split)
     if members is not None:
         return [m.inputs.per_step(1) for m in members]
     if name in bundled_names():
@@ -143,12 +146,26 @@ def winning_actions(name: str) -> list[np.ndarray] | None:
         return [known[level].per_step(1) for level in drawn_levels()]
     path = Path(name)
     if path.suffix in REPLAYS and path.is_file():
-        replay = read_replay(path)
-        return [replay.actions] if replay.success else None
+        return _replayed([path])
+    if path.is_dir():
+        return _replayed(_level_files(path))
     if name.startswith(MIRRORED):
-        plain = winning_actions(name.removeprefix(MIRRORED))
+        plain = winning_actions(name.removeprefix(MIRRORED), split)
         return None if plain is None else [mirrored_actions(actions) for actions in plain]
     return None
+
+
+def _replayed(files: Sequence[Path]) -> list[np.ndarray] | None:
+    """The actions of replays that won; None where a file is no replay or did not win."""
+    if not files or any(file.suffix not in REPLAYS for file in files):
+        return None
+    replays = [read_replay(file) for file in files]
+    return [r.actions for r in replays] if all(r.success for r in replays) else None
+
+
+def _level_files(folder: Path) -> list[Path]:
+    """The files of a folder that hold levels, by name."""
+    return sorted(p for p in folder.iterdir() if p.suffix in IN_FOLDERS)
 
 
 def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
@@ -172,7 +189,7 @@ def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
 
 def _folder(path: Path, skip_unreadable: bool) -> list[Level]:
     """The levels in the files of a folder; what cannot be read is refused, or left out if asked."""
-    files = sorted(p for p in path.iterdir() if p.suffix in IN_FOLDERS)
+    files = _level_files(path)
     levels, wrong = [], []
     for file in files:
         try:
