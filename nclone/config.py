@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib import import_module
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.memory.honour import DRAWN, ENCODED
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec, Padding
@@ -26,10 +27,15 @@ from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from frugal_rl.memory.part import Part
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.vec_env.interface import VectorEnv
     from nclone.levels.level import Level
+
+bests = Late("nclone.levels.bests")
+"""Replays of won levels, which only a reward by time reads."""
 
 
 class RewardPreset(Enum):
@@ -207,10 +213,12 @@ class NppConfig:
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
         return open_grouped(wanted, split, self.skip_unreadable)
 
-    def named_levels(self) -> list[tuple[str, str]]:
-        """Every name in `levels` and `eval_levels` with the split that it is opened in."""
+    def best_frames(self, levels: Sequence[Level]) -> np.ndarray:
+        """[levels] int64: frames of the best known win of each of this configuration's levels."""
         named = [(name, "train") for name in self.levels]
-        return named + [(name, "eval") for name in self.eval_levels or self.levels]
+        named += [(name, "eval") for name in self.eval_levels or self.levels]
+        frames: np.ndarray = bests.best_frames(levels, named)
+        return frames
 
     def pool_places(self) -> list[tuple[str, str]]:
         """Category and source of every training level, for a curriculum over categories."""

@@ -21,7 +21,6 @@ from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.interned import InternedGraphs
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.routes import Reach, door_places, reach_of, write_routes
-from nclone.levels.bests import best_frames
 from nclone.levels.sampler import LevelSampler
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
 from nclone.observation.places import PLAYER_PLACE, place_row, write_player_places
@@ -78,7 +77,7 @@ class NppGame(Game):
         self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
         self.best_frames: np.ndarray | None = None
         if self.tracker.config.speed:
-            self.best_frames = best_frames(self.level_table.level, config.named_levels())
+            self.best_frames = config.best_frames(self.level_table.level)
         self.entry = np.full(num_worlds, -1, np.int64)
         self.door_bits = np.zeros(num_worlds, np.int64)
         self.limit = np.ones(num_worlds, np.int64)

@@ -47,6 +47,12 @@ def test_without_a_device_its_limit_of_nothing_does_not_count():
     assert fits_with_margin(plan_of(10, 1000, vram=0, vram_limit=0))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def anew():
+    """What a process before this one found is not asked again (tools that break code fork)."""
+    small.cache_clear()
+
+
 @cache
 def small(*words: str):
     sizes = ["algo.num_envs=5", "algo.n_steps=3", "algo.batch_size=10"]

@@ -30,6 +30,12 @@ SIZES = ["env=toy", "tracking=disabled", "hardware.device=cpu", "algo.num_envs=6
 EPISODE = 20
 
 
+@pytest.fixture(scope="module", autouse=True)
+def anew():
+    """What a process before this one found is not asked again (tools that break code fork)."""
+    plan_of.cache_clear()
+
+
 @cache
 def plan_of(*words: str):
     return assemble(compose_run([*SIZES, *words]), NOTHING, PROBE)

@@ -100,6 +100,7 @@ def test_a_plan_in_plain_values_for_files_and_logs():
         "limit_vram_bytes": 1000,
         "limit_source": "memory.budget_gib=1",
         "peak_phase": "update",
+        "duration": None,
         "phases": {
             "rollout": {"ram_bytes": 4, "vram_bytes": 30},
             "update": {"ram_bytes": 54, "vram_bytes": 39},
@@ -293,12 +294,16 @@ def test_only_a_run_that_fits_is_checked_and_only_one_that_passes_is_probed(monk
         return plans["probed" if probe else "first"]
 
     monkeypatch.setattr(refusing, "draw_up", draw)
+    monkeypatch.setattr(refusing, "stop_when_too_long", lambda *given: calls.append(given))
     monkeypatch.setattr(refusing, "check_run", lambda run, plan: calls.append("check") or [])
     monkeypatch.setattr(refusing, "advise", lambda *a, **k: [])
 
     assert plan_memory("run") is plans["first"]
     assert plan_memory("run", "probe") is plans["probed"]
-    assert calls == [("draw", None), "check", ("draw", None), "check", ("draw", "probe")]
+    assert calls == [
+        ("draw", None), "check", ("run", None),
+        ("draw", None), "check", ("draw", "probe"), ("run", None),
+    ]  # fmt: skip
     plans["probed"] = plan_of(10)
     with pytest.raises(MemoryBudgetError) as error:
         plan_memory("run", "probe")

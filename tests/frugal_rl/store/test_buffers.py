@@ -295,6 +295,8 @@ def test_pieces_are_joined_where_one_begins_at_the_end_of_the_other():
     assert not adjacent((memory[:2], memory[3:]))
     assert not adjacent((memory[:2], memory[2:].clone()))
     assert not adjacent((memory[:2, :1], memory[2:, :1]))
+    numbers = np.arange(4, dtype=np.float32)
+    assert not adjacent((torch.from_numpy(numbers[:2]), torch.from_numpy(numbers[2:])))
     assert torch.equal(joined(pieces), memory)
     blocks = as_blocks([(memory[:3],), (memory[3:],)])
     assert blocks[0].shape == (2, 3, 2)
