@@ -6,9 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 
 .PHONY: train test test-all test-bounds lint bench docs clean
 
-# plan=probe: kernels are compiled in the process that measures, not in the one that trains.
 train: .venv/.core
-	$(BIN)/python scripts/train.py env=nclone memory=parallel plan=probe
+	$(BIN)/python scripts/train.py env=nclone memory=parallel
 
 test: .venv/.dev lint
 	$(PYTEST)

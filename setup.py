@@ -10,7 +10,7 @@ setup(
     package_data={
         "": ["py.typed"],
         "frugal_rl.conf": ["**/*.yaml"],
-        "nclone": ["levels/*.npz", "levels/bundled/*"],
+        "nclone": ["levels/*.npz", "levels/bundled/*", "levels/drawn/*", "levels/bests/*"],
         "fighting": ["rom/*", "profiles/*"],
         "mine_rl_npv": ["data/**/*"],
     },

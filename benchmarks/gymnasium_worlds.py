@@ -156,6 +156,12 @@ def pursuit(num_envs: int) -> VecEnv:
     game = importlib.import_module("pettingzoo.sisl.pursuit_v5").parallel_env(n_pursuers=num_envs)
     envs = supersuit.pettingzoo_env_to_vec_env_v1(supersuit.black_death_v3(game))
     made: VecEnv = supersuit.concat_vec_envs_v1(envs, 1, num_cpus=0, base_class="stable_baselines3")
+
+    def seeded(seed: int | None = None) -> list[int | None]:
+        made.venv.reset(seed=seed)  # it has no `seed` of its own; later resets draw on from there
+        return [seed] * made.num_envs
+
+    made.seed = seeded
     return made
 
 

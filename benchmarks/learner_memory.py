@@ -29,7 +29,7 @@ from torch import Tensor
 
 from frugal_rl.learn.update import Record, Update
 from frugal_rl.memory.allocator import pin_allocator
-from frugal_rl.memory.profile import Allocator
+from frugal_rl.memory.choices import Allocator
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.probe_process import Gauge
 from frugal_rl.run.probe_rows import play

@@ -14,7 +14,7 @@ from nclone.graph.distance import DistanceTables
 from nclone.graph.landmarks import find_landmarks
 from nclone.graph.navigation import build_graph
 from nclone.levels.format import pack_level
-from nclone.levels.generators import CATEGORIES, draw_recipes, generate
+from nclone.levels.generators import PLAIN, draw_recipes, generate
 from nclone.levels.level import load_level
 from nclone.render.moment import write_moment
 from nclone.render.raster import GlobalView, draw_player_frames
@@ -36,7 +36,7 @@ def seconds(call) -> float:
 
 
 def frames() -> None:
-    levels = [generate(r) for category in CATEGORIES for r in draw_recipes(category, 16)]
+    levels = [generate(r) for category in PLAIN for r in draw_recipes(category, 16)]
     table = LevelTable(levels)
     world = World(table, np.arange(WORLDS) % len(table), threads=1)
     widths = moment_widths(levels)

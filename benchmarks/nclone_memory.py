@@ -72,10 +72,10 @@ def sizes(obs: str, num_envs: int) -> dict[str, Any]:
 def leak(obs: str, num_envs: int, steps: int) -> dict[str, Any]:
     """USS every tenth of a long run on all levels of the bundled pool."""
     from frugal_rl.memory.allocator import pin_allocator
-    from nclone.levels.generators import CATEGORIES
+    from nclone.levels.generators import PLAIN
 
     pin_allocator()
-    env = build(obs, num_envs, tuple(CATEGORIES))
+    env = build(obs, num_envs, tuple(PLAIN))
     env.reset(0)
     for number in env.game.level_number:  # the bounded table of distances fills once
         env.game.distances.release(env.game.distances.acquire(int(number), 0))

@@ -24,7 +24,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import Stored
 from nclone.config import NppConfig
 from nclone.graph.fields import STATIC_FIELDS
-from nclone.levels.generators import CATEGORIES
+from nclone.levels.generators import PLAIN
 from nclone.spec import Observation
 from nclone.vec_env import NppVecEnv
 
@@ -42,7 +42,7 @@ def check(name: str, values: np.ndarray, low: float, high: float) -> None:
 
 
 def play(observation: Observation, split: str, num_envs: int, steps: int) -> Counter[str]:
-    config = NppConfig(obs=observation, levels=tuple(CATEGORIES))
+    config = NppConfig(obs=observation, levels=tuple(PLAIN))
     spec = config.spec()
     encoding = Encoding.choose(spec, Storage.lossless, fields={"action_mask": "dense"})
     env = NppVecEnv(config, num_envs, encoding, MemoryProfile(), split, threads=1)

@@ -20,7 +20,7 @@ from frugal_rl.store.rollout import RolloutBuffer
 from nclone.config import NppConfig
 from nclone.game import NppGame
 from nclone.graph.fields import GRAPH_TABLE
-from nclone.levels.generators import CATEGORIES
+from nclone.levels.generators import PLAIN
 from nclone.spec import Observation
 
 ENVS, STEPS = 128, 512
@@ -53,7 +53,7 @@ def allocated(config: NppConfig, encoding: Encoding, steps: int) -> int:
 
 def table_bytes(levels: int) -> tuple[int, int]:
     """Bytes and rows of the graph table with both objectives of each level."""
-    config = NppConfig(obs=Observation.graph, levels=tuple(CATEGORIES), graphs_mib=1e6)
+    config = NppConfig(obs=Observation.graph, levels=tuple(PLAIN), graphs_mib=1e6)
     chosen = config.open_levels("train")
     chosen = [chosen[int(i)] for i in np.linspace(0, len(chosen) - 1, levels)]
     game = NppGame(config, chosen, len(chosen), order="in turn")

@@ -30,7 +30,7 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Score, wilson
 from frugal_rl.run.trainer import no_meter
 from nclone.config import NppConfig
-from nclone.levels.generators import CATEGORIES
+from nclone.levels.generators import PLAIN
 from npp_rl.evaluation import CategoryScore, markdown_table, score_categories
 from npp_rl.heuristic import PathFollower
 
@@ -131,7 +131,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=1e9, help="stop a seed after these")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--agent", default="attention_fast")
-    parser.add_argument("--categories", nargs="+", default=list(CATEGORIES))
+    parser.add_argument("--categories", nargs="+", default=list(PLAIN))
     parser.add_argument("--episodes", type=int, default=1, help="per test level")
     parser.add_argument("--folder", type=Path, default=Path("runs/npp_learning"))
     parser.add_argument("--overrides", nargs="*", default=[])

@@ -59,8 +59,7 @@ def train(words: Sequence[str]) -> dict[str, float]:
         command = [sys.executable, str(ROOT / "scripts" / "train.py"), *words, *few]
         command += [f"hydra.run.dir={folder}"]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        for _ in range(2):  # the first one may compile kernels
-            done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{' '.join(words)}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
         return json.loads((Path(folder) / "report.json").read_text())

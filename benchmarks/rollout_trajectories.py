@@ -23,7 +23,7 @@ from pathlib import Path
 import psutil
 import torch
 
-from frugal_rl.memory.profile import Trajectories
+from frugal_rl.memory.choices import Trajectories
 from frugal_rl.store.trajectories import Item, TrajectoryBuffer, trimmed
 
 WORKERS = 3

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
+
+import numpy as np
+
+from frugal_rl.errors import ConfigError
 
 
 class Episode(Enum):
@@ -52,3 +57,25 @@ class PoolChoice(Enum):
     """Half of the draws take one of the last three."""
     closest = "closest"
     """Those rated nearest to the present self are the likeliest."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """How much each event counts; health is counted in shares of a full bar."""
+
+    dealt: float = 1.0
+    taken: float = 1.0
+    ko: float = 0.5
+    """Knocking out, or being knocked out."""
+    win: float = 1.0
+    """Winning or losing the match."""
+    time: float = 0.0
+    """Price of one step."""
+
+    def __post_init__(self) -> None:
+        if min(self.dealt, self.taken, self.ko, self.win, self.time) < 0:
+            raise ConfigError("env.reward has a negative weight; all weights are 0 or more.")
+
+    def array(self) -> np.ndarray:
+        """[5] float64."""
+        return np.array([self.dealt, self.taken, self.ko, self.win, self.time])

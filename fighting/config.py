@@ -11,10 +11,9 @@ from gymnasium import spaces
 
 from fighting.actions import action_space
 from fighting.cartridge.reading import load_profile
-from fighting.choices import Actions, Episode, PoolChoice, Rival
+from fighting.choices import Actions, Episode, PoolChoice, Rival, Weights
 from fighting.env import DuelEnv
 from fighting.rom import DUEL
-from fighting.rules import Weights
 from fighting.signals import RAM_BYTES
 from fighting.spec import Camera, View, observation_spec
 from fighting.vec_env import DuelVecEnv

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
 from numba import njit
 
 from fighting.machine.duel import FIGHT, HP_MAX, MATCH_OVER, PHASE, REASON, RESULT
 from fighting.signals import FIRST, SECOND
-from frugal_rl.errors import ConfigError
 
 DEALT, TAKEN, KO, REWARD, ENDED, SCORE = range(6)
 """Columns of an outcome."""
-
-
-@dataclass(frozen=True)
-class Weights:
-    """How much each event counts; health is counted in shares of a full bar."""
-
-    dealt: float = 1.0
-    taken: float = 1.0
-    ko: float = 0.5
-    """Knocking out, or being knocked out."""
-    win: float = 1.0
-    """Winning or losing the match."""
-    time: float = 0.0
-    """Price of one step."""
-
-    def __post_init__(self) -> None:
-        if min(self.dealt, self.taken, self.ko, self.win, self.time) < 0:
-            raise ConfigError("env.reward has a negative weight; all weights are 0 or more.")
-
-    def array(self) -> np.ndarray:
-        """[5] float64."""
-        return np.array([self.dealt, self.taken, self.ko, self.win, self.time])
 
 
 @njit(cache=True)
@@ -45,7 +19,7 @@ def judge(before, after, machine, seats, by_round, weights, outcome):
     machine        (N,)            which cartridge
     seats          (N,)            whose view: 0 or 1
     by_round       bool            the episode ends with the round, else with the match
-    weights        (5,) float64    see `Weights`
+    weights        (5,) float64    see `fighting.choices.Weights`
     outcome        (N, 6) float64  damage dealt and taken in points, knocked out (+1, -1), reward,
                                    ended (0/1), score (1 won, 0.5 drawn, 0 lost, where ended)
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from fighting.game import DuelGame
 from fighting.spec import packed_form
-from frugal_rl.memory.profile import Buffers, MemoryProfile
+from frugal_rl.memory.choices import Buffers
 from frugal_rl.vec_env.game_env import GameVecEnv
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig
+    from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib import import_module
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.memory.honour import DRAWN, ENCODED
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec, Padding
@@ -26,10 +27,15 @@ from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from frugal_rl.memory.part import Part
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.vec_env.interface import VectorEnv
     from nclone.levels.level import Level
+
+bests = Late("nclone.levels.bests")
+"""Replays of won levels, which only a reward by time reads."""
 
 
 class RewardPreset(Enum):
@@ -38,6 +44,7 @@ class RewardPreset(Enum):
     guide = "guide"
     sparse = "sparse"
     october = "october"
+    speedrun = "speedrun"
 
 
 GRAPH_GROUP = "graph"
@@ -115,9 +122,11 @@ class NppConfig:
     """N++ on a set of levels. Composed from conf/env/nclone.yaml."""
 
     tools: ClassVar[str] = "nclone.tools"
+    """Where what else can be done with it is found: `frugal_rl.run.tools`."""
     libraries_bytes: ClassVar[int] = 24 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
-    """Where what else can be done with it is found: `frugal_rl.run.tools`."""
+    compiles: ClassVar[bool] = True
+    """Its kernels take long to compile: that happens before a run (`frugal_rl.memory.kernels`)."""
     honours: ClassVar[frozenset[str]] = ENCODED | DRAWN
     name: str = "nclone"
     obs: Observation = Observation.state
@@ -203,6 +212,13 @@ class NppConfig:
         """These levels, each with the name that it is judged under: its category, or its own."""
         wanted = self.eval_levels if split == "eval" and self.eval_levels else self.levels
         return open_grouped(wanted, split, self.skip_unreadable)
+
+    def best_frames(self, levels: Sequence[Level]) -> np.ndarray:
+        """[levels] int64: frames of the best known win of each of this configuration's levels."""
+        named = [(name, "train") for name in self.levels]
+        named += [(name, "eval") for name in self.eval_levels or self.levels]
+        frames: np.ndarray = bests.best_frames(levels, named)
+        return frames
 
     def pool_places(self) -> list[tuple[str, str]]:
         """Category and source of every training level, for a curriculum over categories."""

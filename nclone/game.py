@@ -30,18 +30,12 @@ from nclone.rewards.kernels import COMPONENTS, Events, Motion
 from nclone.rewards.tracker import RewardTracker
 from nclone.sim import state as st
 from nclone.sim.table import LevelTable
-from nclone.sim.warm_up import warm_up
 from nclone.sim.world import World
 from nclone.spec import ACTIONS, HAZARDS, LEVEL_TABLE, Observation, level_table, raw_arrays
 
 if TYPE_CHECKING:
     from nclone.config import NppConfig
     from nclone.levels.level import Level
-
-
-HOR = np.array([0, -1, 1, 0, -1, 1], np.int64)
-JUMP = np.array([0, 0, 0, 1, 1, 1], np.int64)
-"""Inputs held by the six actions."""
 
 
 class NppGame(Game):
@@ -81,6 +75,9 @@ class NppGame(Game):
         self.playlist = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
         self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
+        self.best_frames: np.ndarray | None = None
+        if self.tracker.config.speed:
+            self.best_frames = config.best_frames(self.level_table.level)
         self.entry = np.full(num_worlds, -1, np.int64)
         self.door_bits = np.zeros(num_worlds, np.int64)
         self.limit = np.ones(num_worlds, np.int64)
@@ -114,9 +111,8 @@ class NppGame(Game):
             levels = self.playlist[self._next(which, draws[:, 0])]
         self.world.reset(which, levels)
         frames = (draws[:, 1] * (self.config.start_frames + 1)).astype(np.int64)
-        held = (draws[:, 2] * len(HOR)).astype(np.int64)
         w = self.world
-        warm_up(self.level_table.tables, w.arrays, which, frames, HOR[held], JUMP[held])
+        w.warm_up(which, (draws[:, 2] * ACTIONS).astype(np.uint8), frames)
         self.switch_hit[which] = (w.events[which] & st.SWITCH_HIT) != 0
         self._find_entries(which)
         self._find_graphs(which)
@@ -169,6 +165,9 @@ class NppGame(Game):
                 (events & st.BUFFERED_JUMP) != 0,
             ),
         )
+        if self.best_frames is not None and won.any():
+            which = np.flatnonzero(won)
+            self.tracker.pay_speed(which, w.frame[which], self.best_frames[w.level[which]])
         milestone[won] = EXIT_DOOR
         ended = won | died
         if self.curriculum is not None:

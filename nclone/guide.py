@@ -7,8 +7,12 @@ turns one on or off alone. The eleventh, half-precision state, is `env.fields.ga
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
-from frugal_rl.memory.profile import Buffers, Graphs, LevelData, MemoryProfile, Rendering
+from frugal_rl.memory.choices import Buffers, Graphs, LevelData, Rendering
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from frugal_rl.memory.profile import Buffers, MemoryProfile
+from frugal_rl.memory.choices import Buffers
 from frugal_rl.vec_env.game_env import GameVecEnv
 from nclone.game import NppGame
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from nclone.config import NppConfig
 

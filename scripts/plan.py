@@ -21,7 +21,7 @@ def plan(cfg: DictConfig) -> Outcome:
 def plan_together(run, asked: PlanOptions) -> Outcome:
     """Plan one process of several, then what all of them hold and send."""
     from frugal_rl.report.wire import show_wire
-    from frugal_rl.run.launch import share_of
+    from frugal_rl.run.shares import share_of
 
     outcome = show_plan(share_of(run), asked, probe_update)
     if asked.format is Format.table and "parts" in outcome.values:

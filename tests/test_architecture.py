@@ -28,6 +28,7 @@ ARROWS = {
         "frugal_rl.observation",
         "frugal_rl.errors",
         "frugal_rl.ranges",
+        "frugal_rl.memory.choices",
         "frugal_rl.memory.part",
         "frugal_rl.memory.profile",
     ),
@@ -145,6 +146,7 @@ def test_hydra_is_read_at_one_door():
 def test_no_module_reads_the_environment():
     allowed = ("frugal_rl.run.compose", "frugal_rl.cli", "frugal_rl.report", "frugal_rl.memory")
     allowed += ("frugal_rl.run.probe",)  # hands it on to a child process
+    allowed += ("frugal_rl.threads",)  # OpenMP is told nowhere else
     for name, path in modules("frugal_rl", *GUESTS, "npp_rl"):
         if not any(within(name, a) for a in allowed):
             text = path.read_text()

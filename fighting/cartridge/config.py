@@ -15,17 +15,17 @@ from fighting.cartridge.game import CartridgeGame
 from fighting.cartridge.profile import Profile, System
 from fighting.cartridge.reading import load_profile
 from fighting.cartridge.scene import FRAMES_PER_SECOND
-from fighting.choices import Actions
-from fighting.rules import Weights
+from fighting.choices import Actions, Weights
 from fighting.spec import Camera, View, observation_spec, packed_form
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.choices import Buffers
 from frugal_rl.memory.part import Confidence, Part
-from frugal_rl.memory.profile import Buffers, MemoryProfile
 from frugal_rl.ranges import at_least, between
 from frugal_rl.vec_env.game_env import GameVecEnv
 from frugal_rl.vec_env.threads import Threads
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.observation.spec import ObservationSpec
     from frugal_rl.vec_env.interface import VectorEnv

@@ -15,7 +15,7 @@ from fighting.cartridge.meaning import Meanings, UndefinedError, Value
 from fighting.cartridge.profile import HEALTH, Goal, Profile
 from fighting.cartridge.source import Source, Text
 from fighting.cartridge.syntax import ExpressionError
-from fighting.rules import Weights
+from fighting.choices import Weights
 from frugal_rl.errors import ConfigError
 
 if TYPE_CHECKING:

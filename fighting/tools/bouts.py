@@ -9,12 +9,13 @@ from itertools import combinations
 import numpy as np
 
 from fighting.cartridge.buttons import sided_combos
+from fighting.choices import Weights
 from fighting.config import DuelConfig
 from fighting.machine import duel
 from fighting.machine.emulators import Emulators
 from fighting.opponents.ratings import Payoff, level_rating
 from fighting.opponents.scripts import SCRIPTS, Script
-from fighting.rules import ENDED, SCORE, Weights, judge
+from fighting.rules import ENDED, SCORE, judge
 from fighting.signals import SIGNALS, left_sides, look_all
 
 FIGHTS = 64

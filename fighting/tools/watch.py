@@ -143,6 +143,8 @@ def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:
 
     On Duel it meets `env.levels` where they are given now, else those of its evaluation in turn.
     """
+    if options.report:
+        raise ConfigError("report=FOLDER is for env=nclone; video=FILE films a policy here.")
     with open_saved(options.checkpoint, run, 1) as saved:
         config = saved.run.env
         if type(config) is not type(run.env):

@@ -13,7 +13,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.tally import EpisodeTally
-from frugal_rl.memory.profile import Trajectories
+from frugal_rl.memory.choices import Trajectories
 from frugal_rl.observation.decoder import torch_dtype
 from frugal_rl.store.merged import MergedRollout
 from frugal_rl.store.trajectories import Item, Trajectory, TrajectoryBuffer, as_blocks, trimmed

@@ -14,8 +14,8 @@ from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import Actor, FrugalPolicy
 from frugal_rl.learn.schedules import value_at
 from frugal_rl.learn.update import ALONE, Rollout, Update, update_threads
+from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.part import Phase
-from frugal_rl.memory.profile import Precision
 from frugal_rl.observation.untraced import before_compiling
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from frugal_rl.learn.collect import StepCollector
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.rewards import RewardScale
-from frugal_rl.memory.profile import Buffers
+from frugal_rl.memory.choices import Buffers
 from frugal_rl.observation.history import History
 from frugal_rl.store.rollout import RolloutBuffer
 

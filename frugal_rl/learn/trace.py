@@ -21,8 +21,8 @@ from frugal_rl.learn.networks import Output
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.optimizer import padded
 from frugal_rl.learn.update import ppo_loss
+from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.profile import Precision
 from frugal_rl.observation.decoder import torch_dtype
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables
@@ -31,7 +31,7 @@ from frugal_rl.store.layout import action_layout
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-META = torch.device("meta")
+META, CPU = torch.device("meta"), torch.device("cpu")
 ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
 CONVOLUTIONS = ("convolution", "convolution_backward")
@@ -89,13 +89,14 @@ def _tensors(values: Any) -> Iterator[Tensor]:
 class Table:
     """A static table whose rows have a shape and no content."""
 
-    def __init__(self, spec: ObservationSpec) -> None:
-        self.spec = spec
+    def __init__(self, spec: ObservationSpec, device: torch.device) -> None:
+        self.spec, self.device = spec, device
 
     def rows(self, name: str, ids: Tensor) -> Tensor:
         """Ids [...] -> [..., *shape]."""
         field: Any = self.spec.by_name[name]
-        return torch.empty((*ids.shape, *field.shape), dtype=torch_dtype(field.dtype), device=META)
+        shape = (*ids.shape, *field.shape)
+        return torch.zeros(shape, dtype=torch_dtype(field.dtype), device=self.device)
 
     def ragged(self, name: str, ids: Tensor) -> Tensor:
         """Refused: how many items there are depends on what is seen."""
@@ -103,23 +104,24 @@ class Table:
 
 
 class Shown(Mapping[str, Tensor]):
-    """Decoded fields [B, ...] without memory, each made when it is first read."""
+    """Decoded fields [B, ...] without content, each made when it is first read."""
 
-    def __init__(self, run: RunConfig, samples: int) -> None:
-        self.spec, self.samples = run.env.spec(), samples
+    def __init__(self, run: RunConfig, samples: int, device: torch.device) -> None:
+        self.spec, self.samples, self.device = run.env.spec(), samples, device
         self._made: dict[str, Tensor] = {}
         tables = {f.table for f in self.spec.fields if isinstance(f, Static)}
-        self.tables = {name: Table(self.spec) for name in tables}
+        self.tables = {name: Table(self.spec, device) for name in tables}
         self.rows = {f"{name}_id": name for name in tables}
 
     def __getitem__(self, name: str) -> Tensor:
         if name in self.rows:
-            return torch.empty(self.samples, dtype=torch.int64, device=META)
+            return torch.zeros(self.samples, dtype=torch.int64, device=self.device)
         if name not in self._made:
             field: Any = self.spec.by_name[name]
             shape = getattr(field, "observed_shape", field.shape)
             dtype = torch_dtype(field.dtype)
-            self._made[name] = torch.empty((self.samples, *shape), dtype=dtype, device=META)
+            whole = (self.samples, *shape)
+            self._made[name] = torch.zeros(whole, dtype=dtype, device=self.device)
         return self._made[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -130,18 +132,19 @@ class Shown(Mapping[str, Tensor]):
 
 
 class Traced:
-    """The run's network and action head on the device without memory, as a policy."""
+    """The run's network and action head as a policy; on `META` without memory."""
 
-    def __init__(self, run: RunConfig) -> None:
+    def __init__(self, run: RunConfig, device: torch.device = META) -> None:
         space = run.env.action_space()
-        with META:
+        self.device = device
+        with device:
             self.network = run.agent.build(run.encoding(), Tables(), space)
             self.head = action_head(space)
         self.network.recompute = run.memory.gradient_checkpointing
         self.mask_name = run.env.spec().action_mask
         self.bf16 = run.memory.precision is Precision.bf16
 
-    def parameters(self) -> list[Tensor]:
+    def parameters(self) -> list[torch.nn.Parameter]:
         """All weights."""
         return [*self.network.parameters(), *self.head.parameters()]
 
@@ -177,13 +180,13 @@ def _trace(run: RunConfig) -> Probe | None:
         p.grad = torch.empty_like(p)
     policy.network.train()
     distinct = min(config.num_envs, getattr(run.env, "static_rows", config.num_envs))
-    learning = _peak(lambda: _learn(policy, run, at_once), distinct)
+    learning = _peak(lambda: learn(policy, run, at_once), distinct)
     if learning < MEASURED_BELOW_BYTES and any(
         isinstance(m, CONVOLUTIONAL) for m in policy.network.modules()
     ):
         return None
     policy.network.eval()
-    acting = _peak(lambda: _act(policy, run, config.num_envs), distinct)
+    acting = _peak(lambda: act(policy, run, config.num_envs), distinct)
     return Probe(
         fixed_bytes=0,
         traced=True,
@@ -203,22 +206,26 @@ def _peak(call: Callable[[], None], distinct: int) -> int:
     return held.peak
 
 
-def _learn(policy: Any, run: RunConfig, samples: int) -> None:
+def learn(policy: Traced, run: RunConfig, samples: int) -> None:
+    """Forward and backward of one minibatch."""
     config: Any = run.algo
-    column = torch.empty(samples, device=META)
-    batch = Minibatch(Shown(run, samples), _actions(run, samples), *[column] * 4)  # type: ignore[arg-type]
-    loss = ppo_loss(policy, batch, column, config.terms(0.0)).total
+    column = torch.zeros(samples, device=policy.device)
+    shown, actions = Shown(run, samples, policy.device), _actions(run, samples, policy.device)
+    batch = Minibatch(shown, actions, *[column] * 4)  # type: ignore[arg-type]
+    same: Any = policy  # what the loss asks of a policy, it answers
+    loss = ppo_loss(same, batch, column, config.terms(0.0)).total
     loss.backward()  # type: ignore[no-untyped-call]
 
 
-def _act(policy: Any, run: RunConfig, samples: int) -> None:
+def act(policy: Traced, run: RunConfig, samples: int) -> None:
+    """Forward of one step of all environments."""
     with torch.no_grad():
-        out = policy.outputs(Shown(run, samples))
-        policy.head.evaluate(out.logits, _actions(run, samples), False)
+        out = policy.outputs(Shown(run, samples, policy.device))
+        policy.head.evaluate(out.logits, _actions(run, samples, policy.device), False)
 
 
-def _actions(run: RunConfig, samples: int) -> Tensor:
+def _actions(run: RunConfig, samples: int, device: torch.device) -> Tensor:
     """Actions [B] or [B, A], as the rollout keeps them."""
     size, dtype = action_layout(run.env.action_space())
     shape = (samples, size) if size > 1 else (samples,)
-    return torch.empty(shape, dtype=torch_dtype(dtype), device=META)
+    return torch.zeros(shape, dtype=torch_dtype(dtype), device=device)

@@ -16,8 +16,8 @@ from frugal_rl.memory.advice import (
 )
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.checks import check_run, errors
+from frugal_rl.memory.choices import AUTO, Allocator
 from frugal_rl.memory.plan import Plan, draw_up
-from frugal_rl.memory.profile import AUTO, Allocator
 from frugal_rl.memory.refusal import plan_memory, refusal, stop_on_errors
 from frugal_rl.memory.savings import BY_NAME, LEAST_PIECE, filled
 from frugal_rl.observation.choices import Label

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
 from frugal_rl.memory.child import ask_child
+from frugal_rl.memory.kernels import note_ready
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
 
@@ -89,7 +90,8 @@ def tiny(run: RunConfig) -> RunConfig:
     algo = getattr(algo, "tiny", lambda: algo)()
     env: Any = getattr(run.env, "tiny", lambda: run.env)()
     between = TINY_EVALUATION_STEPS if run.evaluation.every_steps else 0
-    evaluation = replace(run.evaluation, every_steps=between, episodes=1, num_envs=1)
+    few = min(2, run.evaluation.num_envs)  # one world alone would have kernels of its own
+    evaluation = replace(run.evaluation, every_steps=between, episodes=1, num_envs=few)
     mode = "disabled" if run.tracking.wandb == "disabled" else "offline"
     return replace(
         run,
@@ -99,7 +101,7 @@ def tiny(run: RunConfig) -> RunConfig:
         checkpoint_every_steps=0,
         resume=None,
         tracking=replace(run.tracking, wandb=mode),
-        memory=replace(run.memory, budget_gib=None),
+        memory=replace(run.memory, budget_gib=None, max_hours=None),
     )
 
 
@@ -118,6 +120,7 @@ def measured_peaks(run: RunConfig) -> dict[Phase, int]:
     answer: dict[str, Any] = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
     if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
         answer = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
+    note_ready(run, answer)
     return phases_of(answer["bytes"])
 
 

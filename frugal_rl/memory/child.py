@@ -6,7 +6,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import ConfigError
@@ -14,6 +17,8 @@ from frugal_rl.errors import ConfigError
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
+WORDS = "FRUGAL_RL_WORDS"
+"""Names the file into which a child writes what it is doing at the moment."""
 WORD_SECONDS = 2.5
 MOST_SECONDS = 900.0
 """A busy machine that compiles its first kernels takes minutes."""
@@ -32,36 +37,57 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
         ConfigError: it failed, with the last line of what it said, or took too long.
     """
     request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
-    with subprocess.Popen(
-        [sys.executable, "-m", module],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    ) as process:
-        answer, said = _heard(process, json.dumps(request), doing, most_seconds)
+    own = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    with (
+        tempfile.NamedTemporaryFile(prefix="frugal_rl_") as words,
+        subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **own, WORDS: words.name},
+        ) as process,
+    ):
+        asked = _Asked(doing, Path(words.name), most_seconds)
+        answer, said = asked.heard(process, json.dumps(request))
     if process.returncode != 0:
         last = (said.strip().splitlines() or ["nothing was said"])[-1]
         raise ConfigError(f"{doing} fails: {last}")
     return json.loads(answer.strip().splitlines()[-1])
 
 
-def _heard(
-    process: subprocess.Popen[str], request: str, doing: str, most_seconds: float
-) -> tuple[str, str]:
-    """Both outputs of a process that has ended."""
-    began, given = time.perf_counter(), request
-    while True:
-        try:
-            return process.communicate(given or None, timeout=WORD_SECONDS)
-        except subprocess.TimeoutExpired:
-            given = ""  # communicate goes on with what it was given first
-        seconds = time.perf_counter() - began
-        if seconds > most_seconds:
+def words_file() -> Path | None:
+    """Where this process, a child, says what it is doing; None where nobody asked."""
+    path = os.environ.get(WORDS)
+    return Path(path) if path else None
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A question that was put: what is being done, and where the child says how far it is."""
+
+    doing: str
+    words: Path
+    most_seconds: float
+
+    def heard(self, process: subprocess.Popen[str], request: str) -> tuple[str, str]:
+        """Both outputs of a process that has ended."""
+        began, given = time.perf_counter(), request
+        while True:
+            try:
+                return process.communicate(given or None, timeout=WORD_SECONDS)
+            except subprocess.TimeoutExpired:
+                given = ""  # communicate goes on with what it was given first
+            self.tell(process, time.perf_counter() - began)
+
+    def tell(self, process: subprocess.Popen[str], seconds: float) -> None:
+        """Say how far it is; end what takes too long."""
+        if seconds > self.most_seconds:
             process.kill()
             raise ConfigError(
-                f"{doing} took longer than {most_seconds:.0f} s. Try again when the machine is "
-                "less busy, or plan by arithmetic: plan=arithmetic."
+                f"{self.doing} took longer than {self.most_seconds:.0f} s. Try again when the "
+                "machine is less busy, or plan by arithmetic: plan=arithmetic."
             )
-        print(f"{doing}, {seconds:.0f} s (kernels are compiled at first)", file=sys.stderr)
+        words = self.words.read_text()
+        print(f"{self.doing}, {seconds:.0f} s{words and f' ({words})'}", file=sys.stderr)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import Kind
-from frugal_rl.memory.profile import Precision
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan

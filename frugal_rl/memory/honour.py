@@ -14,7 +14,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.profile import MemoryProfile, RolloutLocation, Shuffle
+from frugal_rl.memory.choices import RolloutLocation, Shuffle
+from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.memory.savings import Reader, readers_of
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from frugal_rl.memory.base import (
     measured_peaks,
     tiny,
 )
+from frugal_rl.memory.duration import Duration, estimate
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
 from frugal_rl.memory.probe import Planning, Probe, ProbeUpdate
@@ -57,6 +58,8 @@ class Plan:
     """The bare process that was counted."""
     probe: Probe | None = None
     """What was measured of the learner."""
+    duration: Duration | None = None
+    """How long it takes; None where nothing like it was timed."""
 
     def peak(self, phase: Phase) -> Peak:
         """The sum of the parts that are alive in a phase."""
@@ -133,6 +136,7 @@ class Plan:
             "peak_phase": self.peak_phase.value,
             "phases": {p.value: vars(self.peak(p)) for p in Phase},
             "parts": [_part_values(p) for p in self.parts],
+            "duration": self.duration and self.duration.as_dict(),
         }
 
 
@@ -195,7 +199,7 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
         parts += (margin_of(parts),)
     transitions = run.algo.n_steps * run.algo.num_envs
     named = memory.profile, memory.label.value
-    return Plan(parts, limit, *named, looked, transitions, base, probe)
+    return Plan(parts, limit, *named, looked, transitions, base, probe, estimate(run, probe))
 
 
 def margin_of(parts: tuple[Part, ...]) -> Part:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from frugal_rl.memory.duration import Line, Pace
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -40,6 +42,19 @@ class Probe:
     """Whether it is arithmetic on shapes, or was measured."""
     step_bytes: int = 0
     """What the optimiser's step makes; the activations are gone by then."""
+    pace: Pace | None = None
+    """Seconds of its update and its acting on this machine."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @classmethod
+    def of_json(cls, values: dict[str, Any]) -> Probe:
+        """From `as_json()`."""
+        pace = values.get("pace")
+        lines = {name: Line(**line) for name, line in pace.items()} if pace else None
+        return cls(**{**values, "pace": Pace(**lines) if lines else None})
 
 
 ProbeUpdate = Callable[["RunConfig"], Probe]

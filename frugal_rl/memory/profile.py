@@ -3,82 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import Annotated
 
+from frugal_rl.memory.choices import (
+    Allocator,
+    Buffers,
+    Graphs,
+    LevelData,
+    Precision,
+    Rendering,
+    RolloutLocation,
+    Shuffle,
+    Trajectories,
+)
 from frugal_rl.observation.choices import FrameStack, Label, Storage
 from frugal_rl.ranges import SHARE, above, at_least, check_ranges
-
-AUTO = "auto"
-"""The profile that stands for the cheapest savings that fit."""
-
-
-class LevelData(Enum):
-    """Who owns the static data of a level, mine or cartridge."""
-
-    per_env = "per_env"
-    shared = "shared"
-
-
-class Buffers(Enum):
-    """Whether an environment hands out fresh arrays or views into reused ones."""
-
-    new = "new"
-    reused = "reused"
-
-
-class Graphs(Enum):
-    """Whether graphs are built always, or only where a field needs them."""
-
-    always = "always"
-    lazy = "lazy"
-
-
-class Rendering(Enum):
-    """Whether a full-size surface is drawn, or only the arrays that are observed."""
-
-    full = "full"
-    observed = "observed"
-
-
-class RolloutLocation(Enum):
-    """Where the rollout lives."""
-
-    ram = "ram"
-    pinned = "pinned"
-    device = "device"
-    memmap = "memmap"
-
-
-class Shuffle(Enum):
-    """How a minibatch is drawn: from a flattened copy, or by index."""
-
-    copy = "copy"
-    gather = "gather"
-
-
-class Trajectories(Enum):
-    """How whole trajectories of several workers are merged."""
-
-    list = "list"
-    preallocated = "preallocated"
-    views = "views"
-    streaming = "streaming"
-    hybrid = "hybrid"
-
-
-class Precision(Enum):
-    """Arithmetic of the network."""
-
-    float32 = "float32"
-    bf16 = "bf16"
-
-
-class Allocator(Enum):
-    """The C allocator's thresholds: the library's, or pinned at start-up."""
-
-    default = "default"
-    pinned = "pinned"
 
 
 @dataclass(frozen=True)
@@ -121,6 +60,8 @@ class MemoryProfile:
     """Thresholds of the C allocator."""
     budget_gib: Annotated[float | None, above(0)] = None
     """Refuse to start a run that is planned above this; None means what the machine has."""
+    max_hours: Annotated[float | None, above(0)] = None
+    """Refuse to start a run that is planned to take longer; None means as long as it takes."""
     allow: tuple[Label, ...] = (Label.lossless, Label.precision)
     """Kinds of saving that `memory=auto` may choose."""
     watchdog_share: Annotated[float, SHARE] = 0.95

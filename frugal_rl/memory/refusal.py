@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import advise
 from frugal_rl.memory.checks import check_run, errors
+from frugal_rl.memory.duration import stop_when_too_long
 from frugal_rl.memory.part import human
 from frugal_rl.memory.plan import Plan, draw_up
 
@@ -30,7 +31,8 @@ def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
     Raises:
         MemoryBudgetError: before anything is allocated; its message names the largest part and an
             override that makes the run fit, its attribute `plan` is the plan.
-        ConfigError: a check of severity `error`, with the override that mends it.
+        ConfigError: a check of severity `error`, with the override that mends it; or the run takes
+            longer than `memory.max_hours`.
     """
     plan = draw_up(run)
     if plan.fits:
@@ -38,6 +40,7 @@ def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
         plan = draw_up(run, probe) if probe is not None else plan
     if not plan.fits:
         raise refusal(run, plan, probe)
+    stop_when_too_long(run, plan.duration)
     return plan
 
 

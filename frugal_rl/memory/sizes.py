@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
+from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase
-from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.observation.spec import EPISODE
 
 if TYPE_CHECKING:

@@ -49,11 +49,10 @@ def of_process(process: psutil.Process) -> Usage | None:
     }
     if "Pss_Anon" not in values:
         return _portable(process)
-    # Read after the shares: what is allocated in between lowers `files` and is not counted twice.
-    anonymous = _status(process.pid, "RssAnon")
-    if not anonymous:  # it has ended in between; all its pages would look like files
+    if not _status(process.pid, "RssAnon"):  # it has ended in between
         return None
-    files = values["Rss"] - anonymous - _status(process.pid, "RssShmem")
+    # Both from one reading: what is freed between two would look like files, and count twice.
+    files = values["Rss"] - values["Anonymous"] - _status(process.pid, "RssShmem")
     return Usage(
         program,
         anonymous=values["Pss_Anon"],

@@ -14,9 +14,9 @@ from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import Way, advise, command_of
 from frugal_rl.memory.auto import choose
 from frugal_rl.memory.checks import check_run, errors
+from frugal_rl.memory.choices import AUTO
 from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.plan import Plan, draw_up
-from frugal_rl.memory.profile import AUTO
 from frugal_rl.observation.choices import Label
 from frugal_rl.report.files import plain
 from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view

@@ -95,6 +95,8 @@ def verdict_line(plan: Plan) -> Text:
         words += "; arithmetic only, without the network's activations"
     if plan.fits and plan.ram_bytes > limit.free_ram_bytes:
         words += f"; only {human(limit.free_ram_bytes)} is free right now"
+    if plan.duration is not None:
+        words += f"\n{plan.duration.words}"
     return Text(words, style=STYLES[plan.verdict])
 
 

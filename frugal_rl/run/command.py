@@ -33,6 +33,7 @@ from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Job, check_launcher, preflight
 from frugal_rl.run.search_path import searching
 from frugal_rl.run.sweep_table import sum_up
+from frugal_rl.threads import sleep_while_waiting
 
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
@@ -58,6 +59,7 @@ def main(
     def decorate(task: Task) -> Callable[[], None]:
         @functools.wraps(task)
         def script() -> None:
+            sleep_while_waiting()
             command = Script(config_name, task, in_sweep)
             try:
                 status = command.run()

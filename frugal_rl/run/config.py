@@ -35,7 +35,8 @@ class EnvConfig(Protocol):
     tools, in a package that its class names: see `frugal_rl.run.tools`. One with tables that fill
     up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
 
-    `libraries_bytes: ClassVar[int]` is what its libraries hold beyond a bare process, and
+    `libraries_bytes: ClassVar[int]` is what its libraries hold beyond a bare process,
+    `compiles: ClassVar[bool]` tells that its kernels take long to compile, and
     `static_rows` the most rows of a static table that a rollout can show, where that is known.
     `honours: ClassVar[frozenset[str]]` names the switches of the memory profile that it reads,
     where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused.

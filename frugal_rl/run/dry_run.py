@@ -14,14 +14,13 @@ import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from numba.core import event
-
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.base import tiny
+from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import draw_up
-from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.log import open_log
+from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.compose import run_from
 from frugal_rl.run.trainer import train
 
@@ -49,9 +48,9 @@ def main() -> None:
     """Read the request, print the answer as one line of JSON."""
     request = json.load(sys.stdin)
     run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
-    with event.install_recorder("numba:compile") as compiled:
+    with told_compiling() as compiling:
         peaks = measure(run)
-    print(json.dumps({"bytes": peaks, "compiled": bool(compiled.buffer)}))
+    print(json.dumps({"bytes": peaks, "compiled": compiling.count > 0}))
 
 
 if __name__ == "__main__":

@@ -23,22 +23,19 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
-from frugal_rl.learn.on_policy_config import OnPolicyConfig
-from frugal_rl.learn.ranks import Ranks, started_by_torchrun
-from frugal_rl.memory.machine import GIB, find_limit
-from frugal_rl.memory.profile import AUTO
+from frugal_rl.learn.ranks import started_by_torchrun
+from frugal_rl.memory.kernels import compile_first
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.compose import folder
 from frugal_rl.run.lock import locked
+from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import passing_on
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-SEED_STEP = 7_919
-"""Between the seeds of two ranks; a prime, so that neighbouring seeds of a sweep stay apart."""
 LAUNCHER_LOCK = "launcher.lock"
 HERE = "localhost:0"
 """Where the processes of one machine meet: any free port."""
@@ -48,16 +45,6 @@ def launches(run: RunConfig) -> bool:
     """Whether this process is to start those that train, instead of training itself."""
     alone = run.launch.size == 1 and not run.launch.scheduler
     return not alone and not started_by_torchrun()
-
-
-def share_of(run: RunConfig) -> RunConfig:
-    """What each process will hold of a run on this machine, with its part of the memory."""
-    launch = run.launch
-    if launch.size == 1:
-        return run
-    limit = find_limit(run.memory.budget_gib, run.hardware.ram_gib).ram_bytes / launch.processes
-    memory = replace(run.memory, budget_gib=limit / GIB)
-    return replace(shard(run, Ranks(0, launch.size)), memory=memory)
 
 
 def start_ranks(run: RunConfig) -> bool:
@@ -78,6 +65,7 @@ def start_ranks(run: RunConfig) -> bool:
     plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
     alone = run.launch.nodes == 1  # several machines see one folder; its first process locks it
+    compile_first(share)
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
     going = doing(f"training in {run.launch.size} processes")
     with held, admitted(run, share), going, passing_on(own_ranks) as asked:
@@ -196,26 +184,3 @@ def continuing(run: RunConfig) -> RunConfig:
     if run.launch.restarts and own_checkpoints(run):
         return replace(run, resume=run.run_dir)
     return run
-
-
-def shard(run: RunConfig, ranks: Ranks) -> RunConfig:
-    """What one rank does of a run: its share of environments and minibatch, a seed of its own.
-
-    Raises:
-        ConfigError: the sizes cannot be split evenly, or the algorithm runs on one process only.
-    """
-    if ranks.size == 1:
-        return run
-    if run.memory.profile == AUTO:
-        raise ConfigError("memory=auto plans one process; name a profile with launch=torchrun.")
-    if not isinstance(run.algo, OnPolicyConfig) or run.algo.reward_normalisation:
-        raise ConfigError(
-            f"launch.processes={ranks.size} splits algo=ppo without algo.reward_normalisation; "
-            "use launch=single for this run."
-        )
-    algo: Any = replace(
-        run.algo,
-        num_envs=ranks.share(run.algo.num_envs, "algo.num_envs"),
-        batch_size=ranks.share(run.algo.batch_size, "algo.batch_size"),
-    )
-    return replace(run, algo=algo, seed=run.seed + SEED_STEP * ranks.rank)

@@ -32,6 +32,8 @@ class PlayOptions:
     """Film into this file, .mp4 or .gif; a policy is then filmed without a window."""
     record: str = ""
     """Folder for a replay of each finished episode."""
+    report: str = ""
+    """Folder for a page on every level: won or not, time, film (a policy, N++ only)."""
     scale: float = 1.0
     """Size of the picture."""
     crop: bool = True

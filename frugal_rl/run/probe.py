@@ -27,10 +27,10 @@ def probe_update(run: RunConfig) -> Probe:
     name = f"learner_{_fingerprint(run)}"
     kept = remembered.read(name)
     if kept:
-        return Probe(**kept)
+        return Probe.of_json(kept)
     found = _asked(run, "frugal_rl.run.trace_process", "Tracing the network")
     found = measured_update(run) if found is None else found
-    remembered.write(name, vars(found))
+    remembered.write(name, found.as_json())
     return found
 
 
@@ -53,7 +53,7 @@ def _asked(run: RunConfig, module: str, doing: str) -> Probe | None:
         return None
     if "refused" in answer:
         raise ConfigError(answer["refused"])
-    return Probe(**answer)
+    return Probe.of_json(answer)
 
 
 def _fingerprint(run: RunConfig) -> str:

@@ -20,11 +20,14 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
 from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.learn.timing import line
 from frugal_rl.learn.update import Record, update_threads
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.memory.base import TINY
+from frugal_rl.memory.duration import Pace
 from frugal_rl.memory.probe import Probe
+from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.compose import run_from
 from frugal_rl.run.probe_rows import Played, play
 from frugal_rl.run.trainer import no_meter
@@ -128,6 +131,9 @@ def measure(run: RunConfig) -> Probe:
     )
     players = max(config.num_envs, 2)
     acting = gauge.line(act(learner.actor, played), TINY["num_envs"], players, played.share)
+    updating = line(learn(learner, played, at_once), at_once)
+    torch.set_num_threads(1)  # as while collecting
+    pace = Pace(updating, line(act(learner.actor, played), players))
     vec_env.close()
     return Probe(
         fixed_bytes=int(max(0, kept) + learning.fixed) + parts.get("engine", 0),
@@ -136,6 +142,7 @@ def measure(run: RunConfig) -> Probe:
         gradient_bytes=parts["gradients"],
         optimizer_bytes=parts["optimiser"],
         forward_bytes_per_sample=acting.per_sample,
+        pace=pace,
     )
 
 
@@ -177,7 +184,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     try:
         run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
-        answer = vars(measure(run))
+        with told_compiling():
+            answer = measure(run).as_json()
     except FrugalError as error:
         answer = {"refused": str(error)}
     print(json.dumps(answer))

@@ -80,6 +80,7 @@ MODULES = {
 """Modules by their former dotted names."""
 
 CLASSES = {
+    "fighting.rules.Weights": "fighting.choices",
     "fighting.opponents.self_play.SelfPlayConfig": "fighting.opponents.self_play_config",
     "frugal_rl.learn.networks.MlpAgent": "frugal_rl.learn.agents",
     "frugal_rl.learn.networks.NatureCnnAgent": "frugal_rl.learn.agents",

@@ -19,9 +19,10 @@ from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.auto import prepare
 from frugal_rl.memory.checks import check_run
+from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.finding import Severity
+from frugal_rl.memory.kernels import compile_first
 from frugal_rl.memory.meter import MemoryMeter
-from frugal_rl.memory.profile import Allocator
 from frugal_rl.memory.refusal import stop_on_errors
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.closing import show_closing
@@ -29,10 +30,12 @@ from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import Log, open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
 from frugal_rl.report.terminal import say, show
+from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
-from frugal_rl.run.launch import continuing, share_of
+from frugal_rl.run.launch import continuing
 from frugal_rl.run.saved import open_saved
+from frugal_rl.run.shares import share_of
 from frugal_rl.run.tools import needed, own_findings
 from frugal_rl.run.trainer import train
 
@@ -90,7 +93,9 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     found = [f for f in findings if f.severity is not Severity.ok]
     if found:
         show(checks_table(found))
-    with MemoryMeter() as meter, open_log(run, plan, meter) as log:
+    if ranks.size == 1:  # several are compiled for by their launcher
+        compile_first(run)
+    with told_compiling(), MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
         began = time.perf_counter()
         summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)

@@ -15,7 +15,8 @@ from frugal_rl.memory.auto import prepare
 from frugal_rl.report.files import write_text
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import MARGIN
-from frugal_rl.run.launch import rank_words, share_of
+from frugal_rl.run.launch import rank_words
+from frugal_rl.run.shares import share_of
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 
 from frugal_rl.errors import FrugalError
+from frugal_rl.learn.timing import pace_of
 from frugal_rl.learn.trace import trace
 from frugal_rl.run.compose import run_from
 
@@ -17,8 +19,9 @@ def main() -> None:
     """Read the request, print the answer as one line of JSON; null where nothing can be traced."""
     request = json.load(sys.stdin)
     try:
-        found = trace(run_from(request["values"], plugins=tuple(request["plugins"] or ())))
-        answer = None if found is None else vars(found)
+        run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+        found = trace(run)
+        answer = None if found is None else replace(found, pace=pace_of(run)).as_json()
     except FrugalError as error:
         answer = {"refused": str(error)}
     print(json.dumps(answer))

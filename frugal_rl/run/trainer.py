@@ -20,8 +20,9 @@ from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import give_back
+from frugal_rl.memory.choices import Allocator
+from frugal_rl.memory.duration import keep_pace
 from frugal_rl.memory.part import Phase
-from frugal_rl.memory.profile import Allocator
 from frugal_rl.report.files import PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.config import RunConfig
@@ -36,10 +37,11 @@ from frugal_rl.run.evaluate import (
     evaluation_env,
 )
 from frugal_rl.run.guard import NumberGuard
-from frugal_rl.run.launch import shard
 from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.saves import Saves
+from frugal_rl.run.shares import shard
 from frugal_rl.run.signals import asked_to_stop
+from frugal_rl.run.stopwatch import Stopwatch
 from frugal_rl.run.tools import tool
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ class Log(Protocol):
         """A file that belongs to the run."""
 
 
+TIMED_ITERATIONS = 3
+"""Fewer say nothing about how long the next run takes."""
 PhaseContext = Callable[[Phase], AbstractContextManager[Any]]
 
 
@@ -87,6 +91,8 @@ class Trainer:
         """Learn `algo.total_steps` environment steps; returns the run's summary."""
         run = self.run
         self.folder = Path(run.run_dir)
+        self.stopwatch = Stopwatch(self.phase)
+        self.phase = self.stopwatch.phase
         with told(self.folder):
             write_text(self.folder / "cfg.resolved.yaml", yaml.safe_dump(dict(run.resolved)))
         set_random_seed(run.seed, using_cuda=torch.cuda.is_available())
@@ -136,6 +142,7 @@ class Trainer:
     def loop(self, stop: threading.Event) -> dict[str, Any]:
         """Iterate until all steps are done, somebody asks to stop, or memory runs out."""
         total, first = self.run.algo.total_steps, self.learner.num_steps
+        self.began_at = first
         with ProgressBar(total, first, self.console, self.steps_so_far) as bar:
             asked = self.stopped(stop)
             while self.learner.num_steps < total and not asked:
@@ -171,6 +178,8 @@ class Trainer:
             metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
         if self.run.memory.allocator is Allocator.pinned:
             give_back()  # else what the update freed would lie under the next phases
+        for phase in (Phase.rollout, Phase.update):
+            metrics[f"time/{phase.value}_seconds"] = self.stopwatch.last(phase)
         vec_env = self.learner.vec_env
         restarts = getattr(getattr(vec_env, "inner", vec_env), "restarts", 0)
         if restarts:
@@ -223,6 +232,13 @@ class Trainer:
         if not drawn:
             say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
+    def keep_pace(self) -> None:
+        """Remember what this kind of run takes, for the next plan."""
+        count = len(self.stopwatch.took.get(Phase.rollout, ()))
+        if count >= TIMED_ITERATIONS:
+            steps = (self.learner.num_steps - self.began_at) / count
+            keep_pace(self.run, {phase: self.stopwatch.mean(phase) for phase in Phase}, steps)
+
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
         with self.phase(Phase.checkpoint), doing("saving a checkpoint"):
@@ -247,6 +263,7 @@ class Trainer:
         saved = self.save()
         if not self.ranks.first:
             return {}
+        self.keep_pace()
         if self.run.visualization:
             self.draw()
         summary: dict[str, Any] = {

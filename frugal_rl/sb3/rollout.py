@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.sb3.spaces import check_space
 from frugal_rl.store.found.column import FIRST_LOOK, FoundColumn

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.chain_kernels import (
     BESIDE,
     OFFSET,

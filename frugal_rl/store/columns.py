@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.observation.spec import EPISODE, Padding
 from frugal_rl.store.kernels import carry_episodes, gather_episodes, gather_windows
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.region import Region
 from frugal_rl.store.side_table import SideTable
 

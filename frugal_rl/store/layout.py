@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack
-from frugal_rl.observation.codecs.pooled import PooledCodec
+from frugal_rl.observation.codecs.quantised import smallest_integer
 from frugal_rl.observation.spec import EPISODE
 from frugal_rl.store.column_spec import ColumnSpec
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.codecs.pooled import PooledCodec
     from frugal_rl.observation.encoding import Encoding
 
 SCALARS = ("rewards", "values", "log_probs", "advantages", "returns")
@@ -29,7 +30,7 @@ def columns_of(encoding: Encoding, episode_steps: int = 0) -> list[ColumnSpec]:
             columns.append(ColumnSpec(r.name, (r.window, *r.shape), r.dtype))
             continue
         lead = episode_steps if r.window == EPISODE else r.window - 1
-        codec = r.codec if isinstance(r.codec, PooledCodec) else None
+        codec = cast("PooledCodec", r.codec) if r.codec.pool else None
         columns.append(ColumnSpec(r.name, r.shape, r.dtype, r.window, lead, r.padding, codec))
     if encoding.windowed:
         columns.append(ColumnSpec("age", (1,), np.dtype(np.int32)))
@@ -59,10 +60,7 @@ def columns_of_space(space: spaces.Space[Any]) -> list[ColumnSpec]:
 def action_layout(space: spaces.Space[Any]) -> tuple[int, np.dtype[Any]]:
     """Numbers per action and the smallest dtype that holds them exactly."""
     if isinstance(space, spaces.Discrete):
-        return 1, np.result_type(
-            np.min_scalar_type(int(space.start)),
-            np.min_scalar_type(int(space.start) + int(space.n) - 1),
-        )
+        return 1, smallest_integer(int(space.start), int(space.start) + int(space.n) - 1)
     if isinstance(space, spaces.MultiDiscrete):
         return int(np.prod(space.shape)), np.min_scalar_type(int(space.nvec.max()) - 1)
     if isinstance(space, spaces.MultiBinary):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import DataError, MemoryBudgetError
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 
 CHUNK_BYTES = 16384
 """What is counted and given back at once: a whole number of pages."""

@@ -17,7 +17,7 @@ from stable_baselines3.common.type_aliases import DictReplayBufferSamples, Repla
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHerReplayBuffer
 
 from frugal_rl.errors import ConfigError, DataError
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.layout import action_layout
 from frugal_rl.store.returns import discounted, steps_counted
 from frugal_rl.store.stacks import FoundColumn

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.chain import FrameChain
 from frugal_rl.store.dense_rows import DenseRows, Rows
 from frugal_rl.store.replay_kernels import (

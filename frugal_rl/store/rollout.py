@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.memory.profile import RolloutLocation, Shuffle
+from frugal_rl.memory.choices import RolloutLocation, Shuffle
 from frugal_rl.observation.aligned import aligned_empty
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.delta import DeltaColumn

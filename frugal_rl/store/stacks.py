@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.replay_column import CHAIN_FROM_BYTES, MOST_FRAMES, ReplayColumn
 
 LOOKS_AT = 32

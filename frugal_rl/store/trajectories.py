@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
-from frugal_rl.memory.profile import Trajectories
+from frugal_rl.memory.choices import Trajectories
 
 Trajectory = tuple[Tensor, ...]
 REWARD = 1

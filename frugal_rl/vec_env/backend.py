@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gymnasium import spaces
 
-from frugal_rl.memory.profile import Buffers, MemoryProfile
+from frugal_rl.memory.choices import Buffers
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.observation.spec import ObservationSpec
     from frugal_rl.vec_env.interface import VectorEnv

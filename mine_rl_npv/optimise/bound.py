@@ -57,12 +57,18 @@ class Bound:
     """(R, T) float64 prices of the resources at the bound."""
     iterations: int
     seconds: float
+    stage: np.ndarray | None = None
+    """(n,) int64 periods whose best pit, as a tightened bound found it, lacks the block."""
 
     def expected_period(self) -> np.ndarray:
-        """(n,) float64 mean extraction period; the share left in the ground counts as period T."""
+        """(n,) float64 mean extraction period; the share left in the ground counts as period T.
+
+        Where stages are known they come first, and the mean decides within a stage.
+        """
         by_period = self.fractions.sum(axis=1)
         periods = np.arange(by_period.shape[1])
-        return by_period @ periods + (1 - by_period.sum(axis=1)) * len(periods)
+        mean = by_period @ periods + (1 - by_period.sum(axis=1)) * len(periods)
+        return mean if self.stage is None else self.stage + mean / (len(periods) + 1)
 
     def alpha_period(self, alpha: float) -> np.ndarray:
         """(n,) int64 first period by whose end the share `alpha` is extracted, T if none."""
@@ -72,7 +78,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class _Slots:
+class Slots:
     """The problem on the blocks of the pit, by slots (period, destination)."""
 
     graph: Graph
@@ -84,6 +90,7 @@ class _Slots:
 
     @property
     def count(self) -> int:
+        """Number of slots S."""
         return self.money.shape[1]
 
     def node_weights(self, prices: np.ndarray) -> np.ndarray:
@@ -121,7 +128,7 @@ def relaxation(
             f"Instance {instance.name} has general side constraints; use method=lp_direct."
         )
     started = time.perf_counter()
-    keep, slots = _inside_pit(instance, destinations)
+    keep, slots = inside_pit(instance, destinations)
     if not keep.any():
         return _nothing(instance, slots)
     cell = _first_cells(slots, config.pits)
@@ -133,7 +140,9 @@ def relaxation(
         level, primal, prices, names = _solve_cells(slots, cell)
         weights = slots.node_weights(prices)
         inside = max_closure(weights, slots.graph, slots.destinations)
-        bound = float(weights[inside].sum()) + rounding_bound(weights) + _priced(slots, prices)
+        bound = (
+            float(weights[inside].sum()) + rounding_bound(weights) + priced_limits(slots, prices)
+        )
         if bound < best:
             best, best_prices = bound, prices
         if watch is not None:
@@ -152,13 +161,14 @@ def relaxation(
     return Bound(best, primal, fractions, best_prices, iteration, seconds)
 
 
-def _nothing(instance: Instance, slots: _Slots) -> Bound:
+def _nothing(instance: Instance, slots: Slots) -> Bound:
     """The bound of a mine in which no pit pays: leaving everything in the ground is best."""
     fractions = np.zeros((instance.blocks, slots.destinations, instance.periods))
     return Bound(0.0, 0.0, fractions, np.zeros_like(slots.high), 0, 0.0)
 
 
-def _inside_pit(instance: Instance, destinations: bool) -> tuple[np.ndarray, _Slots]:
+def inside_pit(instance: Instance, destinations: bool) -> tuple[np.ndarray, Slots]:
+    """Which blocks (n,) bool can pay at all, and the problem on them."""
     value = instance.destination_value if destinations else instance.value[:, None]
     use = instance.destination_use if destinations else instance.use[:, None]
     keep = np.ones(instance.blocks, bool)
@@ -167,17 +177,17 @@ def _inside_pit(instance: Instance, destinations: bool) -> tuple[np.ndarray, _Sl
     slots = instance.periods * value.shape[1]
     money = np.einsum("nd,t->ntd", value[keep], instance.discount).reshape(-1, slots)
     graph = instance.graph.restricted(keep)
-    return keep, _Slots(graph, money, use[keep], instance.low, instance.high, value.shape[1])
+    return keep, Slots(graph, money, use[keep], instance.low, instance.high, value.shape[1])
 
 
-def _priced(slots: _Slots, prices: np.ndarray) -> float:
+def priced_limits(slots: Slots, prices: np.ndarray) -> float:
     """Value of the limits at their prices; positive prices belong to upper limits."""
     high = np.where(prices > 0, slots.high, 0.0)
     low = np.where(prices < 0, slots.low, 0.0)
     return float((prices * (high + low)).sum())
 
 
-def _first_cells(slots: _Slots, pits: int) -> np.ndarray:
+def _first_cells(slots: Slots, pits: int) -> np.ndarray:
     """(n, S) int32 cells: nested pits by penalised tonnage, times slots."""
     n = slots.money.shape[0]
     level = np.zeros(n, np.int64)
@@ -203,7 +213,7 @@ def _refine(cell: np.ndarray, inside: np.ndarray, level: np.ndarray) -> np.ndarr
 
 
 def _solve_cells(
-    slots: _Slots, cell: np.ndarray
+    slots: Slots, cell: np.ndarray
 ) -> tuple[np.ndarray, float, np.ndarray, np.ndarray]:
     """The LP with one variable per cell.
 
@@ -250,7 +260,7 @@ def _solve_cells(
     )
 
 
-def _cell_usage(slots: _Slots, cell: np.ndarray, cells: int) -> np.ndarray:
+def _cell_usage(slots: Slots, cell: np.ndarray, cells: int) -> np.ndarray:
     """(R * T, cells) tonnes that each cell adds to each limit."""
     resources, periods = slots.high.shape
     usage = np.zeros((resources, periods, cells))

@@ -28,7 +28,7 @@ SCALE_BITS = 52
 def integer_weights(weight: np.ndarray) -> tuple[np.ndarray, float]:
     """Weights as int64 with the scale used; the sum of their sizes stays below 2^52."""
     total = float(np.abs(weight).sum())
-    scale = 2.0**SCALE_BITS / total if total > 0 else 1.0
+    scale = 2.0**SCALE_BITS / (total or 1.0)
     return np.rint(weight * scale).astype(np.int64), scale
 
 
@@ -45,15 +45,54 @@ def max_closure(weight: np.ndarray, graph: Graph, stride: int = 1) -> np.ndarray
     """
     slots = 1 if weight.ndim == 1 else weight.shape[1]
     whole, _ = integer_weights(weight.reshape(-1))
-    inside = _pseudoflow(whole, graph.pointer, graph.index, slots, stride)
+    inside = _pseudoflow(whole, graph.pointer, graph.index, slots, stride)[0]
     return inside.reshape(weight.shape)
+
+
+def certified_closure(
+    weight: np.ndarray, graph: Graph, stride: int = 1
+) -> tuple[np.ndarray, float]:
+    """`max_closure`, and a bound on every closure's weight that does not trust the search.
+
+    Any flow along precedence arcs moves weight from a node to what it needs without changing what
+    a closure is worth by less than nothing, so the positive weights that are left bound all of
+    them. The flow's arcs, signs and sums are looked at in exact integers.
+    """
+    slots = 1 if weight.ndim == 1 else weight.shape[1]
+    whole, scale = integer_weights(weight.reshape(-1))
+    found = _pseudoflow(whole, graph.pointer, graph.index, slots, stride)
+    left = _weight_left(whole, graph.pointer, graph.index, slots, stride, *found[1:])
+    if left < 0:
+        raise AssertionError("the closure's flow leaves the precedence arcs")
+    upper = float(np.nextafter((left + weight.size) / scale, np.inf))
+    return found[0].reshape(weight.shape), upper
+
+
+def chain_flow(weight: np.ndarray, graph: Graph, stride: int = 1) -> np.ndarray:
+    """What the best closure's flow moves along the chains of slots, (n, S) float64.
+
+    Added to the weights, it lets slot after slot be solved by itself: what later slots pay for
+    earlier ones is settled already. Any closure loses nothing by it.
+    """
+    slots = weight.shape[1]
+    whole, scale = integer_weights(weight.reshape(-1))
+    _, parent, flow, upward = _pseudoflow(whole, graph.pointer, graph.index, slots, stride)
+    node = np.arange(len(whole))
+    down = upward & (parent == node + 1) & (node % slots != slots - 1)
+    up = ~upward & (parent == node - 1) & (parent >= 0) & (node % slots != 0)
+    moved = np.zeros(len(whole))
+    np.subtract.at(moved, node[down], flow[down])
+    np.add.at(moved, node[down] + 1, flow[down])
+    np.subtract.at(moved, node[up] - 1, flow[up])
+    np.add.at(moved, node[up], flow[up])
+    return moved.reshape(weight.shape) / scale
 
 
 def largest_closure(weight: np.ndarray, graph: Graph) -> np.ndarray:
     """Largest set of blocks of greatest total weight (n,): what the reversed problem leaves."""
     whole, _ = integer_weights(weight)
     back = graph.successors
-    return ~_pseudoflow(-whole, back.pointer, back.index, 1, 1)
+    return ~_pseudoflow(-whole, back.pointer, back.index, 1, 1)[0]
 
 
 def rounding_bound(weight: np.ndarray) -> float:
@@ -64,7 +103,11 @@ def rounding_bound(weight: np.ndarray) -> float:
 
 @njit(cache=True, nogil=True)
 def _pseudoflow(weight, pointer, index, slots, stride):
-    """Weight (n * slots,) int64 -> members of the smallest maximum closure, bool."""
+    """Weight (n * slots,) int64 -> members of the smallest maximum closure, bool, and its flow.
+
+    The flow is one number per node, on the arc between the node and its tree parent (-1: none);
+    `upward` says that the node needs the parent, so that the flow goes there.
+    """
     n = weight.shape[0]
     done = n + 2
     excess = weight.copy()
@@ -124,7 +167,40 @@ def _pseudoflow(weight, pointer, index, slots, stride):
             head,
             next_root,
         )
-    return label == done
+    return label == done, parent, flow, upward
+
+
+@njit(cache=True, nogil=True)
+def _weight_left(weight, pointer, index, slots, stride, parent, flow, upward):
+    """The positive weights that remain after a flow; -1 where it is no flow along the arcs."""
+    left = weight.copy()
+    for v in range(weight.shape[0]):
+        p = parent[v]
+        if p == _NONE or flow[v] == 0:
+            continue
+        tail, head = (v, p) if upward[v] else (p, v)
+        if flow[v] < 0 or not _needs(tail, head, pointer, index, slots, stride):
+            return np.int64(-1)
+        left[tail] -= flow[v]
+        left[head] += flow[v]
+    total = np.int64(0)
+    for v in range(weight.shape[0]):
+        total += max(left[v], 0)
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _needs(tail, head, pointer, index, slots, stride):
+    """Whether node `tail` needs node `head`; see the module."""
+    b, s = tail // slots, tail % slots
+    if s + 1 < slots and head == tail + 1:
+        return True
+    if (s + 1) % stride != 0 or head % slots != s:
+        return False
+    found = False
+    for k in range(pointer[b], pointer[b + 1]):
+        found = found or index[k] == head // slots
+    return found
 
 
 @njit(cache=True, nogil=True)

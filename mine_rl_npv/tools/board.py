@@ -14,7 +14,7 @@ class Board:
     """The cells of `leaderboard=FOLDER`; budgets of searches are `seconds` and `decodes`."""
 
     methods: tuple[str, ...] = ("lp", "greedy", "toposort", "toposort:shift+polish", "evolution")
-    """METHOD[:DECODER][+polish], or a peer: oreblocks, oreblocks:exact, oreblocks:bz."""
+    """METHOD[:DECODER][+polish][+cuts], or a peer: oreblocks, oreblocks:exact, oreblocks:bz."""
     problems: tuple[str, ...] = PROBLEMS
     """Those of which an instance has the file."""
     results: str = "runs/leaderboard"

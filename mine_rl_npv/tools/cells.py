@@ -24,7 +24,7 @@ from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.priority.task import Decoder
 from mine_rl_npv.tools.peers import PEERS, peer_row
 from mine_rl_npv.tools.solution import peak_mib, write_solution
-from mine_rl_npv.tools.solve import Kind, Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import BoundKind, Kind, Method, SolveConfig, solve
 
 SUFFIXES = (".blocks", ".prec", ".upit", ".cpit", ".pcpsp")
 
@@ -38,12 +38,14 @@ class Cell:
     problem: str
     """upit, cpit or pcpsp."""
     entry: str
-    """METHOD, METHOD:DECODER or METHOD:DECODER+polish, or the name of a peer."""
+    """METHOD[:DECODER][+polish][+cuts], or the name of a peer."""
     seconds: float
     decodes: int
     seed: int
     threads: int
     lp_features: bool
+    bound_seconds: float = 300.0
+    bound_decisions: int = 0
 
     @property
     def name(self) -> str:
@@ -57,14 +59,17 @@ class Cell:
         Raises:
             ConfigError: the entry names no method or decoder.
         """
-        method, decoder, polish = parse_entry(self.entry)
+        method, decoder, closing = parse_entry(self.entry)
         counted = method in (Method.evolution, Method.gradient)
         return SolveConfig(
             instance=self.prefix,
             method=method,
             problem=Kind.pcpsp if self.problem == "pcpsp" else Kind.cpit,
             decoder=decoder,
-            polish=polish,
+            polish="polish" in closing,
+            bound=BoundKind.cuts if "cuts" in closing else BoundKind.auto,
+            bound_seconds=self.bound_seconds,
+            bound_decisions=self.bound_decisions,
             seed=self.seed,
             seconds=self.seconds,
             decodes=self.decodes if counted else 0,
@@ -81,22 +86,23 @@ class Cell:
         return digest.hexdigest()[:16]
 
 
-def parse_entry(entry: str) -> tuple[Method, Decoder, bool]:
-    """`toposort:shift+polish` -> method, decoder, polish.
+def parse_entry(entry: str) -> tuple[Method, Decoder, frozenset[str]]:
+    """`toposort:shift+polish+cuts` -> method, decoder, {polish, cuts}.
 
     Raises:
         ConfigError: no such method or decoder.
     """
-    words = entry.removesuffix("+polish")
+    words, *closing = entry.split("+")
     name, _, decoder = words.partition(":")
     known = [m.value for m in Method if m is not Method.compare]
-    if name not in known or (decoder and decoder not in [d.value for d in Decoder]):
+    strange = bool(decoder) and decoder not in [d.value for d in Decoder]
+    if name not in known or strange or not set(closing) <= {"polish", "cuts"}:
         raise ConfigError(
-            f"board.methods: '{entry}' is no METHOD[:DECODER][+polish]. Methods are "
+            f"board.methods: '{entry}' is no METHOD[:DECODER][+polish][+cuts]. Methods are "
             f"{', '.join(known)}, and {', '.join(PEERS)}; decoders are "
             f"{', '.join(d.value for d in Decoder)}."
         )
-    return Method(name), Decoder(decoder or "two_pass"), entry.endswith("+polish")
+    return Method(name), Decoder(decoder or "two_pass"), frozenset(closing)
 
 
 def run_cell(cell: Cell, folder: Path, most_seconds: float) -> dict[str, Any]:

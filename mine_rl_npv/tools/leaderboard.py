@@ -37,6 +37,17 @@ from mine_rl_npv.tools.views import gap_bars, save, sections
 Row = dict[str, Any]
 
 
+_BUDGETS = (
+    "seconds",
+    "decodes",
+    "seed",
+    "threads",
+    "lp_features",
+    "bound_seconds",
+    "bound_decisions",
+)
+
+
 @dataclass(frozen=True)
 class Entry:
     """An instance of the folder and one of its problems."""
@@ -105,7 +116,7 @@ def make_leaderboard(config: SolveConfig) -> tuple[str, Outcome]:
 def _refuse_ignored(config: SolveConfig) -> None:
     """Raises ConfigError where a value belongs to one schedule and would change nothing here."""
     plain = SolveConfig(columns=dict.fromkeys(config.columns, ""))
-    heard = ("leaderboard", "board", "seconds", "decodes", "seed", "threads", "lp_features")
+    heard = ("leaderboard", "board", *_BUDGETS)
     ignored = [
         f.name
         for f in fields(config)
@@ -123,7 +134,7 @@ def command_of(config: SolveConfig) -> str:
     words = [f"leaderboard={config.leaderboard}"]
     words += [
         f"{name}={getattr(config, name)}"
-        for name in ("seconds", "decodes", "seed", "threads", "lp_features")
+        for name in _BUDGETS
         if getattr(config, name) != getattr(SolveConfig(), name)
     ]
     for name in ("methods", "problems", "results", "seconds"):
@@ -154,6 +165,8 @@ def _cells(entry: Entry, config: SolveConfig) -> list[Cell]:
             config.seed,
             config.threads,
             config.lp_features,
+            config.bound_seconds,
+            config.bound_decisions,
         )
         for name in names
     ]

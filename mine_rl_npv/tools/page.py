@@ -19,7 +19,7 @@ from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.tools import views
-from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import BoundKind, Method, SolveConfig, solve
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.block_model import BlockModel
@@ -144,7 +144,9 @@ def _sensitivity(
             continue
         changed = replace(config.economics, **{name: factor * getattr(config.economics, name)})
         instance = replace(model_instance(model, changed, config.plan), high=high)
-        found = solve(instance, replace(config, method=Method.toposort, decodes=0))
+        found = solve(
+            instance, replace(config, method=Method.toposort, bound=BoundKind.lp, decodes=0)
+        )
         assert found.shares is not None
         rows.append(
             [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.economics import Economics, MinePlan
 from mine_rl_npv.data.instance import NEVER, Instance
@@ -21,6 +22,7 @@ from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.destinations import best_destinations
 from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule
 from mine_rl_npv.optimise.problem import Problem, prepare
+from mine_rl_npv.optimise.tight_bound import CutsConfig, tighten
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
 from mine_rl_npv.priority.search import Watch, evolve
@@ -63,6 +65,22 @@ class Kind(Enum):
     pcpsp = "pcpsp"
 
 
+class BoundKind(Enum):
+    """Which certified bound a schedule is held against."""
+
+    lp = "lp"
+    """The LP relaxation."""
+    cuts = "cuts"
+    """The LP's, lowered by branch and bound over the pits that fit by the end of each period."""
+    auto = "auto"
+    """cuts where a policy learns from the relaxation (half of `seconds` goes first), else lp."""
+
+
+DECISIONS = 60  # of bound=auto where schedules are counted instead of seconds
+LEARNING = (Method.evolution, Method.gradient)
+BOUNDED_BY_ITSELF = (Method.upit, Method.lp, Method.lp_direct, Method.exact)
+
+
 @dataclass(frozen=True)
 class SolveConfig:
     """What `scripts/solve.py` takes."""
@@ -81,6 +99,11 @@ class SolveConfig:
     """Periods, rate, slopes and capacities of a block model."""
     method: Method = Method.toposort
     problem: Kind = Kind.cpit
+    bound: BoundKind = BoundKind.auto
+    bound_seconds: float = 300.0
+    """Clock of bound=cuts."""
+    bound_decisions: int = 0
+    """Decisions of bound=cuts instead of its clock: the same bound everywhere."""
     decoder: Decoder = Decoder.two_pass
     """For priority methods: forward, two_pass or shift."""
     polish: bool = False
@@ -113,13 +136,35 @@ class SolveConfig:
                 f"seconds={self.seconds} and threads={self.threads} must both be positive, "
                 f"decodes={self.decodes} 0 or more."
             )
-        if self.decodes and self.method not in (Method.evolution, Method.gradient):
+        if self.decodes and self.method not in LEARNING:
             raise ConfigError(
                 f"decodes={self.decodes} counts schedules of method=evolution and method=gradient; "
                 f"method={self.method.value} decodes none of its own."
             )
+        alone = self.method in BOUNDED_BY_ITSELF or self.problem is Kind.pcpsp
+        if self.bound is BoundKind.cuts and alone:
+            raise ConfigError(
+                f"bound=cuts belongs to schedules of one destination per block; leave it out with "
+                f"method={self.method.value} problem={self.problem.value}."
+            )
+        if not 0 < self.bound_seconds < float("inf") or self.bound_decisions < 0:
+            raise ConfigError(
+                f"bound_seconds={self.bound_seconds} must be positive, "
+                f"bound_decisions={self.bound_decisions} 0 or more."
+            )
         if self.block_size and (len(self.block_size) != 3 or not min(self.block_size) > 0):
             raise ConfigError(f"block_size={list(self.block_size)}: three lengths above 0.")
+
+    @property
+    def cuts(self) -> CutsConfig | None:
+        """The budget of a bound below the LP's; None for the LP's."""
+        if self.bound is BoundKind.cuts:
+            return CutsConfig(self.bound_seconds, self.bound_decisions)
+        sees_it = self.method in LEARNING and self.lp_features and self.problem is Kind.cpit
+        if self.bound is BoundKind.lp or not sees_it:
+            return None
+        counted = self.bound_decisions or DECISIONS * bool(self.decodes)
+        return CutsConfig(min(self.bound_seconds, self.seconds / 2), counted)
 
 
 def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -> Solution:
@@ -164,9 +209,16 @@ def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -
         return Solution(
             instance, "lp", bound.fractions, verdict, bound.upper, bound.seconds, bound.seconds
         )
+    told: list[str] = []
+    if config.cuts is not None:
+        with doing("lowering the bound"):
+            bound, line = tighten(instance, bound, config.cuts)
+        told.append(line)
     if config.method is Method.compare:
-        return _compared(instance, bound, config)
-    return _scheduled(instance, bound, config, watch)
+        solution = _compared(instance, bound, config)
+    else:
+        solution = _scheduled(instance, bound, config, watch)
+    return replace(solution, notes=(*solution.notes, *told))
 
 
 FAST = (
@@ -283,7 +335,7 @@ def _schedule(
     problem: Problem, bound: Bound, config: SolveConfig, watch: Watch | None = None
 ) -> Schedule:
     mine = Mine(problem, np.empty((problem.blocks, 0), np.float32), bound)
-    if config.method in (Method.evolution, Method.gradient):
+    if config.method in LEARNING:
         features = block_features(problem, bound if config.lp_features else None)
         mine = Mine(problem, features, bound)
         plan = mine.decode(_learned_priority(mine, config, watch), config.decoder)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nclone.levels.generators.presets import CATEGORIES, Category
+from nclone.levels.categories import CATEGORIES, Category
 
 
 class Decision(Enum):

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -208,12 +209,11 @@ def grow_pool(
         seed: which seeds to draw from; each has its own 16 million per source.
         show: draw a progress bar.
     """
-    bundled = load_pool(BUNDLED).members if BUNDLED.is_file() else []
     maker = PoolMaker(first_seed=seed * SEEDS_PER_RUN)
     if path.is_file():
         maker.resume(path)
     for split in Split:
-        maker.avoid[split] = contents(m for m in bundled if m.split is not split)
+        maker.avoid[split] = {c for other in Split if other is not split for c in _bundled(other)}
     wanted = [(name, Split.test, test) for name in names]
     wanted += [(name, Split.train, train) for name in names]
     saved = time.monotonic()
@@ -231,6 +231,13 @@ def grow_pool(
 def contents(members: Iterable[PoolLevel]) -> set[bytes]:
     """What the levels of some recipes consist of, whatever generators they were proved with."""
     return {level_content(generate(m.recipe)) for m in members}
+
+
+@cache
+def _bundled(split: Split) -> frozenset[bytes]:
+    """Contents of the bundled pool's levels of a split; none while there is no such pool."""
+    found = load_pool(BUNDLED).of(split=split).members if BUNDLED.is_file() else []
+    return frozenset(contents(found))
 
 
 class _Rate(ProgressColumn):

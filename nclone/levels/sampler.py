@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from nclone.levels.categories import CATEGORIES
 from nclone.levels.curriculum import Curriculum, CurriculumConfig, Episode, Sink
-from nclone.levels.generators.presets import CATEGORIES
 
 
 class LevelSampler:

@@ -2,6 +2,7 @@
 
 A name is one of
     walk                     a bundled level
+    drawn                    all levels drawn by hand
     simplest                 the proved levels of a category in the bundled pool
     pools/pool.npz           all levels of a pool file
     pools/pool.npz:simple    one category of it
@@ -24,6 +25,7 @@ import numpy as np
 
 from nclone.errors import LevelError, LevelWarning, ReplayError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
+from nclone.levels.drawn import drawn_levels, drawn_solutions
 from nclone.levels.files import DRAWING, read_level
 from nclone.levels.generators import CATEGORIES, mirror_level
 from nclone.levels.inputs import mirrored_actions
@@ -33,6 +35,8 @@ from nclone.render.scene import moment_widths
 from nclone.replay.files import REPLAYS, read_replay
 from nclone.search.proof import mirrored_members
 
+DRAWN = "drawn"
+"""The name of the levels in `nclone.levels.drawn`."""
 MIRRORED = "mirrored:"
 POOL = ".npz"
 IN_FOLDERS = (DRAWING, ".map", *REPLAYS[:2])
@@ -127,21 +131,41 @@ def _stamp(name: str) -> int:
     return path.stat().st_mtime_ns if path.is_file() else 0
 
 
-def winning_actions(name: str) -> list[np.ndarray] | None:
-    """[T] actions 0..5 per frame that win each level of a name; None where none are known."""
-    members = pool_members(name)
+def winning_actions(name: str, split: str = "train") -> list[np.ndarray] | None:
+    """[T] actions 0..5 per frame that win each level of a name; None where none are known.
+
+    A folder has some where all its levels come from replays that won.
+    """
+    members = pool_members(name, split)
     if members is not None:
         return [m.inputs.per_step(1) for m in members]
     if name in bundled_names():
         return [winning_inputs(name)]
+    if name == DRAWN:
+        known = drawn_solutions()
+        return [known[level].per_step(1) for level in drawn_levels()]
     path = Path(name)
     if path.suffix in REPLAYS and path.is_file():
-        replay = read_replay(path)
-        return [replay.actions] if replay.success else None
+        return _replayed([path])
+    if path.is_dir():
+        return _replayed(_level_files(path))
     if name.startswith(MIRRORED):
-        plain = winning_actions(name.removeprefix(MIRRORED))
+        plain = winning_actions(name.removeprefix(MIRRORED), split)
         return None if plain is None else [mirrored_actions(actions) for actions in plain]
     return None
+
+
+def _replayed(files: Sequence[Path]) -> list[np.ndarray] | None:
+    """The actions of replays that won; None where a file is no replay or did not win."""
+    if not files or any(file.suffix not in REPLAYS for file in files):
+        return None
+    replays = [read_replay(file) for file in files]
+    return [r.actions for r in replays] if all(r.success for r in replays) else None
+
+
+def _level_files(folder: Path) -> list[Path]:
+    """The files of a folder that hold levels, by name."""
+    return sorted(p for p in folder.iterdir() if p.suffix in IN_FOLDERS)
 
 
 def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
@@ -153,6 +177,8 @@ def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
         return [load_level(mirror_level(level.map_data)) for level in plain]
     if name in bundled_names():
         return [bundled_level(name)]
+    if name == DRAWN:
+        return list(drawn_levels().values())
     path = Path(name)
     if path.is_file():
         return [read_level(path)]
@@ -163,7 +189,7 @@ def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
 
 def _folder(path: Path, skip_unreadable: bool) -> list[Level]:
     """The levels in the files of a folder; what cannot be read is refused, or left out if asked."""
-    files = sorted(p for p in path.iterdir() if p.suffix in IN_FOLDERS)
+    files = _level_files(path)
     levels, wrong = [], []
     for file in files:
         try:
@@ -212,11 +238,12 @@ def _pool_and_category(name: str) -> tuple[str, str]:
 
 
 def _unknown(name: str) -> LevelError:
-    near = get_close_matches(name, [*bundled_names(), *CATEGORIES], 1, 0.0)
+    near = get_close_matches(name, [*bundled_names(), DRAWN, *CATEGORIES], 1, 0.0)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     return LevelError(
         f"env.levels names '{name}', which is no bundled level, category or file.{hint} "
-        f"Bundled: {', '.join(bundled_names())}. Categories: {', '.join(CATEGORIES)}. "
+        f"Bundled: {', '.join(bundled_names())}. By hand: {DRAWN}. "
+        f"Categories: {', '.join(CATEGORIES)}. "
         "More levels: `python scripts/generate.py env=nclone`, then "
         "env.levels=[generated/pool.npz:simple]."
     )

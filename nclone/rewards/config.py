@@ -70,6 +70,9 @@ class Reward:
     completion_bonus: float = 2.0
     """Times max(0, 1 - frames / completion_bonus_frames)."""
     completion_bonus_frames: float = 5000.0
+    speed: float = 0.0
+    """Times the frames of the best known solution over those of the win, at most twice; counts as
+    completion bonus. Levels without a known solution are refused unless it is 0."""
     death: float = -2.0
     """Replaces all other terms of that step except the end of shaping."""
     death_by_mine: float = -3.0
@@ -178,5 +181,7 @@ PRESETS = {
         buffered_jump=0.0,
         shaping=Shaping(objective=1.0, hazard=0.0, impact=0.0, scale=0.05),
     ),
+    "speedrun": Reward(completed=10.0, completion_bonus=0.0, speed=10.0),
 }
-"""guide: the specification's table; sparse: the win alone; october: its small-scale variant."""
+"""guide: the specification's table; sparse: the win alone; october: its small-scale variant;
+speedrun: half of a win's worth depends on its time against the best known solution."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nclone.rewards.kernels import (
+    BONUS,
     COMPONENTS,
     POTENTIALS,
     VISITED_BYTES,
@@ -21,6 +22,9 @@ from nclone.rewards.kernels import (
 if TYPE_CHECKING:
     from nclone.graph.distance import DistanceTables
     from nclone.rewards.config import Reward
+
+FASTEST = 2.0
+"""Wins in less than half of the best known frames earn no more."""
 
 
 class RewardTracker:
@@ -96,6 +100,16 @@ class RewardTracker:
         )
         self.sums += self.components
         return self.reward
+
+    def pay_speed(self, won: np.ndarray, frames: np.ndarray, best: np.ndarray) -> None:
+        """Add what the worlds listed in `won` [M] earn by `frames` against `best` frames, [M] each.
+
+        Call it after `step`, before the reward is used.
+        """
+        paid = self.config.speed * np.minimum(FASTEST, best / np.maximum(frames, 1))
+        self.components[won, BONUS] += paid
+        self.sums[won, BONUS] += paid
+        self.reward[won] += paid.astype(np.float32)
 
     @property
     def nbytes(self) -> int:

@@ -14,7 +14,7 @@ from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.levels.generators import generate
 from nclone.levels.inputs import HOLD_FRAMES, Inputs, mirrored_actions
 from nclone.search.explore import MAX_GUIDED_DOORS, Archive, Guide, explore, new_archive, word_rows
-from nclone.sim.world import World
+from nclone.sim.world import Arrays, World
 
 if TYPE_CHECKING:
     from nclone.levels.level import Level
@@ -51,11 +51,25 @@ class Prover:
         self._world: World | None = None
         self._archive: Archive = new_archive(entries, nodes=budget_frames // HOLD_FRAMES + 64)
 
-    def prove(self, level: Level, seed: int = 0, guided: bool = True) -> Proof:
+    def prove(
+        self,
+        level: Level,
+        seed: int = 0,
+        guided: bool = True,
+        after: Sequence[int] | np.ndarray = (),
+        frame_skip: int = HOLD_FRAMES,
+    ) -> Proof:
         """Search for inputs that win a level within its frame limit.
 
         Without `guided` the search knows no distances and goes where it has seldom been: slower,
         but not led astray where the way back shuts or the shortest path cannot be walked.
+
+        Args:
+            level: the level.
+            seed: of everything random.
+            guided: whether distances lead the search.
+            after: [T] actions 0..5, each held for `frame_skip` frames, after which it begins.
+            frame_skip: frames of each action of `after`.
         """
         marks = find_landmarks(level)
         if marks.exit_entities[0] < 0:
@@ -64,6 +78,11 @@ class Prover:
         number = tables.add_level(marks)
         limit = self.frame_limit or int(tables.limit_frames[tables.acquire(number, 0)])
         world = self._start(level)
+        past = np.asarray(after, np.uint8)
+        if len(past):
+            world.restore(_played(world, int(world.level[0]), past, frame_skip), [0])
+            if world.ended[0]:
+                return Proof(None, 0)
         guide = _guide(tables, number, marks)
         node, spent = explore(
             world.table.tables,
@@ -79,7 +98,7 @@ class Prover:
         if node < 0:
             return Proof(None, int(spent))
         inputs = _trace(self._archive, node)
-        if not wins(level, inputs):
+        if not _wins_after(level, past, frame_skip, inputs):
             raise RuntimeError(
                 f"The inputs found for level '{level.name}' do not win when played again; "
                 "the simulator's snapshots are incomplete. Please report this level."
@@ -92,6 +111,21 @@ class Prover:
             self._world = World([level], np.zeros(self._entries + 1, np.int32), threads=1)
         self._world.reset([0], levels=self._world.table.add(level))
         return self._world
+
+
+def _played(world: World, number: int, actions: np.ndarray, frame_skip: int) -> Arrays:
+    """The state of a level after some actions."""
+    alone = World(world.table, [number], threads=1)
+    alone.step(actions[:, None], frames=frame_skip)
+    return alone.snapshot()
+
+
+def _wins_after(level: Level, past: np.ndarray, frame_skip: int, inputs: Inputs) -> bool:
+    world = World([level], threads=1)
+    if len(past):
+        world.step(past[:, None], frames=frame_skip)
+    world.step(inputs.per_step()[:, None], frames=HOLD_FRAMES)
+    return bool(world.won[0])
 
 
 def wins(level: Level, inputs: Inputs) -> bool:

@@ -232,13 +232,18 @@ def reset_world(tables, arrays, w):
 
 @inlined
 def advance_world(tables, arrays, actions, frames, on_end, w):
-    """Play actions[:, w] for `frames` frames each; the number of frames that were executed."""
+    """Play actions[:, w] for `frames` frames each; the number of frames that were executed.
+
+    What lies above the last action is a pause, in which the world stands still.
+    """
     world = arrays.worlds[w]
     level = tables.levels[world.level]
     world.events = 0
     executed = 0
     for t in range(actions.shape[0]):
         action = actions[t, w]
+        if action > 5:
+            continue
         j = 1 if action > 2 else 0
         side = action - 3 * j
         h = 0 if side == 0 else (-1 if side == 1 else 1)
@@ -299,7 +304,8 @@ def _build_kernels(stamp: int) -> tuple[Callable, Callable, Callable]:
     def advance_parallel(tables, arrays, actions, frames, on_end, executed):
         """Advance all worlds on Numba's threads. Mutates the world arrays and `executed`."""
         if stamp >= 0:
-            for w in prange(arrays.worlds.shape[0]):
+            for n in prange(arrays.worlds.shape[0]):
+                w = np.int64(n)  # unsigned in a parallel loop: all below would be compiled twice
                 executed[w] = advance_world(tables, arrays, actions, frames, on_end, w)
 
     return reset_worlds, advance_serial, advance_parallel

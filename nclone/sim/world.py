@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from nclone.levels.level import Level
 
 
+PAUSE = 6
+"""In place of an action: the world stands still."""
+
+
 class Arrays(NamedTuple):
     """All that changes about some worlds, first axis = worlds; a copy of it is a snapshot."""
 
@@ -114,13 +118,43 @@ class World:
                 f"Actions of shape {held.shape} with values up to {held.max(initial=0)}; "
                 f"pass [{self.num_worlds}] or [T, {self.num_worlds}] with values 0..5."
             )
-        if self.threads == 1:
-            advance_serial(self.table.tables, self.arrays, held, frames, on_end, self.executed)
-            return self.executed
-        numba.set_num_threads(self.pace.begin())  # for what is observed afterwards as well
-        advance_parallel(self.table.tables, self.arrays, held, frames, on_end, self.executed)
-        self.pace.end()
+        if self.threads > 1:
+            numba.set_num_threads(self.pace.begin())  # for what is observed afterwards as well
+        self._play(self.arrays, held, frames, on_end, self.executed)
+        if self.threads > 1:
+            self.pace.end()
         return self.executed
+
+    def warm_up(self, which: ArrayLike, actions: ArrayLike, frames: ArrayLike) -> None:
+        """Hold an action for some frames in worlds that were just reset: varied beginnings.
+
+        A world that ends on the way starts from its level's beginning instead. The frame counter
+        and events are cleared, but for switches and doors: the episode begins afterwards.
+
+        Args:
+            which: indices of M worlds; the others stay as they are.
+            actions: [M] integers 0..5.
+            frames: [M] for how many frames.
+        """
+        at, count = self._indices(which), np.asarray(frames)
+        if not len(at):
+            return
+        begun, times = self.snapshot(at), np.arange(count.max(initial=0))[:, None]
+        held = np.where(times < count, actions, PAUSE).astype(np.uint8)
+        self._play(begun, held, 1, st.STOP, np.zeros(len(at), np.int32))
+        worlds = begun.worlds
+        worlds["frame"] = 0
+        worlds["events"] &= st.SWITCH_HIT | st.DOOR_OPENED
+        self.restore(begun, at)
+        ended = at[worlds["state"] >= st.DEAD]
+        reset_worlds(self.table.tables, self.arrays, ended)
+
+    def _play(
+        self, arrays: Arrays, held: NDArray[np.uint8], frames: int, on_end: int, executed: NDArray
+    ) -> None:
+        """The kernel on one thread or on several; `held` is [T, worlds], or `PAUSE`."""
+        advance = advance_serial if self.threads == 1 else advance_parallel
+        advance(self.table.tables, arrays, held, frames, on_end, executed)
 
     def snapshot(self, which: ArrayLike | None = None) -> Arrays:
         """Copy of all worlds, or of those given by mask or indices."""

@@ -20,5 +20,9 @@ def check_options(options: PlayOptions) -> None:
     """
     if options.probe:
         raise ConfigError("probe=true looks into a Game Boy's memory; N++ has none.")
+    if options.report and not options.checkpoint:
+        raise ConfigError("report=FOLDER tells how a policy fares: name it by checkpoint=RUN.")
+    if options.report and (options.video or options.record):
+        raise ConfigError("report=FOLDER films and records every level; leave out the other.")
     if options.video:
         check_film(Path(options.video))

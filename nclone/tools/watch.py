@@ -22,6 +22,7 @@ from nclone.replay import Replay, inputs_of_actions
 from nclone.replay.files import COMPACT, write_replays
 from nclone.sim.world import World
 from nclone.tools.films import check_options
+from nclone.tools.reporting import write_report
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
@@ -111,17 +112,21 @@ class Spectator:
 def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:
     """Show a checkpoint at play, or film it without a window; yields a line per written file."""
     check_options(options)
-    asked = _from_the_start(run) if options.record else run
+    kept = options.report or options.record
+    asked = _from_the_start(run) if kept else run
     with open_watch(options.checkpoint, asked, options.deterministic) as opened:
-        folder = Path(options.record) if options.record else None
+        folder = Path(kept) if kept else None
         spectator = Spectator(opened, options.scale, folder, options.crop)
-        if options.video:
+        if options.report:
+            yield from write_report(spectator, options)
+        elif options.video:
             pictures = _limited(_episodes(spectator, options.episodes or 1), options.frames)
             count = save_thinned(Path(options.video), pictures, options.every)
             yield f"Film: {options.video} ({count} pictures)"
         else:
             _show(spectator, options)
-        yield from (f"Replay: {path}" for path in spectator.written)
+        if not options.report:
+            yield from (f"Replay: {path}" for path in spectator.written)
         yield f"{spectator.won} won, {spectator.lost} lost."
 
 

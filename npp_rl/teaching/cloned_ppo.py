@@ -39,8 +39,15 @@ class ClonedPpoLearner(PpoLearner):
         student = student_policy(self.config, run, demos)
         student.load_state_dict(self.policy.state_dict())
         history = clone(student, demos, self.config.cloning)
+        history += self._teach(run, env, student, demos)
         self.policy.load_state_dict(student.state_dict())
         return history
+
+    def _teach(
+        self, run: RunConfig, env: NppConfig, student: FrugalPolicy, demos: Demonstrations
+    ) -> list[Epoch]:
+        """What a learner with a teacher does after cloning; a clone has none."""
+        return []
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """All epochs over the last rollout; the policy stands still while the value catches up."""

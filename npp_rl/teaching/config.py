@@ -1,4 +1,4 @@
-"""PPO that begins from a clone, as values. Imports no torch."""
+"""PPO that begins from a clone, and a teacher for it, as values. Imports no torch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory.part import Part, Phase, human
 from frugal_rl.ranges import SEED, Range, above, at_least, check_ranges
 from nclone.config import NppConfig
+from nclone.levels.inputs import HOLD_FRAMES
 from npp_rl.teaching.demonstrations import solutions
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from frugal_rl.vec_env.interface import VectorEnv
 
 cloned_ppo = Late("npp_rl.teaching.cloned_ppo")
+dagger_ppo = Late("npp_rl.teaching.dagger_ppo")
 
 
 @dataclass(frozen=True)
@@ -87,3 +89,69 @@ class ClonedPpo(PpoConfig):
         """PPO's numbers; no entropy bonus while the policy rests, it would forget the clone."""
         terms = super().terms(done)
         return replace(terms, ent_coef=0.0) if self.rests(done) else terms
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """How often the searcher shows the learner how to win from where it got to."""
+
+    rounds: Annotated[int, at_least(0)] = 3
+    """Each plays the policy, searches from states of lost episodes, and clones; 0 leaves it out."""
+    levels: Annotated[int, at_least(1)] = 512
+    """Training levels, drawn anew, that a round plays once each."""
+    budget_frames: Annotated[int, at_least(1)] = 40_000
+    """Frames simulated per state before the search gives up."""
+    epochs: Annotated[int, at_least(1)] = 2
+    """Passes of cloning after each round, over stored solutions and lessons alike."""
+    most_samples: Annotated[int, at_least(1)] = 200_000
+    """Steps of lessons that are kept; the oldest go first."""
+    seed: Annotated[int, SEED] = 0
+
+    def __post_init__(self) -> None:
+        check_ranges(self, "algo.teacher")
+
+
+@dataclass(frozen=True)
+class DaggerPpo(ClonedPpo):
+    """Cloning, then lessons of the searcher from states that the policy reached, then PPO."""
+
+    teacher: Teacher = field(default_factory=Teacher)
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
+        """The learner for these environments, cloned and taught already."""
+        self._check(run)
+        learner: Learner = dagger_ppo.DaggerPpoLearner(self, run, vec_env)
+        return learner
+
+    def _check(self, run: RunConfig) -> None:
+        if not isinstance(run.env, NppConfig):
+            raise ConfigError("algo=dagger_ppo needs the searcher; choose env=nclone.")
+        if not self.teacher.rounds:
+            return
+        if run.env.obs.has_graph:
+            raise ConfigError(
+                f"algo=dagger_ppo joins the rows of several recordings, and env.obs="
+                f"{run.env.obs.value} numbers graphs anew in each; choose agent=attention_fast "
+                "(env.obs=routes), or algo.teacher.rounds=0."
+            )
+        if HOLD_FRAMES % run.env.frame_skip:
+            raise ConfigError(
+                f"The searcher's inputs change every {HOLD_FRAMES} frames, and env.frame_skip="
+                f"{run.env.frame_skip} does not divide them; use 1, 2 or 4."
+            )
+
+    def parts(self, run: RunConfig) -> list[Part]:
+        """As a clone's, and what the lessons hold."""
+        found = super().parts(run)
+        if not found or not self.teacher.rounds or not isinstance(run.env, NppConfig):
+            return found
+        encoding, teacher = run.encoding(), self.teacher
+        levels = min(teacher.levels, len(run.env.open_levels("train")))
+        worlds = run.env.parts(levels, encoding, run.memory, None)
+        simulators = sum(part.ram_bytes for part in worlds)
+        size = 2 * teacher.most_samples * encoding.row_bytes + simulators
+        formula = (
+            f"up to {teacher.most_samples:,} steps x {encoding.row_bytes} B, twice while they are "
+            f"joined, and {human(simulators)} of simulators"
+        )
+        return [*found, Part("lessons", formula, size, phases=frozenset({Phase.rollout}))]

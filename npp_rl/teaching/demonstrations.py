@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +15,8 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.history import History
 from frugal_rl.observation.tables import Tables
 from nclone.levels.bundled import bundled_names, winning_inputs
-from nclone.levels.generators import CATEGORIES
-from nclone.levels.sources import pool_members
+from nclone.levels.sources import MIRRORED, open_levels, pool_members
+from nclone.search.proof import Prover
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
@@ -55,8 +57,7 @@ class Demonstrations:
 def solutions(config: NppConfig) -> list[np.ndarray]:
     """Winning actions, one per step, for each training level of a configuration.
 
-    Raises:
-        DataError: a level that comes without winning inputs (a level file).
+    Levels from files are searched; those that the search does not win have no actions.
     """
     found: list[np.ndarray] = []
     for name in config.levels:
@@ -66,11 +67,37 @@ def solutions(config: NppConfig) -> list[np.ndarray]:
         elif name in bundled_names():
             found.append(bundled_actions(name, config.frame_skip))
         else:
-            raise DataError(
-                f"env.levels names the file {name}, which comes without winning inputs. Clone "
-                f"from categories ({', '.join(CATEGORIES)}) or bundled levels."
-            )
+            found += searched(name, _stamp(name), config.skip_unreadable, config.frame_skip)
     return found
+
+
+@lru_cache(maxsize=64)
+def searched(
+    name: str, stamp: int, skip_unreadable: bool, frame_skip: int
+) -> tuple[np.ndarray, ...]:
+    """[steps] uint8 for each level of a file or folder: what a search finds, or nothing.
+
+    `stamp` tells contents apart that were found under the same name.
+    """
+    prover, found = Prover(), []
+    levels = open_levels([name], "train", skip_unreadable)
+    for level in levels:
+        proofs = (prover.prove(level, guided=guided).inputs for guided in (True, False))
+        inputs = next((i for i in proofs if i is not None), None)
+        found.append(np.zeros(0, np.uint8) if inputs is None else inputs.per_step(frame_skip))
+    if not any(len(actions) for actions in found):
+        raise DataError(
+            f"The search wins none of the {len(levels)} levels of {name}, so there is nothing to "
+            "imitate; use algo=ppo, or add levels that it can win."
+        )
+    return tuple(found)
+
+
+def _stamp(name: str) -> int:
+    """When the youngest file of a name was changed."""
+    path = Path(name.removeprefix(MIRRORED))
+    files = [path, *path.iterdir()] if path.is_dir() else [path]
+    return max((file.stat().st_mtime_ns for file in files if file.exists()), default=0)
 
 
 def bundled_actions(name: str, frame_skip: int) -> np.ndarray:
@@ -95,10 +122,21 @@ def record(
     inputs: Sequence[np.ndarray],
     gamma: float,
     memory: MemoryProfile | None = None,
+    chosen: np.ndarray | None = None,
+    skip: Sequence[int] | None = None,
 ) -> Demonstrations:
-    """Play each level's inputs from its start, all levels side by side, and keep what is seen."""
-    quiet = replace(config, start_frames=0, eval_levels=config.levels, curriculum=False)
-    env = _InOrder(quiet, len(inputs), encoding, memory or MemoryProfile())
+    """Play each level's inputs from its start, all levels side by side, and keep what is seen.
+
+    Args:
+        config: whose training levels are played.
+        encoding: of the rows that are kept.
+        inputs: actions per level, one per step.
+        gamma: discount of the returns.
+        memory: switches of the environment.
+        chosen: [N] which of the training levels `inputs` are for; None means all, in order.
+        skip: first steps of each level that are played, but not kept.
+    """
+    env = in_order(config, encoding, len(inputs), memory or MemoryProfile(), chosen)
     history = History(encoding, len(inputs), config.episode_steps)
     rows = history.reset(env.reset(0))
     longest = max(len(actions) for actions in inputs)
@@ -123,20 +161,28 @@ def record(
         if not playing.any():
             break
     able = np.concatenate(allowed)
+    if skip is not None:
+        time = np.repeat(np.arange(len(kept)), [len(k) for k in kept])
+        able &= time >= np.asarray(skip)[np.concatenate(kept)]
     return _assembled(seen, kept, np.array(rewards), plan, won, able, gamma, env.tables)
 
 
-class _InOrder(NppVecEnv):
-    """World n plays level n."""
-
-    def __init__(
-        self, config: NppConfig, num_envs: int, encoding: Encoding, memory: MemoryProfile
-    ) -> None:
-        levels = config.open_levels("train")
-        if len(levels) != num_envs:
-            raise DataError(f"There are {len(levels)} levels, but inputs for {num_envs} of them.")
-        super().__init__(replace(config, eval_levels=()), num_envs, encoding, memory, "train")
-        self.game.order = "in turn"
+def in_order(
+    config: NppConfig,
+    encoding: Encoding,
+    count: int,
+    memory: MemoryProfile,
+    chosen: np.ndarray | None = None,
+) -> NppVecEnv:
+    """Environments of which number n plays training level n, or `chosen[n]`, from its start."""
+    quiet = replace(config, start_frames=0, eval_levels=(), curriculum=False)
+    env = NppVecEnv(quiet, count, encoding, memory, "train")
+    env.game.order = "in turn"
+    if chosen is not None:
+        env.game.playlist = env.game.playlist[chosen]
+    if len(env.game.playlist) != count:
+        raise DataError(f"There are {len(env.game.playlist)} levels, but inputs for {count}.")
+    return env
 
 
 def _assembled(

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from fighting.choices import Actions, Episode, Rival
+from fighting.choices import Actions, Episode, Rival, Weights
 from fighting.config import DuelConfig
 from fighting.env import DuelEnv
-from fighting.rules import Weights
 from fighting.spec import View
 from frugal_rl.errors import ConfigError
 

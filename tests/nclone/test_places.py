@@ -18,7 +18,6 @@ from nclone.graph import lattice, paths
 from nclone.graph.fields import GRAPH_TABLE
 from nclone.search.explore import explore
 from nclone.sim.advance import advance_serial, source_stamp
-from nclone.sim.warm_up import warm_up
 from nclone.spec import Observation
 from nclone.vec_env import NppVecEnv
 
@@ -88,5 +87,4 @@ def test_kernels_that_contain_the_simulator_follow_its_sources():
     graph = (Path(lattice.__file__), Path(paths.__file__))
     assert source_stamp() != source_stamp(*graph)
     assert source_stamp() in stamps(advance_serial)
-    assert source_stamp() in stamps(warm_up)
     assert source_stamp(*graph) in stamps(explore)

@@ -7,7 +7,8 @@ from numpy.testing import assert_array_equal
 from stable_baselines3.common.env_checker import check_env as check_with_sb3
 
 import nclone
-from frugal_rl.memory.profile import LevelData, MemoryProfile
+from frugal_rl.memory.choices import LevelData
+from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.testing.env import check_env

@@ -97,9 +97,19 @@ def test_a_clone_predicts_held_out_experts_better_than_their_favourite_action(po
     assert history[-1].loss < history[0].loss
 
 
-def test_a_level_file_has_no_solution_and_says_so(tmp_path):
-    with pytest.raises(DataError, match="without winning inputs"):
-        solutions(NppConfig(levels=(str(tmp_path / "x.map"),)))
+def test_levels_from_files_are_searched_and_what_is_not_won_is_left_out(tmp_path):
+    (tmp_path / "a.txt").write_text("title: a\n@..S..X\n")
+    (tmp_path / "b.txt").write_text("title: b\n@..S#X\n")
+    config = NppConfig(obs=Observation.state, levels=(str(tmp_path),))
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+    found = solutions(config)
+    assert [len(actions) > 0 for actions in found] == [True, False]
+    demos = record(config, encoding, found, gamma=0.99)
+    assert demos.lost == (1,)
+    assert set(demos.level) == {0}
+    (tmp_path / "a.txt").unlink()
+    with pytest.raises(DataError, match="wins none of the 1 levels"):
+        solutions(config)
 
 
 def test_pool_files_and_mirror_images_come_with_solutions(tmp_path):

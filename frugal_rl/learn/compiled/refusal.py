@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.profile import Precision
+from frugal_rl.memory.choices import Precision
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy

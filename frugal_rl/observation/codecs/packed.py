@@ -38,6 +38,12 @@ class PackedCodec(Codec):
         """[*shape] uint8 becomes [packed_bytes] uint8."""
         return (self.packed_bytes,), np.dtype(np.uint8)
 
+    def bounds(
+        self, low: float, high: float, dtype: np.dtype[Any], stored: np.dtype[Any]
+    ) -> tuple[float, float]:
+        """Any byte, whatever shades the field has."""
+        return 0.0, 255.0
+
     def encode(self, values: np.ndarray) -> np.ndarray:
         """[..., *shape] uint8 below 2^bits -> [..., packed_bytes] uint8."""
         batch = values.shape[: values.ndim - len(self.shape)]

@@ -116,6 +116,11 @@ class Compressed(Rows):
         self.bases.resize(self.used, refcheck=False)
 
     @property
+    def end(self) -> int:
+        """A number above every handle."""
+        return self.used
+
+    @property
     def used_bytes(self) -> int:
         """Bytes of the blocks, of where they end and of what they rest on."""
         return self._begin(self.used) + 12 * self.used

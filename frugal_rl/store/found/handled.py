@@ -23,16 +23,21 @@ from frugal_rl.store.found.stacks import (
 
 def row_bytes_of(rows: np.ndarray) -> np.ndarray:
     """Rows [N, ...] as contiguous, aligned bytes [N, row bytes]; copied only where they are not."""
-    rows = np.require(rows, requirements=["C", "A"])
+    if not (rows.flags.c_contiguous and rows.flags.aligned):
+        rows = np.require(rows, requirements=["C", "A"])
     return rows.reshape(len(rows), math.prod(rows.shape[1:])).view(np.uint8)
 
 
 def padded_words(rows: np.ndarray) -> np.ndarray:
     """Rows [N, row bytes] uint8 as words [N, W], filled up with zeros; a view of whole words."""
-    missing = -rows.shape[1] % WORD_BYTES
-    if missing or rows.ctypes.data % WORD_BYTES:
-        rows = np.pad(rows, ((0, 0), (0, missing)))
-    return rows.view(np.uint64)
+    size = rows.shape[1]
+    if size % WORD_BYTES == 0:
+        seen = rows.view(np.uint64)
+        if seen.flags.aligned:
+            return seen
+    words = np.zeros((len(rows), row_words(size)), np.uint64)
+    words.view(np.uint8)[:, :size] = rows
+    return words
 
 
 def lies_channels_last(shown: np.ndarray) -> bool:
@@ -71,7 +76,7 @@ class HandledColumn(Column):
         if self._channels_last:
             shown = shown.transpose(0, 2, 3, 1)
         self.rows.append(padded_words(row_bytes_of(shown)), self._envs, self._new)
-        self.handles.put(t, self._new)
+        self.handles.put(t, self._new, self.rows.end)
 
     def gather(
         self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
@@ -136,6 +141,8 @@ class StackedColumn(Column):
         self.last = np.zeros((num_envs, spec.row_bytes), np.uint8)
         self._in_pixels = False
         self._parts = np.zeros((num_envs, row_words(stack.part_bytes)), np.uint64)
+        self._part_bytes = self._parts.view(np.uint8)
+        self._last_pixels = self.last.view(np.uint32) if spec.row_bytes % 4 == 0 else self.last
         self._envs = np.arange(num_envs)
         self._new = np.zeros(num_envs, np.int64)
 
@@ -147,7 +154,7 @@ class StackedColumn(Column):
         if self._take_apart(t, shown):
             self._keep_whole(t, shown, np.flatnonzero(self.past[t] == OTHER))
         self.rows.append(self._parts, self._envs, self._new)
-        self.handles.put(t, self._new)
+        self.handles.put(t, self._new, self.rows.end)
         count_ages(self.past[t], self.age[max(t - 1, 0)], self.stack.parts - 1, self.age[t])
 
     def _take_apart(self, t: int, shown: np.ndarray) -> int:
@@ -155,12 +162,12 @@ class StackedColumn(Column):
 
         Images whose channels lie last in memory are read as they lie.
         """
-        parts = self._parts.view(np.uint8)
+        parts = self._part_bytes
         pixels = self._as_pixels(shown)
         begun = t > 0 and self._in_pixels == (pixels is not None)
         self._in_pixels = pixels is not None
         if pixels is not None:
-            last = self.last.view(np.uint32)
+            last = self._last_pixels
             return int(take_apart_pixels(pixels, last, begun, parts, self.past[t]))
         rows = self.stack.shaped(row_bytes_of(shown))
         first, step = self.stack.order
@@ -175,9 +182,10 @@ class StackedColumn(Column):
             fits = shown.dtype.itemsize == 1 and stack.newest_last
         else:
             fits = stack.is_pixels
-        if not fits or not shown.flags.c_contiguous or shown.ctypes.data % 4:
+        if not fits or not shown.flags.c_contiguous:
             return None
-        return shown.reshape(len(shown), -1).view(np.uint32)
+        pixels = shown.reshape(len(shown), -1).view(np.uint32)
+        return pixels if pixels.flags.aligned else None
 
     def _keep_whole(self, t: int, shown: np.ndarray, other: np.ndarray) -> None:
         """All older parts of some rows."""

@@ -49,6 +49,11 @@ class Plain(Rows):
         self.rows.resize((self.used, self.rows.shape[1]), refcheck=False)
 
     @property
+    def end(self) -> int:
+        """A number above every handle."""
+        return self.used
+
+    @property
     def used_bytes(self) -> int:
         """Bytes of the rows."""
         return int(self.used * self.rows.shape[1] * self.rows.itemsize)

@@ -94,6 +94,11 @@ class Records(Rows):
         self.words.resize(self.used, refcheck=False)
 
     @property
+    def end(self) -> int:
+        """A number above every handle."""
+        return self.used
+
+    @property
     def used_bytes(self) -> int:
         """Bytes of the records."""
         return 8 * self.used

@@ -37,6 +37,11 @@ class Rows(ABC):
 
     @property
     @abstractmethod
+    def end(self) -> int:
+        """A number above every handle that was told since `clear`."""
+
+    @property
+    @abstractmethod
     def used_bytes(self) -> int:
         """Bytes that the rows of now take."""
 
@@ -52,11 +57,13 @@ class Handles:
     def __init__(self, steps: int, num_envs: int) -> None:
         self.values = np.zeros((steps, num_envs), np.uint16)
 
-    def put(self, t: int, handles: np.ndarray) -> None:
-        """Keep step t, after a change to the next wider type where one does not fit."""
-        largest = int(handles.max(initial=0))
-        if largest >> 8 * self.values.itemsize:
-            self.values = self.values.astype(np.min_scalar_type(largest))
+        self._most = 1 << 16
+
+    def put(self, t: int, handles: np.ndarray, end: int) -> None:
+        """Keep step t, after a change to the next wider type where numbers below `end` need it."""
+        if end > self._most:
+            self.values = self.values.astype(np.min_scalar_type(end - 1))
+            self._most = 1 << 8 * self.values.itemsize
         self.values[t] = handles
 
     def trim(self, steps: int) -> None:

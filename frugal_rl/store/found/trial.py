@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.found.compressed import Compressed
@@ -20,6 +20,7 @@ from frugal_rl.store.found.narrow import NarrowColumn, range_of
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
 from frugal_rl.store.found.stacks import find_stack
+from frugal_rl.store.found.worded import Worded
 
 if TYPE_CHECKING:
     from frugal_rl.store.found.rows import Rows
@@ -84,7 +85,7 @@ def forms(spec: ColumnSpec, history: np.ndarray) -> dict[str, tuple[type[Rows], 
     """The ways worth a trial for rows [T, N, row bytes] uint8, by name."""
     stack = find_stack(history, spec.shape, spec.dtype.itemsize)
     size = spec.row_bytes if stack is None else stack.part_bytes
-    kinds: tuple[type[Rows], ...] = (Records, Interned)
+    kinds: tuple[type[Rows], ...] = (Records, Worded, Interned)
     if size >= WORTH_COMPRESSING:
         kinds += (Compressed,)
     if stack is None:

@@ -1,19 +1,22 @@
-"""Levels without end: 11 generators, 48 presets, 9 categories, each level named by its recipe."""
+"""Levels without end: generators, presets and categories, each level named by its recipe."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nclone.levels.categories import CATEGORIES, EASY, LIVELY, PLAIN, Category
 from nclone.levels.format import pack_level
 from nclone.levels.generators.canvas import Canvas
 from nclone.levels.generators.dice import Dice
 from nclone.levels.generators.mirror import mirror_level
-from nclone.levels.generators.presets import CATEGORIES, EASY, PRESETS, Category
+from nclone.levels.generators.presets import PRESETS
 from nclone.levels.level import Level, load_level
 
 __all__ = [
     "CATEGORIES",
     "EASY",
+    "LIVELY",
+    "PLAIN",
     "PRESETS",
     "TEST_SEEDS",
     "TRAIN_SEEDS",

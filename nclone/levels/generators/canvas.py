@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nclone.geometry import COLUMNS, ROWS
-from nclone.levels.entity_types import EntityType
+from nclone.levels.entity_types import SWITCH_OF, EntityType
+from nclone.levels.generators.areas import EMPTY, SOLID
 
 if TYPE_CHECKING:
     from nclone.levels.generators.dice import Dice
 
 Range = tuple[int, int]
 """Smallest and largest value, both included."""
-SOLID, EMPTY = 1, 0
 FIRST_COLUMN, LAST_COLUMN = 1, COLUMNS - 2
 FIRST_ROW, LAST_ROW = 1, ROWS - 2
 CENTRE, ON_FLOOR, AT_CEILING = 2, 3, 1
@@ -36,6 +36,7 @@ class Canvas:
         self._exit: tuple[tuple[int, int], tuple[int, int]] | None = None
         self._records: list[tuple[int, int, int, int, int]] = []
         self._taken: set[tuple[int, int]] = set()
+        self._objectives: set[tuple[int, int]] = set()
 
     def place_box(self, width: int, height: int) -> tuple[int, int]:
         """Upper left cell of a box of the given size, anywhere in the playable part."""
@@ -72,11 +73,18 @@ class Canvas:
         """Put the ninja into a cell."""
         self._spawn = (column, row)
         self._taken.add((column, row))
+        self._objectives.add((column, row))
 
     def exit(self, switch: tuple[int, int], door: tuple[int, int]) -> None:
         """Put the exit's switch and door into two cells (column, row)."""
         self._exit = (switch, door)
         self._taken.update((switch, door))
+        self._objectives.update((switch, door))
+
+    @property
+    def objectives(self) -> tuple[tuple[int, int], ...]:
+        """Cells of spawn, switch and exit, as far as they are placed."""
+        return (self._spawn, *(self._exit or ()))
 
     def mine(self, column: int, row: int, x: int = CENTRE, y: int = CENTRE) -> bool:
         """Put a deadly mine into an empty cell that no objective stands in; tells whether it did.
@@ -93,13 +101,38 @@ class Canvas:
         type_, x, y, orientation, mode = row
         self._records.append((type_, x, y, orientation, mode))
 
-    def locked_door(self, column: int, row: int, switch: tuple[int, int]) -> None:
-        """Close the left side of a cell by a vertical door and put its switch into another."""
-        self.record(EntityType.LOCKED_DOOR, 4 * column, 4 * row + CENTRE, 0, 0)
-        self.record(
-            EntityType.LOCKED_DOOR_SWITCH, 4 * switch[0] + CENTRE, 4 * switch[1] + CENTRE, 0, 0
-        )
+    def locked_door(
+        self, column: int, row: int, switch: tuple[int, int], across: bool = False
+    ) -> None:
+        """Close the left, or `across` the upper, side of a cell; its switch is in another one."""
+        self._door(EntityType.LOCKED_DOOR, column, row, switch, across)
+
+    def trap_door(
+        self, column: int, row: int, switch: tuple[int, int], across: bool = False
+    ) -> None:
+        """As `locked_door`, but open until its switch is touched."""
+        self._door(EntityType.TRAP_DOOR, column, row, switch, across)
+
+    def _door(
+        self, kind: EntityType, column: int, row: int, switch: tuple[int, int], across: bool
+    ) -> None:
+        x, y = 4 * column + (CENTRE if across else 0), 4 * row + (0 if across else CENTRE)
+        self.record(kind, x, y, 2 if across else 0, 0)
+        self.record(SWITCH_OF[kind], *_centre(switch), 0, 0)
         self._taken.update(((column, row), switch))
+
+    def take(self, column: int, row: int) -> None:
+        """Keep a cell for what was put there."""
+        self._taken.add((column, row))
+
+    def is_free(self, column: int, row: int) -> bool:
+        """Whether a cell is empty and nothing was put there."""
+        return self.is_empty(column, row) and (column, row) not in self._taken
+
+    def is_clear(self, column: int, row: int, reach: int = 2) -> bool:
+        """Whether a cell is free and neither spawn, exit, switch nor door is within some cells."""
+        near = (abs(column - c) <= reach and abs(row - r) <= reach for c, r in self._objectives)
+        return self.is_free(column, row) and not any(near)
 
     def decorate(self, share: float) -> None:
         """Turn some rock that touches no empty cell into random tiles, to look at only."""

@@ -1,13 +1,13 @@
-"""The 48 presets of the 11 generators, and the nine categories that draw from them."""
+"""The presets of all generators."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from nclone.levels.generators.chambers import MultiChamber, SingleChamber
 from nclone.levels.generators.corridors import Corridors, HorizontalCorridor, VerticalCorridor
 from nclone.levels.generators.jumps import JumpPlatforms, JumpRequired
+from nclone.levels.generators.lively import ARENAS, BUILDINGS, CAVES
 from nclone.levels.generators.maze import Maze, MineMaze
 from nclone.levels.generators.terrain import Hills, Islands
 
@@ -101,123 +101,7 @@ PRESETS: dict[str, dict[str, Generator]] = {
         "medium": Hills((20, 34), (10, 16), (2, 5), change=(1, 4)),
         "complex": Hills((28, 38), (12, 19), (4, 8), (2, 3), (2, 8), ("mild", "straight", "steep")),
     },
+    "building": {**BUILDINGS},
+    "cave": {**CAVES},
+    "arena": {**ARENAS},
 }
-
-
-@dataclass(frozen=True)
-class Category:
-    """A difficulty of levels: where it draws from, and when the curriculum leaves it.
-
-    `regress` is the success rate below which a learner falls back, None for never.
-    """
-
-    share: float
-    sources: tuple[tuple[str, str], ...]
-    advance: float
-    min_episodes: int
-    regress: float | None = None
-
-
-def _of(*names: str) -> tuple[tuple[str, str], ...]:
-    pairs = (name.split("/") for name in names)
-    return tuple((generator, preset) for generator, preset in pairs)
-
-
-CATEGORIES: dict[str, Category] = {
-    "simplest": Category(
-        0.1,
-        _of("vertical_corridor/simplest", "horizontal_corridor/simplest", "corridors/simplest"),
-        0.70,
-        100,
-    ),
-    "simplest_few_mines": Category(
-        0.1,
-        _of("vertical_corridor/few_mines", "horizontal_corridor/few_mines", "corridors/few_mines"),
-        0.65,
-        100,
-        0.30,
-    ),
-    "simplest_with_mines": Category(
-        0.1,
-        _of("vertical_corridor/mines", "horizontal_corridor/mines", "corridors/mines"),
-        0.60,
-        100,
-        0.30,
-    ),
-    "simpler": Category(
-        0.1,
-        _of(
-            "vertical_corridor/simpler",
-            "vertical_corridor/simpler_mines",
-            "vertical_corridor/descent",
-            "horizontal_corridor/simpler",
-            "horizontal_corridor/simple",
-            "corridors/simple",
-        ),
-        0.60,
-        100,
-        0.30,
-    ),
-    "simple": Category(
-        0.2,
-        _of(
-            "maze/tiny",
-            "hills/simple",
-            "vertical_corridor/simple",
-            "vertical_corridor/platforms",
-            "jump_required/simple",
-            "single_chamber/obstacle",
-            "single_chamber/gap",
-            "corridors/simple",
-        ),
-        0.50,
-        75,
-        0.30,
-    ),
-    "medium": Category(
-        0.4,
-        _of(
-            "maze/small",
-            "multi_chamber/medium",
-            "jump_required/medium",
-            "mine_maze/medium",
-            "hills/medium",
-            "vertical_corridor/medium",
-            "islands/medium",
-            "jump_platforms/medium",
-            "single_chamber/mines",
-            "single_chamber/ceiling",
-            "single_chamber/gauntlet",
-            "corridors/medium",
-        ),
-        0.45,
-        100,
-        0.25,
-    ),
-    "complex": Category(
-        0.2,
-        _of(
-            "maze/large",
-            "multi_chamber/complex",
-            "jump_required/complex",
-            "mine_maze/complex",
-            "hills/complex",
-            "vertical_corridor/complex",
-            "islands/complex",
-            "jump_platforms/complex",
-            "single_chamber/complex",
-            "corridors/complex",
-        ),
-        0.40,
-        150,
-        0.20,
-    ),
-    "exploration": Category(
-        0.1, _of("maze/exploration", "multi_chamber/exploration"), 0.35, 150, 0.15
-    ),
-    "mine_heavy": Category(
-        0.1, _of("mine_maze/heavy", "jump_required/heavy_mines"), 0.30, 200, 0.15
-    ),
-}
-"""In the order of the curriculum."""
-EASY = ("simplest", "simplest_few_mines", "simplest_with_mines", "simpler", "simple")

@@ -11,10 +11,9 @@ from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
 from fighting.cartridge.game import CartridgeGame
 from fighting.cartridge.start_states import read_state, write_state
-from fighting.choices import Actions
+from fighting.choices import Actions, Weights
 from fighting.machine.emulator import StateError
 from fighting.rom import DUEL, ROM_PATH
-from fighting.rules import Weights
 from fighting.spec import View
 from fighting.tools.play import play
 from fighting.tools.tried_out import judged, trial

@@ -10,7 +10,7 @@ from fighting.cartridge.rules import compiled
 from fighting.cartridge.scene import Scene, joined
 from fighting.cartridge.source import read
 from fighting.cartridge.syntax import DEEPEST, ExpressionError, parse
-from fighting.rules import Weights
+from fighting.choices import Weights
 from frugal_rl.errors import ConfigError
 
 MEMORY = {

@@ -8,7 +8,7 @@ import pytest
 from fighting.cartridge.meaning import CLOCKS, EVERY
 from fighting.cartridge.reading import load_profile
 from fighting.cartridge.rules import compiled
-from fighting.rules import Weights
+from fighting.choices import Weights
 from frugal_rl.errors import ConfigError
 
 PAGE = (Path(__file__).parents[3] / "docs" / "fighting_profiles.md").read_text()

@@ -12,10 +12,10 @@ from fighting.cartridge.env import GameBoyEnv
 from fighting.cartridge.memory import Status
 from fighting.cartridge.reading import FOLDER, load_profile, parse_profile
 from fighting.cartridge.rules import compiled
+from fighting.choices import Weights
 from fighting.machine import duel
 from fighting.machine.emulator import Emulator, RomError, StateError, read_rom
 from fighting.rom import ROM_PATH
-from fighting.rules import Weights
 from fighting.spec import View
 from fighting.tools import candidates
 from fighting.tools.address_search import Found, written

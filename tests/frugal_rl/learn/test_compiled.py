@@ -22,7 +22,7 @@ from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.update import Record, Update
 from frugal_rl.memory import MemoryProfile, Storage
-from frugal_rl.memory.profile import Precision
+from frugal_rl.memory.choices import Precision
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.observation.tables import Tables

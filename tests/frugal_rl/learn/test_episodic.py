@@ -9,8 +9,8 @@ from rich.console import Console
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.episodic import EpisodeLearner
+from frugal_rl.memory.choices import Trajectories
 from frugal_rl.memory.plan import draw_up
-from frugal_rl.memory.profile import Trajectories
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.trainer import no_meter, train

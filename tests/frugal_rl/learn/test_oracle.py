@@ -15,7 +15,7 @@ from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import FrameStack, MemoryProfile, Storage
-from frugal_rl.memory.profile import Buffers, RolloutLocation, Shuffle
+from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.observation.tables import Tables

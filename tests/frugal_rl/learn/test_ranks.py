@@ -18,8 +18,8 @@ from frugal_rl.learn.update import Record
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Hardware, RunConfig
-from frugal_rl.run.launch import shard
 from frugal_rl.run.resuming import of_rank
+from frugal_rl.run.shares import shard
 from frugal_rl.testing.toy import Toy
 
 ALGO = PpoConfig(num_envs=8, n_steps=16, batch_size=128, n_epochs=1, total_steps=1280)

@@ -6,16 +6,18 @@ the code: 6 environments of 20 steps at most, 10 steps per rollout, minibatches 
 
 import math
 import re
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import pytest
 
 from frugal_rl.memory.advice import fits_with_margin, shrunk_sizes
 from frugal_rl.memory.base import Base
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.part import Confidence, Kind, Phase
 from frugal_rl.memory.plan import assemble
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.profile import RolloutLocation
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.run.compose import compose_run
 from frugal_rl.store.column_spec import ColumnSpec
@@ -28,6 +30,13 @@ SIZES = ["env=toy", "tracking=disabled", "hardware.device=cpu", "algo.num_envs=6
 EPISODE = 20
 
 
+@pytest.fixture(scope="module", autouse=True)
+def anew():
+    """What a process before this one found is not asked again (tools that break code fork)."""
+    plan_of.cache_clear()
+
+
+@cache
 def plan_of(*words: str):
     return assemble(compose_run([*SIZES, *words]), NOTHING, PROBE)
 
@@ -171,6 +180,139 @@ def test_the_formula_of_what_is_found_is_worth_its_bytes():
     column = ColumnSpec("frame", (84, 84), np.dtype(np.uint8), codec=FoundCodec(expected_share=0.1))
 
     assert worth(column.formula(10, 6)) == column.nbytes(10, 6) == math.ceil(60 * 84 * 84 * 0.1)
+
+
+SAID = """
+interpreter and libraries | this installation | ceru | calibrated |
+simulators | 6 worlds x 56 B | ceru | exact | testing.toy:Toy.parts
+static tables | 4 maps x 57 B | ceru | exact | testing.toy:Toy.parts
+evaluation: simulators | 3 worlds x 56 B | ce | exact | testing.toy:Toy.parts
+windows | 6 envs x 175 B of past rows | ceru | exact | observation.history:History
+evaluation: windows | 3 envs x 175 B of past rows | ce | exact | observation.history:History
+rollout: map_id | 10 steps x 6 envs x 1 x int32 | ceru | exact | store.columns:ArrayColumn
+rollout: trail | (2 + 10) steps x 6 envs x 5 x 5 x uint8 | ceru | exact | store.columns:ArrayColumn
+rollout: scalars | 10 x 6 x (1 uint8 action + 5 float32 + 1 bool) | ceru | exact | store.rollout:RolloutBuffer
+flattened copy | the largest column once more | u | exact | store.columns:ArrayColumn.flatten
+order and ratios | 60 samples x 12 B: their order, and the ratios of the last epoch | u | exact | store.rollout:RolloutBuffer.get
+minibatch | 20 samples x 151 B | ceru | exact | store.rollout:RolloutBuffer.samples
+parameters | all weights, float32 | ceru | exact | learn.agents:MlpAgent.build
+gradients | one per weight | ceru | exact | learn.agents:MlpAgent.build
+optimiser | two moments per weight | ceru | exact | learn.agents:MlpAgent.build
+activations | 20 samples x 50 B | u | probed | learn.agents:MlpAgent.build
+acting | 6 envs x 10 B | er | probed | learn.agents:MlpAgent.build
+checkpoint | copies of weights, moments and newest observations | c | exact | run.checkpoints:save_checkpoint
+"""  # noqa: E501 - a table
+"""What `plan.py why=...` prints of a part: formula, first letters of its phases (checkpoint,
+evaluation, rollout, update), how sure it is, and where in `frugal_rl` it is allocated."""
+
+
+@pytest.mark.parametrize("line", SAID.strip().splitlines(), ids=lambda line: line.split(" |")[0])
+def test_a_part_says_its_formula_its_phases_how_sure_it_is_and_who_allocates_it(line):
+    name, formula, letters, confidence, place = (word.strip() for word in line.split("|"))
+    part = next(p for p in plan_of("memory.shuffle=copy").parts if p.name == name)
+
+    assert part.formula == formula
+    assert "".join(sorted(phase.value[0] for phase in part.phases)) == letters
+    assert part.confidence.value == confidence
+    assert part.source == (f"frugal_rl.{place}" if place else "")
+    assert part.shared == (name == "static tables")
+
+
+def test_whole_trajectories_are_as_long_as_they_were_collected():
+    found = bytes_by_name("vec=episodes", "memory.trajectories=list")
+    parts = {p.name: p for p in plan_of("vec=episodes", "memory.trajectories=list").parts}
+    row = 8 + 4 + 1 + 4 + 1 + 2 + 8 + 25 + 1 + 4 + 4  # action to log_prob, an int64 and floats
+
+    assert found["rollout: action"] == 60 * 8
+    assert found["rollout: trail"] == 60 * 25
+    assert sum(n for name, n in found.items() if name.startswith("rollout: ")) == 60 * row
+    assert found["trajectory sources"] == 60 * row
+    assert found["trajectory sums"] == 60 * 21
+    assert parts["rollout: reward"].formula == "6 envs x 10 steps x 4 B"
+    assert parts["trajectory sources"].formula == "what the workers write into"
+    assert parts["trajectory sums"].formula == (
+        "6 envs x 10 steps x 21 B: advantages, returns, ages, starts"
+    )
+    sources = {p.name: p.source for p in parts.values()}
+    assert sources["rollout: reward"] == "frugal_rl.store.trajectories:TrajectoryBuffer"
+    assert sources["trajectory sources"] == "frugal_rl.store.trajectories:TrajectoryBuffer"
+    assert sources["trajectory sums"] == "frugal_rl.store.merged:MergedRollout"
+    assert {parts[n].kind for n in ("trajectory sources", "trajectory sums")} == {Kind.learner}
+
+
+def test_trajectories_lie_once_in_what_was_allocated_or_on_the_device():
+    roomy = bytes_by_name("vec=episodes", "vec.max_buffer_size=100")
+    device = plan_of("vec=episodes", "hardware.device=cuda", "memory.trajectories=views")
+    parts = {p.name: p for p in device.parts}
+
+    assert roomy["rollout: trail"] == 100 * 25
+    assert "trajectory sources" not in roomy
+    assert roomy["trajectory sums"] == 60 * 21
+    assert (parts["rollout: trail"].ram_bytes, parts["rollout: trail"].vram_bytes) == (0, 60 * 25)
+    assert parts["trajectory sources"].ram_bytes == 60 * 62  # pinned slots
+    assert parts["trajectory sources"].vram_bytes == 0
+
+
+def test_trajectories_end_with_an_episode_that_is_shorter_than_a_rollout():
+    words = ("vec=episodes", "algo.n_steps=50", "env.episode_steps=7")
+
+    assert bytes_by_name(*words)["rollout: reward"] == 6 * 7 * 4
+
+
+def test_on_a_device_the_learner_lies_there_and_a_checkpoint_copies_through_memory():
+    plan = plan_of("hardware.device=cuda", "memory.rollout_location=device", "memory.micro_batch=5")
+    held = {p.name: (p.ram_bytes, p.vram_bytes) for p in plan.parts}
+    shown = 1 + 2 + 8 + 4 + 4 + 3 * 25 + (EPISODE + 1)
+
+    assert held["workspace"] == (0, 1000)
+    assert held["activations"] == (0, 250)
+    assert held["parameters"] == (0, 400)
+    assert held["minibatch"] == (3020, 3020)
+    assert held["checkpoint"] == (2 * 400 + 808 + 6 * shown, 0)
+    assert held["rollout: trail"] == (0, 1800)
+    assert held["rollout: scalars"] == (1320, 0)
+    assert "flattened copy" not in bytes_by_name("hardware.device=cuda")
+    workspace = next(p for p in plan.parts if p.name == "workspace")
+    assert (workspace.formula, workspace.kind) == ("a first small update", Kind.learner)
+
+
+def test_the_step_counts_where_it_needs_more_than_the_activations():
+    run = compose_run(SIZES)
+    heavy = replace(PROBE, step_bytes=5000, traced=True)
+    parts = {p.name: p for p in assemble(run, NOTHING, heavy).parts}
+
+    assert parts["activations"].ram_bytes == 5000
+    assert parts["activations"].confidence is Confidence.traced
+    assert parts["parameters"].confidence is Confidence.exact
+
+
+def test_a_mapped_rollout_says_so_but_for_its_pools():
+    words = ("memory.rollout_location=memmap", "env.fields.doors=ragged")
+    formulas = {p.name: p.formula for p in plan_of(*words).parts}
+
+    assert formulas["rollout: speed"] == "10 steps x 6 envs x 2 x float32, in a mapped file"
+    assert formulas["rollout: doors"] == (
+        "10 steps x 6 envs x 12 B of index + a ragged pool of 120 B (12% of 16 B rows expected)"
+    )
+    assert bytes_by_name(*words)["rollout: doors"] == 60 * 12 + 120
+
+
+def test_labels_of_auxiliary_losses_are_counted_by_sample():
+    run = compose_run(SIZES)
+    labelled = replace(run, agent=Labelled(run.agent))
+    part = next(p for p in assemble(labelled, NOTHING, None).parts if p.name == "rollout: labels")
+
+    assert part.ram_bytes == 10 * 6 * 7
+    assert part.formula == "10 x 6 x 7 B for auxiliary losses"
+    assert (part.kind, part.source) == (Kind.rollout, "frugal_rl.store.rollout:RolloutBuffer")
+
+
+@dataclass
+class Labelled:
+    """An agent whose auxiliary losses need 7 bytes of labels per step."""
+
+    inner: object
+    label_bytes: int = 7
 
 
 def worth(formula: str) -> int:

@@ -1,10 +1,23 @@
 """A bare process, phase by phase: what is always there, and what a tiny phase held beyond that."""
 
+import os
+import sys
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import metadata
+from typing import ClassVar
+
+import pytest
+
 from frugal_rl import remembered
 from frugal_rl.memory import base, plan
 from frugal_rl.memory.base import Base, tiny
-from frugal_rl.memory.part import Confidence, Phase
+from frugal_rl.memory.choices import Allocator
+from frugal_rl.memory.part import Confidence, Kind, Phase
+from frugal_rl.observation.choices import Storage
 from frugal_rl.run.compose import compose_run
+from frugal_rl.run.config import Tracking
+from frugal_rl.vec_env.serial import Serial
 
 MIB = 1 << 20
 HELD = {Phase.rollout: 300, Phase.update: 310, Phase.evaluation: 400, Phase.checkpoint: 300}
@@ -62,3 +75,193 @@ def test_an_installation_is_measured_once_and_a_probe_of_a_kind_refines_it(tmp_p
     assert first == again
     assert first.process_bytes == 200 * MIB
     assert plan.measured_base(run, None).process_bytes == 300 * MIB
+
+
+def test_a_phase_that_was_not_measured_is_taken_to_hold_the_most():
+    found = base.phases_of({"rollout": 5, "update": 9})
+
+    assert found == {Phase.rollout: 5, Phase.update: 9, Phase.evaluation: 9, Phase.checkpoint: 9}
+
+
+@pytest.mark.parametrize(
+    ("confidence", "found", "words"),
+    [
+        (Confidence.probed, True, "a tiny run in a process of its own"),
+        (Confidence.calibrated, True, "this installation"),
+        (Confidence.calibrated, False, "a typical one"),
+        (Confidence.exact, True, ""),
+    ],
+)
+def test_a_base_says_where_its_numbers_come_from(confidence, found, words):
+    always, beyond = Base({Phase.rollout: 4, Phase.update: 7}, confidence, True, found).parts
+
+    assert (always.formula, always.ram_bytes, always.vram_bytes) == (words, 4, 500 * MIB)
+    assert (beyond.name, beyond.ram_bytes, beyond.vram_bytes) == ("a tiny update", 3, 0)
+    assert beyond.formula == "what it held beyond interpreter and libraries"
+    assert beyond.phases == {Phase.update}
+    for part in (always, beyond):
+        assert (part.kind, part.confidence) == (Kind.process, confidence)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_by_arithmetic_a_process_is_a_typical_one_and_was_not_looked_at(device):
+    found = base.arithmetic_base(toy(f"hardware.device={device}"))
+
+    assert found == Base(
+        dict.fromkeys(Phase, 520 * MIB), Confidence.calibrated, device == "cuda", False
+    )
+    assert [part.vram_bytes for part in found.parts] == [500 * MIB * (device == "cuda")]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def anew():
+    """What a process before this one found is not asked again (tools that break code fork)."""
+    toy.cache_clear()
+
+
+@cache
+def toy(*words: str):
+    return compose_run(["env=toy", "tracking=disabled", *words])
+
+
+def test_a_tiny_run_is_the_same_but_for_its_sizes():
+    words = (
+        "evaluation.every_steps=9",
+        "checkpoint_every_steps=7",
+        "memory.budget_gib=3",
+        "memory.max_hours=9",
+    )
+    run = replace(toy(*words), resume="a folder")
+
+    small = tiny(run)
+
+    assert vars(small.algo) == vars(run.algo) | {
+        "num_envs": 4, "n_steps": 4, "batch_size": 8, "total_steps": 48,
+    }  # fmt: skip
+    assert small.evaluation == replace(run.evaluation, every_steps=32, episodes=1, num_envs=2)
+    alone = replace(run, evaluation=replace(run.evaluation, num_envs=1))
+    assert tiny(alone).evaluation.num_envs == 1
+    assert (small.checkpoint_every_steps, small.resume) == (0, None)
+    assert small.memory == replace(run.memory, budget_gib=None, max_hours=None)
+    assert small.tracking.wandb == "disabled"
+    assert (small.env, small.agent, small.vec) == (run.env, run.agent, run.vec)
+    assert tiny(replace(run, tracking=Tracking(wandb="online"))).tracking.wandb == "offline"
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_tiny_run_that_compiled_is_measured_once_more(compiled, monkeypatch):
+    asked = []
+
+    def answer(*words):
+        asked.append(words)
+        return {"compiled": compiled and len(asked) == 1, "bytes": {"update": len(asked)}}
+
+    monkeypatch.setattr(base, "ask_child", answer)
+    run = toy()
+
+    assert set(base.measured_peaks(run).values()) == {1 + compiled}
+    assert asked == [("frugal_rl.run.dry_run", run, "Measuring a tiny run")] * (1 + compiled)
+
+
+def test_what_a_kind_of_run_loads_beside_an_installation_is_added(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
+    monkeypatch.setattr(base, "ask_child", lambda *a: asked.append(a) or {"bytes": {"update": 100}})
+    run = replace(toy("hardware.device=cuda"), env=Loading(3), agent=Loading(0), algo=Loading(0))
+
+    found = base.installed_base(run)
+
+    assert found == Base(dict.fromkeys(Phase, 121), Confidence.calibrated, True)
+    assert asked == [("frugal_rl.run.bare", run, "Measuring this installation, once")]
+    assert base.installed_base(run) == found
+    assert len(asked) == 1
+    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["installation"]
+
+
+@dataclass(frozen=True)
+class Loading:
+    """What loads libraries of 7 bytes."""
+
+    size: int
+    libraries_bytes: ClassVar[int] = 7
+
+
+def names_written(run, monkeypatch) -> tuple[str, str]:
+    """Where an installation and a kind of run are remembered."""
+    asked: list[str] = []
+    monkeypatch.setattr(remembered, "read", lambda name: asked.append(name) or {"update": 1})
+    base.installed_base(run)
+    base.kept_base(run)
+    return asked[0], asked[1]
+
+
+@pytest.mark.parametrize(
+    ("part", "change", "of_installation", "of_kind"),
+    [
+        ("algo", {"num_envs": 3, "n_steps": 9, "total_steps": 77}, False, False),
+        ("evaluation", {"episodes": 3, "num_envs": 5}, False, False),
+        ("memory", {"budget_gib": 3}, False, False),
+        ("env", {"levels": 2}, False, True),
+        ("agent", {"actor": (8,)}, False, True),
+        ("algo", {"n_epochs": 9}, False, True),
+        ("memory", {"storage": Storage.dense}, False, True),
+        ("evaluation", {"every_steps": 64}, False, True),
+        ("hardware", {"device": "cuda"}, True, True),
+        ("tracking", {"wandb": "offline"}, True, True),
+        ("memory", {"allocator": Allocator.default}, True, True),
+    ],
+)
+def test_what_is_remembered_is_that_of_the_same_kind(
+    part, change, of_installation, of_kind, monkeypatch
+):
+    run = toy()
+    other = replace(run, **{part: replace(getattr(run, part), **change)})
+    one, two = names_written(run, monkeypatch), names_written(other, monkeypatch)
+
+    assert (one[0] != two[0], one[1] != two[1]) == (of_installation, of_kind)
+    assert [name.split("_")[0] for name in one] == ["installation", "base"]
+
+
+@pytest.mark.parametrize("change", [{"visualization": True}, {"vec": Serial()}])
+def test_what_is_drawn_and_who_steps_the_environments_make_another_kind(change, monkeypatch):
+    run = toy()
+    one = names_written(run, monkeypatch)
+
+    assert names_written(replace(run, **change), monkeypatch)[1] != one[1]
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "value"),
+    [
+        (metadata, "version", lambda name: f"{name} 1"),
+        (os, "cpu_count", lambda: 1000),
+        (sys, "version", "4.0"),
+        (remembered, "code_digest", lambda *packages: "other code"),
+    ],
+)
+def test_another_installation_is_measured_anew(where, name, value, monkeypatch):
+    run = toy()
+    before = names_written(run, monkeypatch)[0]
+    monkeypatch.setattr(where, name, value)
+
+    assert names_written(run, monkeypatch)[0] != before
+
+
+@pytest.mark.parametrize("library", ["torch", "stable-baselines3", "numba", "wandb", "numpy",
+                                     "hydra-core", "gymnasium"])  # fmt: skip
+def test_each_library_that_fills_a_process_counts(library, monkeypatch):
+    run, version = toy(), metadata.version
+    before = names_written(run, monkeypatch)[0]
+    monkeypatch.setattr(metadata, "version", lambda n: "0" if n == library else version(n))
+
+    assert names_written(run, monkeypatch)[0] != before
+
+
+def test_what_nobody_probed_is_not_known_and_what_was_is_given_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
+    held = {phase: 10 + i for i, phase in enumerate(Phase)}
+    run = toy("hardware.device=cuda")
+
+    assert base.kept_base(run) is None
+    base.keep_base(run, Base(held, Confidence.probed))
+    assert base.kept_base(run) == Base(held, Confidence.probed, True)

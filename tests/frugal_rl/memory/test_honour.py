@@ -7,13 +7,13 @@ import pytest
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import MemoryProfile
+from frugal_rl.memory.choices import Graphs, RolloutLocation, Shuffle
 from frugal_rl.memory.honour import AS_IT_IS, ENCODED, honoured, settle, unread
-from frugal_rl.memory.profile import Graphs, Shuffle
 from frugal_rl.memory.savings import SAVINGS, Reader, readers_of
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Evaluation
 
-ABOUT_THE_RUN = {"profile", "label", "budget_gib", "allow", "watchdog_share"}
+ABOUT_THE_RUN = {"profile", "label", "budget_gib", "max_hours", "allow", "watchdog_share"}
 ENVS = ("toy", "nclone", "mine", "mine_cpit", "mine_daily_small", "fighting", "fighting_game_boy")
 SMALL = {"mine": ["env.data=porphyry_tiny"], "mine_cpit": ["env.data=porphyry_tiny"]}
 
@@ -132,3 +132,50 @@ def test_what_is_no_switch_is_never_unread():
     assert run.memory.budget_gib == 3
     assert unread(run) == []
     assert isinstance(run.evaluation, Evaluation)
+
+
+def refused(run, word: str, **readers: list[str]) -> str:
+    with pytest.raises(ConfigError) as error:
+        settle(run, [word], lambda switch, role: readers[role.value])
+    return str(error.value)
+
+
+def test_a_refusal_names_all_who_do_not_read_and_all_who_would():
+    copied = replace(AS_IT_IS, shuffle=Shuffle.copy)
+    run = replace(
+        compose_run(words("toy")), algo=Deaf("old"), vec=Deaf(), resolved={}, memory=copied
+    )
+
+    assert refused(
+        run, "+memory.shuffle=copy", algo=["algo=ppo"], vec=["vec=batch", "vec=sb3"]
+    ) == (
+        "memory.shuffle=copy is not honoured by algo=old and vec=deaf, which always have "
+        "memory.shuffle=gather; algo=ppo, vec=batch, vec=sb3 would honour it. Leave it out."
+    )
+    one = replace(run, vec=Listening(), resolved={"choices": {"algo": "mine"}})
+    assert honoured(one.vec, Reader.vec) == Listening.honours
+    said = refused(replace(run, resolved={"choices": {"algo": "mine"}}), "memory.shuffle=copy",
+                   algo=[], vec=[])  # fmt: skip
+    assert said.startswith("memory.shuffle=copy is not honoured by algo=mine and vec=deaf, which ")
+    assert "; nothing that is installed would honour it." in said
+
+
+def test_a_profiles_value_that_nobody_reads_is_told_with_the_one_that_holds():
+    odd = replace(AS_IT_IS, profile="old", shuffle=Shuffle.copy, animation=True)
+    run = replace(compose_run(words("toy")), algo=Deaf(), resolved={}, memory=odd)
+    memory, said = settle(run, ["memory=old", "seed=3"], lambda switch, role: [])
+
+    assert memory == replace(AS_IT_IS, profile="old")
+    assert said == (
+        "memory=old sets animation, shuffle, which nothing in this run reads; it has "
+        "memory.animation=false, memory.shuffle=gather."
+    )
+
+
+def test_a_copy_beside_a_rollout_on_the_device_has_no_effect():
+    both = replace(AS_IT_IS, shuffle=Shuffle.copy, rollout_location=RolloutLocation.device)
+    run = replace(compose_run(words("toy")), memory=both)
+
+    assert refused(run, "memory.shuffle=copy") == (
+        "memory.shuffle=copy has no effect with memory.rollout_location=device; leave it out."
+    )

@@ -36,6 +36,12 @@ BEFORE = {
 SAME_PROBLEM = [s for s in SAVINGS if s.label is not Label.capacity]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def anew():
+    """What a process before this one found is not asked again (tools that break code fork)."""
+    trained.cache_clear()
+
+
 @cache
 def trained(words: tuple[str, ...]) -> bytes:
     """All parameters after two iterations."""

@@ -18,7 +18,7 @@ TOY = [
 ]  # fmt: skip
 NOTHING = Base.everywhere(0, Confidence.calibrated)
 PROBE = Probe(1000, 50.0, 400, 400, 800, 10.0)
-ABOUT_THE_RUN = {"profile", "label", "budget_gib", "allow", "watchdog_share"}
+ABOUT_THE_RUN = {"profile", "label", "budget_gib", "max_hours", "allow", "watchdog_share"}
 PLANNED = {
     "storage": "dense",
     "internal_observations": "true",

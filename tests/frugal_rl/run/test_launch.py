@@ -24,11 +24,11 @@ from frugal_rl.run.launch import (
     continuing,
     launch_config,
     rank_words,
-    share_of,
     start_once,
     start_ranks,
 )
 from frugal_rl.run.lock import locked
+from frugal_rl.run.shares import share_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = ["algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=64", "evaluation.episodes=4"]

@@ -1,6 +1,8 @@
 """Stock SB3 with the store that finds savings: the same parameters, fewer bytes, for any space."""
 
 import re
+import runpy
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +16,8 @@ from stable_baselines3.common.vec_env import VecFrameStack
 from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError, NumbersError
 from frugal_rl.observation.found_spec import FoundField, FoundSpec
 from frugal_rl.sb3 import CompactRolloutBuffer, MemoryCallback, compact, plan_stock
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 class Screen(gym.Env):
@@ -174,3 +178,14 @@ def test_an_observation_that_is_not_finite_is_named_before_the_policy_fails():
     model = PPO("MultiInputPolicy", env, n_steps=8, batch_size=16, **compact(env))
     with pytest.raises(NumbersError, match=r"'a' \[1\] of environment 0 is nan after 6 steps"):
         model.learn(16, callback=MemoryCallback(finite=True))
+
+
+def test_a_strangers_script_is_changed_in_at_most_five_lines():
+    script = runpy.run_path(str(ROOT / "benchmarks" / "explorer.py"))
+
+    lines = script["difference"]()[2:]
+    added = [line for line in lines if line.startswith("+") and line[1:].strip()]
+
+    assert 0 < len(added) <= 5
+    assert len(script["SCRIPT"].read_text().splitlines()) <= 150
+    compile(script["changed"](), "after", "exec")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.chain import FrameChain
 from frugal_rl.store.region import CHUNK_BYTES
 

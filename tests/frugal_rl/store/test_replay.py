@@ -14,7 +14,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecFrameStack
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHer
 
 from frugal_rl.errors import ConfigError, DataError
-from frugal_rl.memory.profile import RolloutLocation
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.replay import DictReplayBuffer, HerReplayBuffer, ReplayBuffer
 
 PIXELS = spaces.Box(0, 255, (1, 36, 36), np.uint8)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from stable_baselines3.common.buffers import DictRolloutBuffer
 
 from frugal_rl.errors import MemoryBudgetError
-from frugal_rl.memory.profile import RolloutLocation, Shuffle
+from frugal_rl.memory.choices import RolloutLocation, Shuffle
 from frugal_rl.observation.choices import FrameStack, Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History

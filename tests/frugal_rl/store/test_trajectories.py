@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
-from frugal_rl.memory.profile import Trajectories
+from frugal_rl.memory.choices import Trajectories
 from frugal_rl.store.trajectories import Item, TrajectoryBuffer, trimmed
 
 ITEMS = (

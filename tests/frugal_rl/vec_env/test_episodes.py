@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.profile import MemoryProfile, Trajectories
+from frugal_rl.memory.choices import Trajectories
+from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History

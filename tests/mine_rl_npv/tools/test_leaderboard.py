@@ -61,6 +61,14 @@ def test_the_best_schedule_of_a_problem_is_first(mines, tmp_path, here):
     assert order == ["toposort", "random"]
 
 
+def test_a_cell_with_cuts_brings_the_board_a_tighter_bound(mines, tmp_path, here):
+    board = Board(("greedy", "greedy+cuts"), ("cpit",), str(tmp_path / "out"))
+    outcome = answer(SolveConfig(leaderboard=str(mines), board=board, bound_decisions=3))[1]
+    plain, tight = outcome.values["first cpit"]
+    assert plain["value"] == tight["value"]
+    assert tight["value"] <= tight["bound"] < plain["bound"]
+
+
 def test_a_schedule_that_its_file_does_not_show_is_named(mines, tmp_path, here, monkeypatch):
     real = cells._row
 
@@ -102,6 +110,7 @@ def test_a_cell_of_its_own_process_tells_its_memory_or_its_end(mines, tmp_path):
         ({"method": Method.greedy}, "method would be ignored"),
         ({"report": "page.html"}, "report would be ignored"),
         ({"board": Board(methods=("gredy",))}, "'gredy' is no METHOD"),
+        ({"board": Board(methods=("greedy+cut",))}, "'greedy.cut' is no METHOD"),
         ({"leaderboard": "nowhere"}, "no NAME.blocks"),
     ],
 )

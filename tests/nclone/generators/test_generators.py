@@ -10,6 +10,8 @@ from nclone.graph.goals import EXIT_SWITCH
 from nclone.graph.landmarks import find_landmarks
 from nclone.levels.generators import (
     CATEGORIES,
+    LIVELY,
+    PLAIN,
     PRESETS,
     TEST_SEEDS,
     TRAIN_SEEDS,
@@ -24,11 +26,12 @@ from nclone.levels.generators.mirror import mirror_level
 PAIRS = [(g, p) for g, presets in PRESETS.items() for p in presets]
 
 
-def test_there_are_eleven_generators_48_presets_and_nine_categories():
+def test_there_are_14_generators_63_presets_and_twelve_categories():
     sizes = [len(presets) for presets in PRESETS.values()]
-    assert sizes == [4, 5, 10, 6, 6, 3, 4, 2, 3, 2, 3]
+    assert sizes == [4, 5, 10, 6, 6, 3, 4, 2, 3, 2, 3, 9, 3, 3]
     assert list(CATEGORIES)[:2] == ["simplest", "simplest_few_mines"]
-    assert len(CATEGORIES) == 9
+    assert len(PLAIN) == 9
+    assert (*PLAIN, *LIVELY) == tuple(CATEGORIES)
     used = {source for category in CATEGORIES.values() for source in category.sources}
     assert used == set(PAIRS)
 

@@ -196,3 +196,39 @@ def test_views_show_the_arrays():
     assert (world.ceiling_normal[:, 1] == world.worlds["ceiling_y"]).all()
     names = [f"{name}_buffer" for name in ("jump", "floor", "wall", "launch")]
     assert (world.buffers == np.stack([world.worlds[name] for name in names], axis=1)).all()
+
+
+def test_varied_beginnings_play_the_listed_worlds_frame_by_frame():
+    ids = np.arange(8) % len(LEVELS)
+    which = np.array([0, 3, 4, 7])
+    actions, frames = np.array([2, 5, 1, 3]), np.array([30, 0, 17, 200])
+    world = World(LEVELS, ids)
+    world.step(sticky_actions(9, 8), frames=1)
+    others = np.setdiff1d(np.arange(8), which)
+    before = world.snapshot(others)
+    world.reset(which)
+    world.warm_up(which, actions, frames)
+    for array, old in zip(world.snapshot(others), before, strict=True):
+        assert (array == old).all()
+    for w, action, count in zip(which, actions, frames, strict=True):
+        alone = World([LEVELS[ids[w]]], threads=1)
+        for _ in range(count):
+            alone.step([action], frames=1)
+        if alone.state[0] >= st.DEAD:
+            alone.reset()
+        assert world.worlds["frame"][w] == 0
+        for name in set(st.WORLD.names) - {"level", "head", "crowd", "frame", "events", "restarts"}:
+            assert world.worlds[name][w] == alone.worlds[name][0], name
+
+
+def test_a_beginning_that_ends_the_episode_is_the_levels_own():
+    level = bundled_level("mines") if "mines" in bundled_names() else LEVELS[1]
+    for action in range(6):
+        world, fresh = World([level]), World([level])
+        world.warm_up([0], [action], [2000])
+        probe = World([level])
+        probe.step(np.full((2000, 1), action, np.uint8), frames=1)
+        if probe.state[0] >= st.DEAD:
+            assert (world.position == fresh.position).all()
+            return
+    raise AssertionError("no held input ends this level: choose another one")

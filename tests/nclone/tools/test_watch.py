@@ -1,5 +1,7 @@
 """A saved policy is filmed frame by frame, and what it played is kept exactly."""
 
+import json
+
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
@@ -10,6 +12,7 @@ from frugal_rl.run.play import PlayOptions
 from frugal_rl.run.session import train_planned
 from frugal_rl.run.watch import open_watch
 from nclone.replay.outcome import verify_all
+from nclone.tools.films import check_options
 from nclone.tools.watch import HOLD_FRAMES, Spectator, watch
 
 SMALL = [
@@ -58,6 +61,34 @@ def test_a_policy_is_filmed_without_a_window_and_its_runs_verify(checkpoint, tmp
     verdicts = verify_all(tmp_path / "runs")
     assert len(verdicts) == 2
     assert all(v.reproduced for v in verdicts)
+
+
+def test_a_report_has_a_line_a_film_and_a_replay_for_every_level(checkpoint, tmp_path):
+    (tmp_path / "levels").mkdir()
+    for name in "ab":
+        text = f"title: <{name}>\n@.S.X\n"
+        (tmp_path / "levels" / f"{name}.txt").write_text(text)
+    run = compose_run(["env=nclone", f"env.levels=[{tmp_path / 'levels'}]"])
+    folder = tmp_path / "report"
+    options = PlayOptions(checkpoint=checkpoint, report=str(folder), scale=0.25, every=30)
+
+    said = list(watch(run, options))
+
+    lines = json.loads((folder / "levels.json").read_text())
+    assert [line["level"] for line in lines] == ["<a>", "<b>"]
+    assert all((folder / line["film"]).stat().st_size > 0 for line in lines)
+    verdicts = {v.path.name: v for v in verify_all(folder)}
+    assert all(verdicts[line["replay"]].reproduced for line in lines)
+    won = sum(line["won"] for line in lines)
+    html = (folder / "index.html").read_text()
+    assert f"{won} of 2 levels won" in html
+    assert "&lt;a&gt;" in html
+    assert said[-1] == f"{won} won, {2 - won} lost."
+
+
+def test_a_report_needs_a_policy(tmp_path):
+    with pytest.raises(ConfigError, match="checkpoint=RUN"):
+        check_options(PlayOptions(report=str(tmp_path)))
 
 
 def test_typed_words_change_what_is_played(checkpoint):

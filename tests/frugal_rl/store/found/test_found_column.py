@@ -12,6 +12,7 @@ from frugal_rl.store.found.interned import Interned
 from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
+from frugal_rl.store.found.worded import Worded
 
 STEPS, ENVS = 48, 3
 DTYPES = (np.uint8, np.bool_, np.int8, np.int16, np.int64, np.float16, np.float32, np.float64)
@@ -260,7 +261,7 @@ def test_a_row_that_is_no_whole_number_of_the_range_comes_back_as_it_was(odd):
 def test_signs_of_zero_and_payloads_of_nan_are_kept():
     bits = np.array([[0x80000000, 0x7FC00001, 0xFFC0BEEF, 0]], np.uint32)
     rows = np.repeat(bits, ENVS, axis=0).view(np.float32)
-    for kind in (Records, Interned, Plain, Compressed):
+    for kind in (Records, Worded, Interned, Plain, Compressed):
         from_rows = kind(ENVS, 2)
         handles = np.zeros(ENVS, np.int64)
         from_rows.append(rows.view(np.uint64), np.arange(ENVS), handles)

@@ -1,0 +1,51 @@
+"""What each process does and holds of a run that several train together: arithmetic alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.learn.on_policy_config import OnPolicyConfig
+from frugal_rl.learn.ranks import Ranks
+from frugal_rl.memory.choices import AUTO
+from frugal_rl.memory.machine import GIB, find_limit
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+
+SEED_STEP = 7_919
+"""Between the seeds of two ranks; a prime, so that neighbouring seeds of a sweep stay apart."""
+
+
+def share_of(run: RunConfig) -> RunConfig:
+    """What each process will hold of a run on this machine, with its part of the memory."""
+    launch = run.launch
+    if launch.size == 1:
+        return run
+    limit = find_limit(run.memory.budget_gib, run.hardware.ram_gib).ram_bytes / launch.processes
+    memory = replace(run.memory, budget_gib=limit / GIB)
+    return replace(shard(run, Ranks(0, launch.size)), memory=memory)
+
+
+def shard(run: RunConfig, ranks: Ranks) -> RunConfig:
+    """What one rank does of a run: its share of environments and minibatch, a seed of its own.
+
+    Raises:
+        ConfigError: the sizes cannot be split evenly, or the algorithm runs on one process only.
+    """
+    if ranks.size == 1:
+        return run
+    if run.memory.profile == AUTO:
+        raise ConfigError("memory=auto plans one process; name a profile with launch=torchrun.")
+    if not isinstance(run.algo, OnPolicyConfig) or run.algo.reward_normalisation:
+        raise ConfigError(
+            f"launch.processes={ranks.size} splits algo=ppo without algo.reward_normalisation; "
+            "use launch=single for this run."
+        )
+    algo: Any = replace(
+        run.algo,
+        num_envs=ranks.share(run.algo.num_envs, "algo.num_envs"),
+        batch_size=ranks.share(run.algo.batch_size, "algo.batch_size"),
+    )
+    return replace(run, algo=algo, seed=run.seed + SEED_STEP * ranks.rank)

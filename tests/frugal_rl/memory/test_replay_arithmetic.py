@@ -1,0 +1,170 @@
+"""A replay by hand: rows, scalars, priorities, networks, minibatch, and the size that fits."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from gymnasium import spaces
+from torch import nn
+
+from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.memory import replay
+from frugal_rl.memory.machine import Limit
+from frugal_rl.memory.part import Confidence, Part
+from frugal_rl.memory.replay import replay_parts, replay_size
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.observation.spec import EPISODE, ObservationSpec, Stored
+
+SPEC = ObservationSpec(
+    (
+        Stored("speed", (3,), np.float32, -1, 1),
+        Stored("frame", (20, 30), np.uint8, 0, 255, window=4),
+        Stored("moves", (2,), np.int8, 0, 4, window=EPISODE),
+    )
+)
+STEPS = 9
+
+
+class Agent:
+    """An embedding of 5 x 7 weights and a bias, then 16 units."""
+
+    actor = (16,)
+
+    def embedding(self, encoding):
+        layer = nn.Linear(5, 7)
+        layer.width = 7
+        return layer
+
+
+WEIGHTS = (5 * 7 + 7) + (7 + 1) * 16 + (16 + 1) * 32
+
+
+def run_of(spec=SPEC, batch: int = 10, **algo):
+    encoding = Encoding.choose(spec)
+    action = spaces.Box(-1, 1, (2,), np.float32)
+    return SimpleNamespace(
+        encoding=lambda: encoding,
+        env=SimpleNamespace(episode_steps=STEPS, action_space=lambda: action),
+        algo=SimpleNamespace(batch_size=batch, **algo),
+        memory=SimpleNamespace(budget_gib=None),
+        hardware=SimpleNamespace(ram_gib=1, vram_gib=None, cores=3, device="cpu"),
+    )
+
+
+def parts(size: int = 1000, networks=(2, 1), **more) -> dict[str, Part]:
+    return {p.name: p for p in replay_parts(run_of(**more), size, networks, Agent())}
+
+
+def test_small_rows_are_kept_whole_with_a_byte_or_two_of_how_they_follow():
+    found = parts()
+
+    assert found["replay: speed"].ram_bytes == 1000 * (12 + 1)
+    assert found["replay: speed"].formula == "1,000 x (12 + 1 B)"
+    assert found["replay: moves"].ram_bytes == 1000 * (10 * 2 + 1)  # an episode of 9 has 10 rows
+    assert found["replay: age"].ram_bytes == 1000 * (4 + 1)
+    assert {p.confidence for n, p in found.items() if n != "replay: frame" and "re" in n[:2]} == {
+        Confidence.exact
+    }
+
+
+def test_large_rows_are_a_twentieth_with_their_tables_and_never_more_than_whole():
+    part = parts()["replay: frame"]
+
+    assert part.ram_bytes == 1000 * (30 + 6 + 1)  # 600 bytes, and a window
+    assert part.formula == "1,000 x 37 B of 600; at most 592.8 KiB where nothing repeats"
+    assert part.confidence is Confidence.calibrated
+
+
+@pytest.mark.parametrize(("length", "each"), [(255, 255 + 1), (256, 13 + 6)])
+def test_rows_are_chained_from_256_bytes_on(length, each):
+    spec = ObservationSpec((Stored("row", (length,), np.uint8, 0, 255),))
+
+    assert parts(spec=spec)["replay: row"].ram_bytes == 1000 * each
+    assert "replay: age" not in parts(spec=spec)
+
+
+def test_a_window_of_rows_that_are_kept_whole_takes_a_byte_more():
+    spec = ObservationSpec((Stored("row", (5,), np.uint8, 0, 255, window=2),))
+
+    assert parts(spec=spec)["replay: row"].ram_bytes == 1000 * (5 + 2)
+    assert parts(spec=spec)["replay: row"].formula == "1,000 x (5 + 2 B)"
+
+
+def test_scalars_are_an_action_a_reward_and_two_flags():
+    part = parts()["replay: scalars"]
+
+    assert (part.ram_bytes, part.formula) == (1000 * (2 * 4 + 4 + 2), "1,000 x 14 B")
+
+
+@pytest.mark.parametrize(
+    ("size", "leaves"), [(1, 2), (2, 2), (3, 4), (1000, 1024), (1024, 1024), (1025, 2048)]
+)
+def test_priorities_are_a_tree_over_a_power_of_two(size, leaves):
+    part = parts(size, prioritised=True)["replay: priorities"]
+
+    assert part.ram_bytes == 2 * leaves * 8
+    assert part.formula == f"{2 * leaves:,} nodes x 8 B"
+    assert "replay: priorities" not in parts(size, prioritised=False)
+
+
+def test_networks_are_weights_gradients_and_moments_and_targets_weights_alone():
+    part = parts()["networks"]
+
+    assert part.ram_bytes == 4 * WEIGHTS * (4 * 2 + 1)
+    assert part.formula == (
+        f"{WEIGHTS} weights x 2 networks x (weight, gradient, 2 moments) + 1 targets, float32"
+    )
+    assert part.confidence is Confidence.calibrated
+    assert parts(networks=(3, 0))["networks"].ram_bytes == 4 * WEIGHTS * 12
+
+
+def test_a_minibatch_is_rows_before_and_after_and_activations():
+    part, rows = parts(batch=7)["minibatch"], 12 + 600 + 20 + 4
+
+    assert part.ram_bytes == 7 * (2 * rows + 8 * 4 * 26)  # 714 weights are 26 squared and some
+    assert part.formula == f"7 x (2 x {rows} B + activations)"
+    assert part.confidence is Confidence.calibrated
+
+
+PER_STEP = (12 + 1) + (30 + 6 + 1) + (20 + 1) + (4 + 1) + 14
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    """512 bytes of simulators and a process of 100; a limit of what `room` says more."""
+    monkeypatch.setattr(replay, "environment_parts", lambda run, e: [Part("games", "", 512)])
+    monkeypatch.setattr(replay, "TYPICAL_BYTES", 100)
+    fixed = sum(p.ram_bytes for p in parts(0).values()) + 612
+    asked = []
+
+    def limited(room: int):
+        limit = Limit(fixed + room, "a budget")
+        monkeypatch.setattr(replay, "find_limit", lambda *given: asked.append(given) or limit)
+        return asked
+
+    return limited
+
+
+@pytest.mark.parametrize(
+    ("room", "most", "size"),
+    [(1000 * PER_STEP, 10**9, 800), (1000 * PER_STEP - 1, 10**9, 799), (1000 * PER_STEP, 50, 50)],
+)
+def test_a_replay_takes_four_fifths_of_what_is_left(room, most, size, beside):
+    asked = beside(room)
+
+    assert replay_size(run_of(), most, (2, 1), Agent()) == size
+    assert asked == [(None, 1, None, 3, "cpu")]
+
+
+def test_a_replay_that_holds_no_minibatch_is_refused_with_what_stands_beside_it(beside):
+    beside(13 * PER_STEP)
+    assert replay_size(run_of(), 10**9, (2, 1), Agent()) == 10
+    beside(12 * PER_STEP)
+
+    with pytest.raises(MemoryBudgetError) as error:
+        replay_size(run_of(), 10**9, (2, 1), Agent())
+
+    assert str(error.value) == (
+        "algo.buffer_size=auto finds no room: 46.2 KiB of 47.3 KiB are needed beside the replay. "
+        "Raise memory.budget_gib, or lower algo.num_envs."
+    )
