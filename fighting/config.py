@@ -13,6 +13,7 @@ from fighting.actions import action_space
 from fighting.cartridge.reading import load_profile
 from fighting.choices import Actions, Episode, PoolChoice, Rival, Weights
 from fighting.env import DuelEnv
+from fighting.rom import DUEL
 from fighting.signals import RAM_BYTES
 from fighting.spec import Camera, View, observation_spec
 from fighting.vec_env import DuelVecEnv
@@ -128,6 +129,11 @@ class DuelConfig:
     def profile(self) -> Profile:
         """The Duel profile."""
         return load_profile("duel")
+
+    @property
+    def made_of(self) -> dict[str, str]:
+        """The cartridge by its SHA-1: what was learned on another one is refused."""
+        return {DUEL.image.name: self.profile.roms[0].sha1}
 
     @property
     def camera(self) -> Camera:

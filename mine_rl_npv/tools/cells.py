@@ -67,7 +67,7 @@ class Cell:
             problem=Kind.pcpsp if self.problem == "pcpsp" else Kind.cpit,
             decoder=decoder,
             polish="polish" in closing,
-            bound=BoundKind.cuts if "cuts" in closing else BoundKind.lp,
+            bound=BoundKind.cuts if "cuts" in closing else BoundKind.auto,
             bound_seconds=self.bound_seconds,
             bound_decisions=self.bound_decisions,
             seed=self.seed,

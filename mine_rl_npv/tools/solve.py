@@ -72,8 +72,12 @@ class BoundKind(Enum):
     """The LP relaxation."""
     cuts = "cuts"
     """The LP's, lowered by branch and bound over the pits that fit by the end of each period."""
+    auto = "auto"
+    """cuts where a policy learns from the relaxation (half of `seconds` goes first), else lp."""
 
 
+DECISIONS = 60  # of bound=auto where schedules are counted instead of seconds
+LEARNING = (Method.evolution, Method.gradient)
 BOUNDED_BY_ITSELF = (Method.upit, Method.lp, Method.lp_direct, Method.exact)
 
 
@@ -95,7 +99,7 @@ class SolveConfig:
     """Periods, rate, slopes and capacities of a block model."""
     method: Method = Method.toposort
     problem: Kind = Kind.cpit
-    bound: BoundKind = BoundKind.lp
+    bound: BoundKind = BoundKind.auto
     bound_seconds: float = 300.0
     """Clock of bound=cuts."""
     bound_decisions: int = 0
@@ -132,18 +136,17 @@ class SolveConfig:
                 f"seconds={self.seconds} and threads={self.threads} must both be positive, "
                 f"decodes={self.decodes} 0 or more."
             )
-        if self.decodes and self.method not in (Method.evolution, Method.gradient):
+        if self.decodes and self.method not in LEARNING:
             raise ConfigError(
                 f"decodes={self.decodes} counts schedules of method=evolution and method=gradient; "
                 f"method={self.method.value} decodes none of its own."
             )
-        if self.bound is BoundKind.cuts and self.method in BOUNDED_BY_ITSELF:
+        alone = self.method in BOUNDED_BY_ITSELF or self.problem is Kind.pcpsp
+        if self.bound is BoundKind.cuts and alone:
             raise ConfigError(
-                f"bound=cuts: method={self.method.value} has a bound of its own; choose one that "
-                "schedules, as method=toposort."
+                f"bound=cuts belongs to schedules of one destination per block; leave it out with "
+                f"method={self.method.value} problem={self.problem.value}."
             )
-        if self.bound is BoundKind.cuts and self.problem is Kind.pcpsp:
-            raise ConfigError("bound=cuts knows one destination per block; use bound=lp for pcpsp.")
         if not 0 < self.bound_seconds < float("inf") or self.bound_decisions < 0:
             raise ConfigError(
                 f"bound_seconds={self.bound_seconds} must be positive, "
@@ -151,6 +154,17 @@ class SolveConfig:
             )
         if self.block_size and (len(self.block_size) != 3 or not min(self.block_size) > 0):
             raise ConfigError(f"block_size={list(self.block_size)}: three lengths above 0.")
+
+    @property
+    def cuts(self) -> CutsConfig | None:
+        """The budget of a bound below the LP's; None for the LP's."""
+        if self.bound is BoundKind.cuts:
+            return CutsConfig(self.bound_seconds, self.bound_decisions)
+        sees_it = self.method in LEARNING and self.lp_features and self.problem is Kind.cpit
+        if self.bound is BoundKind.lp or not sees_it:
+            return None
+        counted = self.bound_decisions or DECISIONS * bool(self.decodes)
+        return CutsConfig(min(self.bound_seconds, self.seconds / 2), counted)
 
 
 def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -> Solution:
@@ -195,17 +209,16 @@ def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -
         return Solution(
             instance, "lp", bound.fractions, verdict, bound.upper, bound.seconds, bound.seconds
         )
-    tightened: tuple[str, ...] = ()
-    if config.bound is BoundKind.cuts:
-        budget = CutsConfig(config.bound_seconds, config.bound_decisions)
+    told: list[str] = []
+    if config.cuts is not None:
         with doing("lowering the bound"):
-            bound, line = tighten(instance, bound, budget)
-        tightened = (line,)
+            bound, line = tighten(instance, bound, config.cuts)
+        told.append(line)
     if config.method is Method.compare:
         solution = _compared(instance, bound, config)
     else:
         solution = _scheduled(instance, bound, config, watch)
-    return replace(solution, notes=(*solution.notes, *tightened))
+    return replace(solution, notes=(*solution.notes, *told))
 
 
 FAST = (
@@ -322,7 +335,7 @@ def _schedule(
     problem: Problem, bound: Bound, config: SolveConfig, watch: Watch | None = None
 ) -> Schedule:
     mine = Mine(problem, np.empty((problem.blocks, 0), np.float32), bound)
-    if config.method in (Method.evolution, Method.gradient):
+    if config.method in LEARNING:
         features = block_features(problem, bound if config.lp_features else None)
         mine = Mine(problem, features, bound)
         plan = mine.decode(_learned_priority(mine, config, watch), config.decoder)

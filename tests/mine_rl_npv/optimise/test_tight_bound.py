@@ -209,6 +209,16 @@ def test_the_scripts_bound_is_lower_and_says_so():
     assert "tightened" in tight.report()
 
 
+def test_learning_gets_the_bound_by_itself_where_it_reads_it():
+    learning = SolveConfig(method=Method.evolution, seconds=40)
+    assert learning.cuts == CutsConfig(20.0, 0)
+    assert replace(learning, decodes=500).cuts == CutsConfig(20.0, 60)
+    assert replace(learning, bound_seconds=5.0).cuts == CutsConfig(5.0, 0)
+    for other in ({"lp_features": False}, {"problem": Kind.pcpsp}, {"bound": BoundKind.lp}):
+        assert replace(learning, **other).cuts is None
+    assert SolveConfig(method=Method.toposort).cuts is None
+
+
 @pytest.mark.parametrize(
     "changed", [{"method": Method.exact}, {"problem": Kind.pcpsp}, {"bound_seconds": 0.0}]
 )

@@ -83,6 +83,14 @@ MUTATIONS = (
 )
 
 
+def with_a_word(rng, lines, divide):
+    """A word in place of one number."""
+    row = int(rng.integers(1, len(lines)))
+    words = lines[row].split(divide)
+    words[rng.integers(len(words))] = str(rng.choice(["abc", "12 t", "1e", "--3", "0x1F"]))
+    return [*lines[:row], divide.join(words), *lines[row + 1 :]]
+
+
 def verdict(seed, tmp_path):
     """None where the model is refused in one line; else the audited solution, checked again."""
     rng = np.random.default_rng([seed, 24])
@@ -91,6 +99,9 @@ def verdict(seed, tmp_path):
         rows = MUTATIONS[mutate](rng, rows)
     divide = str(rng.choice([",", ";", "\t"]))
     lines = [divide.join(HEAD), *(divide.join(map(repr, row)) for row in rows.tolist())]
+    spoilt = rng.random() < 0.15
+    if spoilt:
+        lines = with_a_word(rng, lines, divide)
     path = tmp_path / f"{seed}.csv"
     path.write_text("\n".join(lines))
     solution, refusal = solved(path)
@@ -98,6 +109,7 @@ def verdict(seed, tmp_path):
         assert str(path) in refusal
         assert "\n" not in refusal
         return None
+    assert not spoilt, (seed, "a word among numbers was scheduled")
     assert solution.verdict.feasible, (seed, solution.report())
     judged(solution, rows, tmp_path / "judged.csv")
     return solution
