@@ -3,7 +3,7 @@
     python benchmarks/fighting_ladder.py [matches per pair of levels] [fights per script and level]
 
 Levels meet in whole matches (two rounds won), sides swapped; scripts in single rounds from random
-distances. Shares with Wilson's 95 % interval.
+distances. Shares with Wilson's 95 % interval. Matches run by the cartridge's logic as machine code.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ import sys
 import time
 
 from fighting.opponents.scripts import SCRIPTS
-from fighting.tools.bouts import Contestant, fight_out, matches_won
+from fighting.tools.arena import Arena
+from fighting.tools.bouts import Contestant, fight_out
 from frugal_rl.run.evaluate import wilson
 
 
 def main() -> None:
     matches = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     fights = int(sys.argv[2]) if len(sys.argv) > 2 else 100
-    begin = time.perf_counter()
+    begin, arena = time.perf_counter(), Arena()
     print(f"level  against  won of {matches} matches")
     for level in range(1, 8) if matches else ():
-        won = matches_won(level, level - 1, matches)
+        won = arena.matches_won(level, level - 1, matches)
         low, high = wilson(won, matches)
         share = f"{won / matches:.1%} ({low:.1%} to {high:.1%})"
         print(f"{level:>5}  {level - 1:>7}  {share}", flush=True)

@@ -13,6 +13,7 @@ from fighting.actions import action_space
 from fighting.cartridge.reading import load_profile
 from fighting.choices import Actions, Episode, PoolChoice, Rival, Weights
 from fighting.env import DuelEnv
+from fighting.rom import DUEL
 from fighting.signals import RAM_BYTES
 from fighting.spec import Camera, View, observation_spec
 from fighting.vec_env import DuelVecEnv
@@ -38,6 +39,8 @@ class DuelConfig:
     tools: ClassVar[str] = "fighting.tools"
     libraries_bytes: ClassVar[int] = 44 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
+    compiles: ClassVar[bool] = True
+    """It is tried out in small before its first run (`frugal_rl.memory.kernels`)."""
     name: str = "fighting"
     obs: View = View.ram
     """ram | rgb | gray | half_size | both."""
@@ -126,6 +129,11 @@ class DuelConfig:
     def profile(self) -> Profile:
         """The Duel profile."""
         return load_profile("duel")
+
+    @property
+    def made_of(self) -> dict[str, str]:
+        """The cartridge by its SHA-1: what was learned on another one is refused."""
+        return {DUEL.image.name: self.profile.roms[0].sha1}
 
     @property
     def camera(self) -> Camera:

@@ -47,7 +47,7 @@ class SnapshotPlayer:
 def saved_player(path: str) -> SnapshotPlayer:
     """The policy in a checkpoint or run folder, as a player that sees one seat's bytes."""
     content = load_checkpoint(path)
-    run = saved_run(content, compose_run(["env=fighting", "evaluation.num_envs=1"]))
+    run = saved_run(content, compose_run(["env=fighting", "evaluation.num_envs=1"]), path)
     duel: Any = run.env  # whoever declares Duel's memory has Duel's other options too
     if duel.spec() != observation_spec(Camera(View.ram)):
         raise ConfigError(f"{path} holds a policy that does not play from Duel's memory.")

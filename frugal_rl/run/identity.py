@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError
 from frugal_rl.run.renamed import current_values
+from frugal_rl.untrusted.printing import printable, shown
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -21,11 +22,36 @@ def identity(run: RunConfig) -> dict[str, Any]:
     """Problem, network, algorithm and stored form, as plain values."""
     encoding = run.encoding()
     return {
+        "made_of": made_of(run.env),
         "env": plain(run.env),
         "agent": plain(run.agent),
         "algo": plain(run.algo),
         "storage": {"fields": dict(encoding.choice), "stack": encoding.frame_stack.value},
     }
+
+
+def made_of(env: Any) -> dict[str, str]:
+    """Hashes, by name, of the files that an environment plays and no option changes."""
+    return dict(getattr(env, "made_of", {}))
+
+
+def check_same_files(env: Any, saved: Any, path: str) -> None:
+    """Refuse a checkpoint of an environment that is made of other files.
+
+    saved  the checkpoint's `identity`; None, or one without files, where it knows none
+
+    Raises:
+        CheckpointError: naming the first file that differs.
+    """
+    then = saved.get("made_of", {}) if isinstance(saved, Mapping) else {}
+    for name, now in made_of(env).items():
+        was = then.get(name) if isinstance(then, Mapping) else None
+        if was != now:
+            raise CheckpointError(
+                f"{shown(path)} was trained on another {name} "
+                f"({printable(str(was or 'an older one'))}), here it is {now}: train again, or use "
+                "the version of the project it belongs to."
+            )
 
 
 def check_same_run(run: RunConfig, saved: Mapping[str, Any], path: str) -> None:
@@ -34,6 +60,7 @@ def check_same_run(run: RunConfig, saved: Mapping[str, Any], path: str) -> None:
     Raises:
         CheckpointError: naming the first value that differs.
     """
+    check_same_files(run.env, saved, path)
     now, then = dict(flatten(identity(run))), dict(flatten(current_values(saved)))
     for key in sorted(now.keys() | then.keys()):
         if now.get(key) != then.get(key) and key not in MAY_DIFFER:

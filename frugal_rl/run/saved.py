@@ -17,6 +17,7 @@ from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import run_from
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import evaluation_env
+from frugal_rl.run.identity import check_same_files
 from frugal_rl.run.renamed import current_values
 from frugal_rl.untrusted.printing import printable, shown
 from frugal_rl.vec_env.interface import VectorEnv
@@ -42,7 +43,7 @@ def open_saved(path: str, asked: RunConfig, num_envs: int | None = None) -> Iter
         num_envs: environments to make; None means those of the evaluation.
     """
     content = load_checkpoint(path)
-    run = saved_run(content, asked)
+    run = saved_run(content, asked, path)
     if num_envs is not None:
         run = replace(run, evaluation=replace(run.evaluation, num_envs=num_envs))
     check_budget(run, asked)
@@ -73,10 +74,13 @@ def check_budget(run: RunConfig, asked: RunConfig) -> None:
         )
 
 
-def saved_run(content: Mapping[str, Any], asked: RunConfig) -> RunConfig:
+def saved_run(
+    content: Mapping[str, Any], asked: RunConfig, path: str = "The checkpoint"
+) -> RunConfig:
     """The run in a checkpoint, with the values typed now in the place of its own.
 
     Raises:
+        CheckpointError: its environment was made of other files.
         ConfigError: a typed word would exchange a whole group, as `env=...` does.
     """
     if not isinstance(content.get("config"), Mapping):
@@ -98,6 +102,7 @@ def saved_run(content: Mapping[str, Any], asked: RunConfig) -> RunConfig:
             )
     plugins = tuple(asked.resolved.get("plugins") or ())
     run = run_from(values, asked.overrides, plugins)
+    check_same_files(run.env, content.get("identity"), path)
     return replace(run, run_dir=asked.run_dir)
 
 

@@ -161,18 +161,18 @@ def test_a_wave_flies_two_pixels_a_frame_and_hits(match):
     fight.play(frames=5)
     assert fight.fighter(0, duel.PROJECTILE + 1) == place + 10
     fight.until(lambda: fight.fighter(1, duel.HP) < 112)
-    assert fight.fighter(1, duel.HP) == 102
+    assert fight.fighter(1, duel.HP) == 104
     assert fight.fighter(1, duel.STUN) == 20
     assert fight.fighter(0, duel.PROJECTILE) == 0
 
 
-def test_a_blocked_wave_takes_two_points_and_pushes_six(match):
+def test_a_blocked_wave_takes_one_point_and_pushes_six(match):
     fight = match(gap=60)
     fight.script(WAVE)
     wave = duel.PROJECTILE + 1
     fight.until(lambda: fight.fighter(1, duel.X) - fight.fighter(0, wave) in range(20))
     fight.until(lambda: fight.fighter(1, duel.F_STATE) == 7, second=RIGHT)
-    assert fight.fighter(1, duel.HP) == 110
+    assert fight.fighter(1, duel.HP) == 111
     assert fight.fighter(1, duel.STUN) == 14
     before = fight.place(1)
     fight.play(frames=30)
@@ -193,7 +193,7 @@ def test_two_waves_that_meet_destroy_each_other(match):
 def test_only_one_wave_at_a_time(match):
     fight = match(gap=120)
     fight.script(WAVE)
-    fight.play(frames=39)
+    fight.play(frames=47)
     assert fight.fighter(0, duel.PROJECTILE) == 1
     fight.script(WAVE)
     assert fight.fighter(0, duel.MOVE) == 1
@@ -224,6 +224,14 @@ def test_a_rising_strike_cannot_be_hit_in_its_first_seven_frames(match):
             fight.play(RIGHT | B if frame == 0 else 0, A if frame == lead - 4 else 0)
         if lead < 5:
             assert fight.fighter(0, duel.HP) == 112, lead
+
+
+@pytest.mark.parametrize(("held", "move"), [(8, 8), (15, 2)])
+def test_a_direction_held_for_long_is_no_part_of_a_motion(match, held, move):
+    """Who walks up after a duck strikes, he does not rise."""
+    fight = match(gap=120)
+    fight.script([(RIGHT, 20), (DOWN, 2), (RIGHT, held), (RIGHT | B, 1)])
+    assert fight.fighter(0, duel.MOVE) == move
 
 
 def test_a_throw_cannot_be_blocked_and_takes_14(match):

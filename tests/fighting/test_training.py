@@ -19,13 +19,14 @@ from fighting.opponents.scripts import SCRIPTS
 from fighting.rom import ROM_PATH
 from fighting.signals import HIS_X
 from fighting.spec import View
-from frugal_rl.errors import ConfigError, WorkerError
+from frugal_rl.errors import CheckpointError, ConfigError, WorkerError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.run.checkpoints import save_checkpoint
+from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.identity import identity
+from frugal_rl.run.identity import check_same_run, identity
+from frugal_rl.run.saved import saved_run
 from frugal_rl.vec_env.serial import Serial
 from frugal_rl.vec_env.shared_memory import SharedMemory
 from frugal_rl.vec_env.threads import Threads
@@ -279,3 +280,21 @@ def test_threads_are_at_least_1_3_times_as_fast_as_serial():
     serial, threads = (min(times) for times in zip(*turns, strict=True))
     print(f"two threads are {serial / threads:.2f} times as fast as serial")
     assert serial > 1.3 * threads
+
+
+@pytest.mark.parametrize("then", [{}, {"made_of": {"duel.gb": "fdc8"}}])
+def test_a_policy_of_another_cartridge_is_refused_in_one_line(tmp_path, then):
+    path = saved(tmp_path, ["env.obs=ram"])
+    content = load_checkpoint(path)
+    known = saved_run(content, compose_run(SMALL), str(path))
+    content["identity"] = {k: v for k, v in content["identity"].items() if k != "made_of"} | then
+    was = "fdc8" if then else "an older one"
+    for refused in (
+        lambda: saved_run(content, compose_run(SMALL), str(path)),
+        lambda: check_same_run(known, content["identity"], str(path)),
+    ):
+        with pytest.raises(
+            CheckpointError, match=rf"another duel\.gb \({was}\), here it is"
+        ) as told:
+            refused()
+        assert "\n" not in str(told.value)

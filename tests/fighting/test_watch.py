@@ -9,6 +9,7 @@ from PIL import Image
 
 from fighting.config import DuelConfig
 from fighting.machine.frames import UNPACKED
+from fighting.tools.bouts import known_contestants
 from fighting.tools.play import play
 from fighting.tools.watch import action_words, fight
 from frugal_rl.errors import ConfigError
@@ -124,7 +125,11 @@ def test_each_evaluation_leaves_a_film_where_it_is_asked_for(tmp_path):
         assert 20 < gif.n_frames < 50
 
 
-def test_a_tournament_rates_a_checkpoint_among_levels_and_scripts(checkpoint, tmp_path, capsys):
+def test_a_tournament_rates_a_checkpoint_among_levels_and_scripts(
+    checkpoint, tmp_path, capsys, monkeypatch
+):
+    few = [c for c in known_contestants() if c.name in ("cpu_3", "cpu_7", "masher", "spammer")]
+    monkeypatch.setattr("fighting.tools.tournament.known_contestants", lambda: few)
     run = replace(compose_run(SMALL), run_dir=str(tmp_path))
     contest(checkpoint, run)
     found = json.loads((tmp_path / "tournament.json").read_text())

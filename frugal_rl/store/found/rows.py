@@ -57,13 +57,13 @@ class Handles:
     def __init__(self, steps: int, num_envs: int) -> None:
         self.values = np.zeros((steps, num_envs), np.uint16)
 
-        self._most = (1 << 16) - 1
+        self._most = 1 << 16
 
     def put(self, t: int, handles: np.ndarray, end: int) -> None:
-        """Keep step t, after a change to the next wider type where numbers up to `end` need it."""
+        """Keep step t, after a change to the next wider type where numbers below `end` need it."""
         if end > self._most:
-            self.values = self.values.astype(np.min_scalar_type(end))
-            self._most = (1 << 8 * self.values.itemsize) - 1
+            self.values = self.values.astype(np.min_scalar_type(end - 1))
+            self._most = 1 << 8 * self.values.itemsize
         self.values[t] = handles
 
     def trim(self, steps: int) -> None:

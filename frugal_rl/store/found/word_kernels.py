@@ -246,9 +246,9 @@ def name_of(word: Any, table: Any, slots: Any, counts: Any) -> Any:
 
 @njit(cache=True)
 def first_slot(word: Any, slots: Any) -> Any:
-    """Where the search for a word begins."""
-    mixed = word * np.uint64(0xD6E8FEB86659FD93)
-    return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(slots.shape[0] - 1))
+    """Where the search for a word begins: of a product, the high bits depend on every bit."""
+    mixed = (word ^ (word >> np.uint64(32))) * np.uint64(0xD6E8FEB86659FD93)
+    return np.int64((mixed >> np.uint64(44)) & np.uint64(slots.shape[0] - 1))
 
 
 @njit(cache=True)

@@ -13,7 +13,7 @@ from fighting.cartridge.game import CartridgeGame
 from fighting.cartridge.start_states import read_state, write_state
 from fighting.choices import Actions, Weights
 from fighting.machine.emulator import StateError
-from fighting.rom import ROM_PATH
+from fighting.rom import DUEL, ROM_PATH
 from fighting.spec import View
 from fighting.tools.play import play
 from fighting.tools.tried_out import judged, trial
@@ -34,9 +34,7 @@ RISING = {
     "id": "rising",
     "title": "Duel as a game of points",
     "system": "dmg",
-    "roms": [
-        {"sha1": "fdc8e85218e96a55be3aa9f165904eb69c68e277", "name": "Duel 1.0", "bundled": True}
-    ],
+    "roms": [{"sha1": DUEL.hash.read_text().split()[0], "name": "Duel 2.0", "bundled": True}],
     "memory": {
         "points": {"addr": 0xC11C, "status": "verified", "source": "hits landed"},
         "own": {"addr": 0xC100, "status": "verified", "source": "own health"},
@@ -189,7 +187,7 @@ def test_a_saved_state_belongs_to_its_cartridge(profile, booted, tmp_path):
     write_state(tmp_path / "fight.state", booted, rom)
     start = [{"state": "fight.state"}]
     GameBoyEnv(GameBoyConfig(profile=profile(start=start), obs=View.ram), seed=0).close()
-    with pytest.raises(StateError, match="belongs to the cartridge fdc8"):
+    with pytest.raises(StateError, match=f"belongs to the cartridge {DUEL.hash.read_text()[:40]}"):
         read_state(tmp_path / "fight.state", rom[:-1] + b"\xff", "here")
     path = tmp_path / "fight.state"
     path.write_bytes(path.read_bytes()[:500])

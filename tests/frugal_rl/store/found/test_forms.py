@@ -38,8 +38,8 @@ def words_of(*numbers: int) -> np.ndarray:
 )
 def test_handles_widen_when_one_does_not_fit_and_keep_what_was_there(largest, kind):
     handles = Handles(3, 2)
-    handles.put(0, np.array([5, 7]))
-    handles.put(2, np.array([1, largest]))
+    handles.put(0, np.array([5, 7]), 8)
+    handles.put(2, np.array([1, largest]), largest + 1)
 
     assert handles.values.dtype == np.dtype(kind)
     assert handles.nbytes == 3 * 2 * np.dtype(kind).itemsize

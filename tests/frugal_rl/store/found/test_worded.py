@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frugal_rl.store.found.word_kernels import AS_IT_IS, LINKS, MOST_WORDS, WHOLE, base_of
+from frugal_rl.store.found.word_kernels import (
+    AS_IT_IS,
+    LINKS,
+    MOST_WORDS,
+    WHOLE,
+    base_of,
+    first_slot,
+)
 from frugal_rl.store.found.worded import Worded
 
 
@@ -120,3 +127,11 @@ def test_zeros_before_an_episode_and_repeated_rows_need_no_record():
     store.trim()
     assert store.nbytes < 4096
     assert read(store, handles).tobytes() == rows.tobytes()
+
+
+@pytest.mark.parametrize("byte", range(8))
+def test_words_that_differ_in_any_byte_are_searched_from_different_places(byte):
+    words = np.arange(256, dtype=np.uint64) << np.uint64(8 * byte)
+    slots = np.zeros(1 << 13, np.uint16)
+
+    assert len({first_slot(word, slots) for word in words}) > 200

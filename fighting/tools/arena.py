@@ -1,0 +1,161 @@
+"""Many fights of short scripts against Duel's computer, and of its levels, without an emulator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from fighting.cartridge.buttons import sided_combos
+from fighting.cartridge.reading import load_profile
+from fighting.machine import duel
+from fighting.opponents.lines import Lines, chosen, steps
+from fighting.rom import DUEL
+from fighting.rom.native import WORK_RAM, compiled
+from fighting.signals import RAM_BYTES, SIGNALS, look, stands_left
+
+RING = 32
+"""Frames that a late script may look back."""
+QUEUED = 0x42
+"""Tiles that wait for the picture (wHudCount), which would take them in every frame."""
+STATE, ONE, TWO = duel.STATE & 0x1FFF, duel.FIGHTERS[0] & 0x1FFF, duel.FIGHTERS[1] & 0x1FFF
+IN1, ATTACKS = duel.P1_IN & 0x1FFF, duel.A | duel.B
+MOST_FRAMES = 6400
+PHASE, RESULT, FIGHT, MATCH_OVER = duel.PHASE, duel.RESULT, duel.FIGHT, duel.MATCH_OVER
+
+
+@dataclass(frozen=True)
+class Reflexes:
+    """How a script plays: frames per action, and by how many frames it sees late."""
+
+    frame_skip: int = 4
+    late: int = 0
+    press: int = 2
+
+
+class Arena:
+    """Fights by the cartridge's logic as machine code; a round takes about a millisecond."""
+
+    def __init__(self) -> None:
+        emulator = duel.boot()
+        self.ready = np.array(emulator.read(0xC000, WORK_RAM), np.uint8)
+        emulator.close()
+        self.rom = np.frombuffer(DUEL.image.read_bytes(), np.uint8).copy()
+        self._rounds, self._match = _kernels(compiled())
+        self.combos = sided_combos(load_profile("duel").combos)
+
+    def _mailbox(self, settings: duel.MatchSettings) -> np.ndarray:
+        """The work RAM with an order for a new match in its mailbox."""
+        ram, at = self.ready.copy(), {}
+        at[duel.COMMAND], at[duel.MODE] = duel.NEW_MATCH, settings.mode
+        at[duel.LEVEL], at[duel.LEVEL1] = settings.level, settings.level1
+        at[duel.SEED], at[duel.SEED + 1] = settings.seed & 0xFF, settings.seed >> 8 & 0xFF
+        at[0xC00A], at[0xC00B] = settings.round_seconds, settings.wins_needed
+        at[0xC00C], at[0xC00D] = settings.hp
+        at[0xC00E], at[0xC00F] = settings.flags, settings.gap
+        at[duel.P1_IN] = at[duel.P2_IN] = 0
+        for address, value in at.items():
+            ram[address & 0x1FFF] = value
+        return ram
+
+    def points(
+        self,
+        scripts: Sequence[Lines],
+        level: int,
+        rounds: int,
+        reflexes: Reflexes,
+        seed: int | Sequence[int],
+    ) -> np.ndarray:
+        """Points (S,) float64 of each script in `rounds` rounds: 1 won, 0.5 drawn.
+
+        Starts are drawn as in training: a random number and a distance of 40 to 100 pixels.
+        """
+        rng = np.random.default_rng(seed)
+        starts = np.stack([rng.integers(1, 1 << 16, rounds), rng.integers(40, 101, rounds)], axis=1)
+        table, counts = steps(reflexes.frame_skip)
+        lines = np.zeros((len(scripts), max(map(len, scripts), default=0), 4), np.int64)
+        for row, script in zip(lines, scripts, strict=True):
+            row[: len(script)] = np.reshape(script, (-1, 4))  # lines of zeros never hold
+        out = np.zeros(len(scripts))
+        ram = self._mailbox(duel.MatchSettings(duel.HOST_CPU, level=level, wins_needed=1))
+        how = np.array(
+            [reflexes.frame_skip, min(reflexes.press, reflexes.frame_skip), reflexes.late]
+        )
+        self._rounds(self.rom, ram, lines, starts, how, table, counts, self.combos, out)
+        return out
+
+    def matches_won(self, level: int, other: int, matches: int, seed: int = 0) -> int:
+        """Whole matches that a level wins against another one, sides swapped each time."""
+        won = 0
+        for number in range(matches):
+            swapped = number % 2 == 1
+            first, second = (level, other) if swapped else (other, level)
+            drawn = (seed + number) * 7919 % 65535 + 1
+            order = duel.MatchSettings(duel.CPU_CPU, level=second, level1=first, seed=drawn)
+            won += self._match(self.rom, self._mailbox(order)) == (1 if swapped else 2)
+        return won
+
+
+def _kernels(frame: Callable[[int, int], None]) -> tuple[Callable[..., None], Callable[..., int]]:
+    """Rounds of scripts, and one match of two levels, around a routine that runs one frame."""
+
+    @njit(nogil=True)
+    def run(rom, ram, frames, seen, at):
+        """Some frames, in place; what they leave goes to seen (RING, 98), the last at `at`."""
+        for _ in range(frames):
+            frame(ram.ctypes.data, rom.ctypes.data)
+            ram[QUEUED] = 0
+            at = (at + 1) % RING
+            seen[at, :22] = ram[STATE : STATE + 22]
+            seen[at, 22:60] = ram[ONE : ONE + 38]
+            seen[at, 60:] = ram[TWO : TWO + 38]
+        return at
+
+    @njit(nogil=True)
+    def one_round(rom, ram, script, how, table, counts, combos, seen, signals):
+        skip, press, late = how
+        at = run(rom, ram, 1, seen, 0)
+        for n in range(RING):
+            seen[n] = seen[at]
+        action, step = 0, 0
+        for _ in range(MOST_FRAMES // skip):
+            if ram[STATE + PHASE] != FIGHT:
+                break
+            view = seen[(at - late) % RING]
+            if step == 0:
+                look(view, 0, signals)
+                action = chosen(script, signals)
+            buttons = combos[1 if stands_left(view, 0) else 0, table[action, step]]
+            step = (step + 1) % counts[action]
+            ram[IN1] = buttons
+            if 0 < press < skip and buttons & ATTACKS:
+                at = run(rom, ram, press, seen, at)
+                ram[IN1] = buttons & ~ATTACKS
+                at = run(rom, ram, skip - press, seen, at)
+            else:
+                at = run(rom, ram, skip, seen, at)
+        result = ram[STATE + RESULT]
+        return 1.0 if result == 1 else 0.5 if result == 3 else 0.0
+
+    @njit(nogil=True)
+    def rounds(rom, order, lines, starts, how, table, counts, combos, out):
+        ram, seen = np.empty_like(order), np.zeros((RING, RAM_BYTES), np.uint8)
+        signals = np.zeros(SIGNALS, np.uint8)
+        for s in range(lines.shape[0]):
+            for n in range(starts.shape[0]):
+                ram[:] = order
+                ram[8], ram[9], ram[15] = starts[n, 0] & 0xFF, starts[n, 0] >> 8, starts[n, 1]
+                out[s] += one_round(rom, ram, lines[s], how, table, counts, combos, seen, signals)
+
+    @njit(nogil=True)
+    def match(rom, ram):
+        for _ in range(5 * MOST_FRAMES):
+            frame(ram.ctypes.data, rom.ctypes.data)
+            ram[QUEUED] = 0
+            if ram[STATE + PHASE] == MATCH_OVER:
+                break
+        return ram[STATE + RESULT]
+
+    return rounds, match
