@@ -1,4 +1,4 @@
-"""A stranger's script before and after five lines: memory, and whether all weights are equal.
+"""A stranger's script before and after four lines: memory, and whether all weights are equal.
 
 `python benchmarks/explorer.py` prints the table of explorer.md; with `diff`, the lines.
 """

@@ -1,7 +1,7 @@
 """A stock Stable-Baselines3 script as people write them for a Game Boy: nothing here knows of us.
 
 An own world of tiles in place of the cartridge: three stacked screens, counters, flags of events,
-a map of where one has been, the last actions. `explorer.py` changes five lines of it.
+a map of where one has been, the last actions. `explorer.py` changes four lines of it.
 """
 
 import gymnasium as gym

@@ -24,12 +24,13 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.ranks import started_by_torchrun
-from frugal_rl.memory.kernels import compile_first
+from frugal_rl.memory.auto import try_out
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.compose import folder
 from frugal_rl.run.lock import locked
+from frugal_rl.run.probe import probe_update
 from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import passing_on
 
@@ -65,7 +66,7 @@ def start_ranks(run: RunConfig) -> bool:
     plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
     alone = run.launch.nodes == 1  # several machines see one folder; its first process locks it
-    compile_first(share)
+    try_out(share, probe_update)  # else each process would compile
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
     going = doing(f"training in {run.launch.size} processes")
     with held, admitted(run, share), going, passing_on(own_ranks) as asked:

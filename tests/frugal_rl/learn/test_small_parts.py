@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.episodic import EpisodeCollector
 from frugal_rl.learn.optimizer import FlatAdam, padded
 from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
@@ -215,3 +216,14 @@ def test_an_optimiser_is_resumed_with_its_moments_and_shares_nothing_with_its_st
     fresh = FlatAdam(parameters(), 0.1, 1e-5, fused=False)
     two.load(fresh.state())
     assert torch.equal(two.flat, fresh.flat)
+
+
+def test_a_collection_tells_its_mean_reward_and_what_ended():
+    made = EpisodeCollector.__new__(EpisodeCollector)
+    made.tally, made.mean_reward = EpisodeTally(), 0.25
+    made.tally.add(ended(2.0))
+
+    assert made.metrics() == {
+        "trajectories/mean_reward": 0.25, "episode/length": 2.0, "episode/success": 0.0,
+        "episode/count": 1.0,
+    }  # fmt: skip

@@ -202,6 +202,22 @@ def test_a_run_that_lost_a_process_ends_in_words(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_launcher_that_was_killed_leaves_no_process_behind(tmp_path):
+    asked = ["launch=torchrun", "algo.total_steps=100000000", "checkpoint_every_steps=512"]
+    launcher = subprocess.Popen([*COMMAND, *asked, f"hydra.run.dir={tmp_path}"], cwd=ROOT)
+    while not (tmp_path / "checkpoints" / "last.pt").exists() and launcher.poll() is None:
+        time.sleep(0.05)
+    ranks = psutil.Process(launcher.pid).children(recursive=True)
+    assert len(ranks) >= 2
+    launcher.kill()
+    launcher.wait()
+
+    _, alive = psutil.wait_procs(ranks, timeout=60)
+    assert not alive
+    assert load_checkpoint(tmp_path)["num_steps"] > 0
+
+
+@pytest.mark.slow
 def test_a_frozen_process_is_named_by_the_others(tmp_path):
     words = ["algo.total_steps=1000000", "launch.timeout_s=20"]
 

@@ -259,6 +259,7 @@ def test_trajectories_say_what_does_not_fit_and_what_is_of_another_kind():
             )
             == f"chunk_size is {chunk} and max_buffer_size {most}; both must be positive."
         )
+    assert TrajectoryBuffer(Trajectories.views, "cpu", 1, 1).max_buffer_size == 1
     slots = made.slots(2, 3, ITEMS)
     assert text_of(ConfigError, lambda: made.update(slots[::-1])) == (
         "Slots must be merged in the order in which they were given."
