@@ -39,6 +39,8 @@ class DuelConfig:
     tools: ClassVar[str] = "fighting.tools"
     libraries_bytes: ClassVar[int] = 44 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
+    compiles: ClassVar[bool] = True
+    """It is tried out in small before its first run (`frugal_rl.memory.kernels`)."""
     name: str = "fighting"
     obs: View = View.ram
     """ram | rgb | gray | half_size | both."""

@@ -42,7 +42,7 @@ class MineConfig:
     libraries_bytes: ClassVar[int] = 44 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
     compiles: ClassVar[bool] = True
-    """Its kernels take long to compile: that happens before a run (`frugal_rl.memory.kernels`)."""
+    """It is tried out in small before its first run (`frugal_rl.memory.kernels`)."""
     name: str = "mine"
     kind: Kind = Kind.daily
     """cpit, pcpsp or daily."""

@@ -126,7 +126,7 @@ class NppConfig:
     libraries_bytes: ClassVar[int] = 24 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
     compiles: ClassVar[bool] = True
-    """Its kernels take long to compile: that happens before a run (`frugal_rl.memory.kernels`)."""
+    """It is tried out in small before its first run (`frugal_rl.memory.kernels`)."""
     honours: ClassVar[frozenset[str]] = ENCODED | DRAWN
     name: str = "nclone"
     obs: Observation = Observation.state

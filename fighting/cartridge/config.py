@@ -43,6 +43,8 @@ class GameBoyConfig:
     tools: ClassVar[str] = "fighting.tools"
     libraries_bytes: ClassVar[int] = 44 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
+    compiles: ClassVar[bool] = True
+    """It is tried out in small before its first run (`frugal_rl.memory.kernels`)."""
     name: str = "fighting_game_boy"
     profile: str = "duel"
     """A bundled profile's name, or the path of a YAML file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ from frugal_rl.memory.advice import (
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.choices import AUTO, Allocator
-from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.memory.kernels import is_ready
+from frugal_rl.memory.plan import Plan, draw_up, measured_base
+from frugal_rl.memory.probe import Planning
 from frugal_rl.memory.refusal import plan_memory, refusal, stop_on_errors
 from frugal_rl.memory.savings import BY_NAME, LEAST_PIECE, filled
 from frugal_rl.observation.choices import Label
@@ -69,9 +72,32 @@ def prepare(run: RunConfig, probe: ProbeUpdate | None = None) -> tuple[RunConfig
         print(f"memory=auto chose {' '.join(choice.overrides)} ({choice.label.value})")
     else:
         plan = plan_memory(run, probe)
+    if probe is not None and try_out(run, probe):
+        plan = plan_memory(run, probe)
     if run.memory.allocator is Allocator.pinned:
         pin_allocator()
     return run, plan
+
+
+def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
+    """Run a kind of run that is new here once in small: it compiles, and tells what it holds.
+
+    That happens in a process of its own, and once per kind; a plan drawn up afterwards uses it.
+
+    Where that fails, the run itself will say it better, or it knows what a process of its own does
+    not, as an environment that the calling script registers.
+
+    Returns:
+        Whether there are new numbers.
+    """
+    if is_ready(run):
+        return False
+    try:
+        measured_base(replace(run, plan=Planning.probe), draw_up(run, probe).probe)
+    except ConfigError as error:
+        print(f"Warning: {error} The plan goes without it.", file=sys.stderr)
+        return False
+    return True
 
 
 def choose(run: RunConfig, probe: ProbeUpdate | None = None) -> Choice:

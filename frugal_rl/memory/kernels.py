@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
-from frugal_rl.memory.child import ask_child
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -22,37 +22,28 @@ if TYPE_CHECKING:
 CORE = "frugal_rl"
 
 
-def compile_first(run: RunConfig) -> None:
-    """Compile what a run uses, unless that was done on this installation before.
+def is_ready(run: RunConfig) -> bool:
+    """Whether a run of this kind was compiled, and its files are still there.
 
     An environment whose kernels take long says so: `compiles: ClassVar[bool] = True`. For others
     only the very first run of an installation counts.
-
-    Raises:
-        ConfigError: the tiny run failed; carries the last line of what it said.
     """
-    if not is_ready(run):
-        note_ready(run, ask_child("frugal_rl.run.dry_run", run, "Compiling kernels, once"))
-
-
-def is_ready(run: RunConfig) -> bool:
-    """Whether a run of this kind was compiled, and its files are still there."""
     kept = remembered.read(_name(run)) or {}
-    count = _compiled_files(_package(run))
     if not getattr(type(run.env), "compiles", False):
         return bool(kept) or _compiled_files(CORE) > 0
-    return 0 < int(kept.get("files", 0)) <= count
+    return 0 < int(kept.get("files", 0)) <= _files_of(run)
 
 
 def note_ready(run: RunConfig, answer: dict[str, Any]) -> None:
     """A tiny run of this kind has ended: whatever it compiled can be loaded now."""
-    remembered.write(_name(run), {"files": _compiled_files(_package(run)), **answer})
+    remembered.write(_name(run), {"files": _files_of(run), **answer})
 
 
 def _name(run: RunConfig) -> str:
     """What decides which kernels a run uses: everything but sizes and settings of learning."""
     env: Any = getattr(run.env, "tiny", lambda: run.env)()
-    kind = (env, run.agent, type(run.algo), run.vec, run.memory)
+    memory = replace(run.memory, budget_gib=None, max_hours=None)
+    kind = (env, run.agent, type(run.algo), run.vec, memory)
     versions = (sys.version, metadata.version("numba"), str(_folder(_package(run))))
     cache = os.environ.get("NUMBA_CACHE_DIR", "")
     return f"kernels_{remembered.fingerprint(*map(repr, kind), *versions, cache)}"
@@ -69,6 +60,11 @@ def _folder(package: str) -> Path | None:
     if "NUMBA_CACHE_DIR" in os.environ:
         return Path(os.environ["NUMBA_CACHE_DIR"])
     return Path(spec.origin).parent if spec and spec.origin else None
+
+
+def _files_of(run: RunConfig) -> int:
+    """Compiled kernels of the environment and of the core."""
+    return sum(_compiled_files(package) for package in {_package(run), CORE})
 
 
 def _compiled_files(package: str) -> int:

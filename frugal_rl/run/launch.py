@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,12 +24,14 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.ranks import started_by_torchrun
-from frugal_rl.memory.kernels import compile_first
+from frugal_rl.memory.auto import try_out
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.compose import folder
+from frugal_rl.run.keeping import own_checkpoints
 from frugal_rl.run.lock import locked
+from frugal_rl.run.probe import probe_update
 from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import passing_on
 
@@ -65,7 +67,7 @@ def start_ranks(run: RunConfig) -> bool:
     plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
     alone = run.launch.nodes == 1  # several machines see one folder; its first process locks it
-    compile_first(share)
+    try_out(share, probe_update)  # else each process would compile
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
     going = doing(f"training in {run.launch.size} processes")
     with held, admitted(run, share), going, passing_on(own_ranks) as asked:
@@ -172,15 +174,3 @@ def way_on(run: RunConfig, said: str) -> str:
     if own_checkpoints(run):
         return f" Continue with resume={run.run_dir}; launch.restarts=3 does so by itself."
     return " No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
-
-
-def own_checkpoints(run: RunConfig) -> bool:
-    """Whether the run's own folder holds a checkpoint to go on from."""
-    return any(Path(run.run_dir, "checkpoints").glob("*.pt"))
-
-
-def continuing(run: RunConfig) -> RunConfig:
-    """The run as it goes on after a restart: `launch.restarts` lets its own folder come first."""
-    if run.launch.restarts and own_checkpoints(run):
-        return replace(run, resume=run.run_dir)
-    return run

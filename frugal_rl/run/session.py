@@ -21,7 +21,6 @@ from frugal_rl.memory.auto import prepare
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.finding import Severity
-from frugal_rl.memory.kernels import compile_first
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.refusal import stop_on_errors
 from frugal_rl.memory.watchdog import Watchdog
@@ -33,9 +32,10 @@ from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
-from frugal_rl.run.launch import continuing
+from frugal_rl.run.keeping import continuing
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.shares import share_of
+from frugal_rl.run.signals import stop_with_parent
 from frugal_rl.run.tools import needed, own_findings
 from frugal_rl.run.trainer import train
 
@@ -56,6 +56,7 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
     The first one plans, and does all that is said and written. What goes wrong is handed to the
     launcher, which says it once.
     """
+    stop_with_parent()  # else a launcher that was killed would leave it training
     try:
         with joined(run.launch.timeout_s) as ranks:
             run = continuing(replace(run, run_dir=ranks.from_first(run.run_dir)))
@@ -93,8 +94,6 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     found = [f for f in findings if f.severity is not Severity.ok]
     if found:
         show(checks_table(found))
-    if ranks.size == 1:  # several are compiled for by their launcher
-        compile_first(run)
     with told_compiling(), MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
         began = time.perf_counter()

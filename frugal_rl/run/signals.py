@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,6 +19,14 @@ ASKING = tuple(
 
 
 WARNED = getattr(signal, "SIGUSR1", None)
+PARENT_DEATH = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+def stop_with_parent() -> None:
+    """Be asked to stop when the process that started this one ends, however it ends (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PARENT_DEATH, signal.SIGTERM)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 from gymnasium import spaces
@@ -44,6 +44,8 @@ EPISODE_STEPS = 1 << 20
 class Registered:
     """An environment by its id. `wrappers` are put around it in order, the first one innermost."""
 
+    compiles: ClassVar[bool] = True
+    """Its libraries are unknown: it is tried out in small first (`frugal_rl.memory.kernels`)."""
     name: str = "gymnasium"
     id: str = ""
     kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)

@@ -24,6 +24,8 @@ _SLACK = 1e-9
 _CLOSE = 1e-8
 _EPSILON = float(np.finfo(float).eps)
 _FIRST, _TRIED, _TESTED = 16, 3, 400
+_LOOKED = 2 * 10**8
+"""Arcs, half a second: in larger mines the deepest blocks are not looked at."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class LimitedPit:
     """(n, R) float64, none negative."""
     room: np.ndarray
     """(R,) float64."""
+    cone: np.ndarray | None = None
+    """(n, R) of each block by `cone_use`; found when not given."""
     closures: int = 0
     """Maximum closures computed: the effort, the same on every machine."""
     expansions: int = 0
@@ -67,6 +71,8 @@ class LimitedPit:
 
     def __post_init__(self) -> None:
         self.room = self.room * (1 + _SLACK)
+        if self.cone is None:
+            self.cone = cone_use(self.graph, self.use)
         start = np.zeros(len(self.value), np.int8)
         price = np.zeros(len(self.room))
         whole = self._leaf(start, price)
@@ -112,7 +118,7 @@ class LimitedPit:
         if (room < -_SLACK * self.room).any():
             return None
         room = np.maximum(room, 0.0) + _SLACK * self.room
-        _leave_too_heavy(fixed, graph.pointer, graph.index, graph.order, self.use, room)
+        _leave_too_heavy(fixed, graph.pointer, graph.index, graph.order, self.use, self.cone, room)
         leaf = self._leaf(fixed, parent.price)
         return leaf if leaf.upper <= parent.upper else _lowered(leaf, parent.upper)
 
@@ -204,6 +210,40 @@ def _best_mixture(
     return price, -float(result.fun) * unit, result.x
 
 
+def cone_use(graph: Graph, use: np.ndarray) -> np.ndarray:
+    """(n, R) use of all that each block needs, itself included; inf where that takes too long."""
+    return _cone_use(graph.pointer, graph.index, graph.order, use, 10 * _LOOKED)
+
+
+@njit(cache=True, nogil=True)
+def _cone_use(pointer, index, order, use, most):
+    """The blocks needed least first, until `most` arcs were looked at."""
+    out = np.full(use.shape, np.inf)
+    mark = np.full(use.shape[0], -1, np.int32)
+    queue = np.empty(use.shape[0], np.int32)
+    looked = 0
+    for b in order:
+        if looked > most:
+            break
+        out[b] = 0.0
+        mark[b] = b
+        queue[0] = b
+        size, done = 1, 0
+        while done < size:
+            v = queue[done]
+            done += 1
+            looked += pointer[v + 1] - pointer[v]
+            for r in range(use.shape[1]):
+                out[b, r] += use[v, r]
+            for k in range(pointer[v], pointer[v + 1]):
+                p = index[k]
+                if mark[p] != b:
+                    mark[p] = b
+                    queue[size] = p
+                    size += 1
+    return out
+
+
 @njit(cache=True, nogil=True)
 def _decide(fixed, block, pointer, index, what):
     """Fixes an open block and all open ones that the arcs reach from it; in place."""
@@ -223,17 +263,27 @@ def _decide(fixed, block, pointer, index, what):
 
 
 @njit(cache=True, nogil=True)
-def _leave_too_heavy(fixed, pointer, index, order, use, room):
-    """Leaves each open block whose open cone does not fit, and what needs it; in place."""
+def _leave_too_heavy(fixed, pointer, index, order, use, cone, room):
+    """Leaves each open block whose open cone does not fit, and what needs it; in place.
+
+    A block whose whole cone fits needs no look at its open one. The search ends after `_LOOKED`
+    arcs: what it does not leave loosens the bound and nothing else.
+    """
     n, limits = use.shape
     mark = np.full(n, -1, np.int32)
     queue = np.empty(n, np.int32)
+    looked = 0
     for b in order:
         if fixed[b] != 0:
             continue
         heavy = False
         for k in range(pointer[b], pointer[b + 1]):
             heavy = heavy or fixed[index[k]] < 0
+        fits = True
+        for r in range(limits):
+            fits = fits and cone[b, r] <= room[r]
+        if not heavy and (fits or looked > _LOOKED):
+            continue
         total = np.zeros(limits)
         mark[b] = b
         queue[0] = b
@@ -244,6 +294,7 @@ def _leave_too_heavy(fixed, pointer, index, order, use, room):
             for r in range(limits):
                 total[r] += use[v, r]
                 heavy = heavy or total[r] > room[r]
+            looked += pointer[v + 1] - pointer[v]
             for k in range(pointer[v], pointer[v + 1]):
                 p = index[k]
                 if fixed[p] == 0 and mark[p] != b:

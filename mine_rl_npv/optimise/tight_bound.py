@@ -21,7 +21,7 @@ import numpy as np
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.optimise.bound import Bound, Slots, inside_pit, priced_limits
 from mine_rl_npv.optimise.closure import certified_closure, chain_flow
-from mine_rl_npv.optimise.limited_pit import LimitedPit
+from mine_rl_npv.optimise.limited_pit import LimitedPit, cone_use
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
@@ -62,23 +62,22 @@ class _Period:
             return math.inf
         return sum(self.falls) / len(self.falls)
 
-    def advance(self, slots: Slots) -> None:
+    def advance(self, slots: Slots, cone: np.ndarray) -> None:
         """Plants the tree, then decides one block at a time."""
         before, closures = self.upper, self.tree.closures if self.tree is not None else 0
         if self.tree is None:
-            self.tree = self._plant(slots)
+            self.tree = self._plant(slots, cone)
         else:
             self.tree.expand()
         self.upper = min(self.upper, self.tree.upper - _whole_price(self.free, self.room))
         self.falls.append((before - self.upper) / (self.tree.closures - closures))
 
-    def _plant(self, slots: Slots) -> LimitedPit:
+    def _plant(self, slots: Slots, cone: np.ndarray) -> LimitedPit:
         use = slots.use[:, 0]
         binding = np.isfinite(self.room) & (use.sum(axis=0) > self.room)
         value = self.weights + use @ self.free
-        return LimitedPit(
-            slots.graph, value, np.ascontiguousarray(use[:, binding]), self.room[binding]
-        )
+        some, cone = (np.ascontiguousarray(array[:, binding]) for array in (use, cone))
+        return LimitedPit(slots.graph, value, some, self.room[binding], cone)
 
 
 def tighten(
@@ -111,6 +110,7 @@ def tighten(
     if not keep.any():
         return bound, "tightened  not at all: nothing pays"
     constant, periods = _terms(slots, bound.prices)
+    cone = cone_use(slots.graph, slots.use[:, 0])
     best = bound.upper
     try:
         while True:
@@ -123,7 +123,7 @@ def tighten(
             waiting = [p for p in periods if not _finished(p, slots)]
             if late or not waiting:
                 break
-            max(waiting, key=_urgency).advance(slots)
+            max(waiting, key=_urgency).advance(slots, cone)
     except KeyboardInterrupt:
         best = min(best, _total(constant, periods))
     line = _told(bound.upper, best, periods)

@@ -1,6 +1,6 @@
 """Kernels are compiled before a run, once per kind, and again where their files are gone."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numba
@@ -8,8 +8,10 @@ import pytest
 
 from frugal_rl import remembered
 from frugal_rl.doing import now
-from frugal_rl.memory import kernels
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory import MemoryProfile, auto, kernels
 from frugal_rl.memory.child import WORDS
+from frugal_rl.memory.probe import Planning
 from frugal_rl.run.compiling import told_compiling
 
 
@@ -28,51 +30,74 @@ class Run:
     agent: str = "mlp"
     algo: str = "ppo"
     vec: str = "batch"
-    memory: str = "lossless"
+    memory: MemoryProfile = field(default_factory=MemoryProfile)
+    plan: Planning = Planning.arithmetic
 
 
 @pytest.fixture
 def asked(tmp_path, monkeypatch):
-    """What was compiled in a child; a run leaves three files."""
+    """Tiny runs; each leaves three compiled files."""
     monkeypatch.setattr(remembered, "folder", lambda: tmp_path / "kept")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
     found = []
 
-    def child(module, run, doing):
-        found.append(run)
+    def measured_base(run, probe):
+        assert run.plan is Planning.probe
+        found.append(run.env)
         for name in "abc":
             path = tmp_path / "compiled" / f"{name}{len(found)}.nbi"
             path.parent.mkdir(exist_ok=True)
             path.write_text("")
-        return {"compiled": True}
+        kernels.note_ready(run, {"compiled": True})
 
-    monkeypatch.setattr(kernels, "ask_child", child)
+    monkeypatch.setattr(auto, "measured_base", measured_base)
+    monkeypatch.setattr(auto, "draw_up", lambda run, probe: Drawn())
     return found
 
 
-def test_a_kind_of_run_is_compiled_for_once(asked):
-    for _ in range(3):
-        kernels.compile_first(Run(Env()))
-    kernels.compile_first(Run(Env(levels=4)))
+@dataclass(frozen=True)
+class Drawn:
+    probe: None = None
 
-    assert asked == [Run(Env()), Run(Env(levels=4))]
+
+def try_out(run):
+    return auto.try_out(run, lambda run: None)
+
+
+def test_a_kind_of_run_is_tried_out_once(asked):
+    assert [try_out(Run(Env())) for _ in range(3)] == [True, False, False]
+    assert try_out(Run(Env(levels=4)))
+
+    assert asked == [Env(), Env(levels=4)]
+
+
+def test_a_budget_makes_no_other_kind(asked):
+    assert try_out(Run(Env()))
+    assert not try_out(Run(Env(), memory=MemoryProfile(budget_gib=3, max_hours=2)))
 
 
 def test_deleted_files_are_compiled_again(asked, tmp_path):
-    kernels.compile_first(Run(Env()))
+    try_out(Run(Env()))
     for path in (tmp_path / "compiled").glob("*.nbi"):
         path.unlink()
-    kernels.compile_first(Run(Env()))
 
-    assert len(asked) == 2
+    assert try_out(Run(Env()))
 
 
 def test_environments_without_kernels_of_their_own_wait_for_the_first_run_only(asked, monkeypatch):
     monkeypatch.setattr(Env, "compiles", False)
-    kernels.compile_first(Run(Env()))
-    kernels.compile_first(Run(Env(levels=9)))
+    assert try_out(Run(Env()))
+    assert not try_out(Run(Env(levels=9)))
 
-    assert len(asked) == 1
+
+def test_a_try_that_fails_leaves_the_word_to_the_run(asked, monkeypatch, capsys):
+    def fails(run, probe):
+        raise ConfigError("Measuring a tiny run fails: no such id.")
+
+    monkeypatch.setattr(auto, "measured_base", fails)
+
+    assert not try_out(Run(Env()))
+    assert "no such id. The plan goes without it." in capsys.readouterr().err
 
 
 def test_a_kernel_tells_its_name_while_it_is_compiled(tmp_path, monkeypatch):

@@ -18,10 +18,10 @@ from frugal_rl.run import launch
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Launch
+from frugal_rl.run.keeping import continuing
 from frugal_rl.run.launch import (
     LAUNCHER_LOCK,
     Lost,
-    continuing,
     launch_config,
     rank_words,
     start_once,
@@ -199,6 +199,22 @@ def test_a_run_that_lost_a_process_ends_in_words(tmp_path):
     assert code == 1
     assert "RankError: Process 1 of 2 (pid " in said
     assert f"was ended by SIGKILL. Continue with resume={tmp_path}" in said
+
+
+@pytest.mark.slow
+def test_a_launcher_that_was_killed_leaves_no_process_behind(tmp_path):
+    asked = ["launch=torchrun", "algo.total_steps=100000000", "checkpoint_every_steps=512"]
+    launcher = subprocess.Popen([*COMMAND, *asked, f"hydra.run.dir={tmp_path}"], cwd=ROOT)
+    while not (tmp_path / "checkpoints" / "last.pt").exists() and launcher.poll() is None:
+        time.sleep(0.05)
+    ranks = psutil.Process(launcher.pid).children(recursive=True)
+    assert len(ranks) >= 2
+    launcher.kill()
+    launcher.wait()
+
+    _, alive = psutil.wait_procs(ranks, timeout=60)
+    assert not alive
+    assert load_checkpoint(tmp_path)["num_steps"] > 0
 
 
 @pytest.mark.slow

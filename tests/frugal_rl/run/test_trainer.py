@@ -4,6 +4,9 @@ import io
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -185,3 +188,25 @@ def test_visualization_draws_the_policy_at_the_end(tmp_path):
     plain = quiet()
     train(toy_run(tmp_path / "b", visualization=True), Kept(), console=plain)
     assert "env=toy has no pictures" in plain.file.getvalue()
+
+
+def test_a_process_is_asked_to_stop_when_its_parent_was_killed(tmp_path):
+    child = (
+        "import signal, sys, time; from frugal_rl.run.signals import stop_with_parent;"
+        "signal.signal(signal.SIGTERM, lambda *_: (open(sys.argv[1], 'w').close(), sys.exit()));"
+        "stop_with_parent(); print('ready', flush=True); time.sleep(60)"
+    )
+    start = (
+        "import subprocess, sys, time;"
+        f"subprocess.Popen([sys.executable, '-c', {child!r}, sys.argv[1]]); time.sleep(60)"
+    )
+    asked = tmp_path / "asked"
+    parent = subprocess.Popen([sys.executable, "-c", start, asked], stdout=subprocess.PIPE)
+    assert parent.stdout.readline() == b"ready\n"
+    parent.kill()
+    parent.wait()
+    until = time.monotonic() + 20
+    while not asked.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert asked.exists()
+    parent.stdout.close()

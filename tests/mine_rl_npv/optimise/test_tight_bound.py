@@ -9,7 +9,7 @@ import pytest
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import Graph
 from mine_rl_npv.data.synthetic import varied_instance
-from mine_rl_npv.optimise import closure
+from mine_rl_npv.optimise import closure, limited_pit
 from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.decode import list_schedule
 from mine_rl_npv.optimise.exact import exact_schedule
@@ -197,6 +197,24 @@ def test_blocks_that_cannot_fit_are_left_before_any_decision():
     pit = LimitedPit(graph, value, use, np.array([2.0]))
     assert pit.relaxed == pytest.approx(16 / 3, rel=1e-6)
     assert pit.upper == pytest.approx(0.0, abs=1e-6)
+
+
+def test_cones_that_take_too_long_to_weigh_only_loosen_the_bound():
+    rng = np.random.default_rng(4)
+    graph = tangle(rng, 12)
+    value = rng.integers(-9, 12, 12).astype(float)
+    use = rng.integers(1, 9, (12, 1)).astype(float)
+    room = np.floor(use.sum(axis=0) * 0.4)
+    whole = limited_pit.cone_use(graph, use)
+    hidden = limited_pit._cone_use(graph.pointer, graph.index, graph.order, use, 6)
+    assert np.isinf(hidden).any()
+    known = np.isfinite(hidden)
+    np.testing.assert_array_equal(hidden[known], whole[known])
+    tight = LimitedPit(graph, value, use, room).upper
+    assert LimitedPit(graph, value, use, room, hidden).upper == tight  # they are looked at again
+    unseen = LimitedPit(graph, value, use, room, np.zeros_like(whole))
+    assert unseen.upper == pytest.approx(unseen.relaxed)
+    assert best_pit(graph, value, use, room) <= tight <= unseen.upper
 
 
 def test_the_scripts_bound_is_lower_and_says_so():
