@@ -16,7 +16,7 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
-from frugal_rl.observation.spec import EPISODE, Derived, Static, Stored
+from frugal_rl.observation.fields import EPISODE, Derived, Static, Stored
 from frugal_rl.ranges import at_least
 
 if TYPE_CHECKING:

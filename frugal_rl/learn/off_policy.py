@@ -28,8 +28,8 @@ from frugal_rl.learn.stored_rows import (
 from frugal_rl.learn.transitions import Rows, TransitionCollector
 from frugal_rl.memory.part import Phase
 from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.fields import EPISODE
 from frugal_rl.observation.history import History
-from frugal_rl.observation.spec import EPISODE
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding

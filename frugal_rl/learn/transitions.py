@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.tally import EpisodeTally
-from frugal_rl.observation.spec import EPISODE
+from frugal_rl.observation.fields import EPISODE
 
 if TYPE_CHECKING:
     from frugal_rl.learn.stored_rows import Source

@@ -10,7 +10,7 @@ from frugal_rl.memory.base import TYPICAL_BYTES
 from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.part import Confidence, Part, human
 from frugal_rl.memory.sizes import environment_parts
-from frugal_rl.observation.spec import EPISODE
+from frugal_rl.observation.fields import EPISODE
 from frugal_rl.store.layout import action_layout
 
 if TYPE_CHECKING:

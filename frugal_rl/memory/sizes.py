@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase
-from frugal_rl.observation.spec import EPISODE
+from frugal_rl.observation.fields import EPISODE
 
 if TYPE_CHECKING:
     from frugal_rl.memory.probe import Probe

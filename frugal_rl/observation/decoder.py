@@ -17,8 +17,8 @@ from torch import Tensor
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.aligned import ALIGNMENT
 from frugal_rl.observation.encoding import BY_REFERENCE, Encoding
+from frugal_rl.observation.fields import AnyField, Derived, Static
 from frugal_rl.observation.mirror import TableMirror
-from frugal_rl.observation.spec import AnyField, Derived, Static
 from frugal_rl.observation.untraced import untraced
 from frugal_rl.plugins import trusted
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.observation.spec import EPISODE, Padding
+from frugal_rl.observation.fields import EPISODE, Padding
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding, RowSpec

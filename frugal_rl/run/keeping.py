@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError
 from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.disk import write_whole
 from frugal_rl.run.manifest import BEST, LAST, find_checkpoint, read_manifest
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 OLDER = "step_{:012d}.pt"
 """Name of an older checkpoint, by the environment steps it was saved at."""
@@ -145,3 +148,15 @@ def verdict_lines(verdicts: list[Verdict]) -> list[str]:
         + ("" if v.num_steps is None else f", {v.num_steps:,} steps")
         for v in verdicts
     ]
+
+
+def own_checkpoints(run: RunConfig) -> bool:
+    """Whether the run's own folder holds a checkpoint to go on from."""
+    return any(Path(run.run_dir, "checkpoints").glob("*.pt"))
+
+
+def continuing(run: RunConfig) -> RunConfig:
+    """The run as it goes on after a restart: `launch.restarts` lets its own folder come first."""
+    if run.launch.restarts and own_checkpoints(run):
+        return replace(run, resume=run.run_dir)
+    return run

@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.compose import folder
+from frugal_rl.run.keeping import own_checkpoints
 from frugal_rl.run.lock import locked
 from frugal_rl.run.probe import probe_update
 from frugal_rl.run.shares import share_of
@@ -173,15 +174,3 @@ def way_on(run: RunConfig, said: str) -> str:
     if own_checkpoints(run):
         return f" Continue with resume={run.run_dir}; launch.restarts=3 does so by itself."
     return " No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
-
-
-def own_checkpoints(run: RunConfig) -> bool:
-    """Whether the run's own folder holds a checkpoint to go on from."""
-    return any(Path(run.run_dir, "checkpoints").glob("*.pt"))
-
-
-def continuing(run: RunConfig) -> RunConfig:
-    """The run as it goes on after a restart: `launch.restarts` lets its own folder come first."""
-    if run.launch.restarts and own_checkpoints(run):
-        return replace(run, resume=run.run_dir)
-    return run

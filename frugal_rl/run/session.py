@@ -32,7 +32,7 @@ from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
-from frugal_rl.run.launch import continuing
+from frugal_rl.run.keeping import continuing
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import stop_with_parent

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.memory.choices import RolloutLocation
-from frugal_rl.observation.spec import Padding
+from frugal_rl.observation.fields import Padding
 
 if TYPE_CHECKING:
     from frugal_rl.observation.codecs.pooled import PooledCodec

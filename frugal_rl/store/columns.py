@@ -14,7 +14,7 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.choices import RolloutLocation
-from frugal_rl.observation.spec import EPISODE, Padding
+from frugal_rl.observation.fields import EPISODE, Padding
 from frugal_rl.store.kernels import carry_episodes, gather_episodes, gather_windows
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from numba import njit
 
 from frugal_rl.observation.codecs.dense import DenseCodec
 from frugal_rl.observation.encoding import BY_REFERENCE
+from frugal_rl.observation.fields import EPISODE, AnyField, Derived, Static, Stored
 from frugal_rl.observation.repeated_rows import RepeatedRows
-from frugal_rl.observation.spec import EPISODE, AnyField, Derived, Static, Stored
 from frugal_rl.store.delta import DeltaColumn
 from frugal_rl.store.pixels import PixelReader
 

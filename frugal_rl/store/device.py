@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 
-from frugal_rl.observation.spec import EPISODE, Padding
+from frugal_rl.observation.fields import EPISODE, Padding
 from frugal_rl.store.columns import Column, newest
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.observation.spec import EPISODE, Padding
+from frugal_rl.observation.fields import EPISODE, Padding
 from frugal_rl.store.kernels import advantages
 
 if TYPE_CHECKING:

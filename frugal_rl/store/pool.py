@@ -6,7 +6,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from frugal_rl.observation.spec import EPISODE, Padding
+from frugal_rl.observation.fields import EPISODE, Padding
 from frugal_rl.store.column_spec import WORD_BYTES, ColumnSpec
 from frugal_rl.store.columns import Column, newest
 

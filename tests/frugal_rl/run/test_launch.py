@@ -18,10 +18,10 @@ from frugal_rl.run import launch
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Launch
+from frugal_rl.run.keeping import continuing
 from frugal_rl.run.launch import (
     LAUNCHER_LOCK,
     Lost,
-    continuing,
     launch_config,
     rank_words,
     start_once,
