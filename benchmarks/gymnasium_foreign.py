@@ -1,6 +1,7 @@
 """Stock PPO on environments that nobody here wrote, with and without `compact`, a process each.
 
-`python benchmarks/gymnasium_foreign.py [name ...]` prints a table, a line per environment.
+`python benchmarks/gymnasium_foreign.py [family or name ...]` prints a line per environment
+and enters it into gymnasium_foreign.md as soon as it is there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,16 @@ from frugal_rl.memory import usage
 from frugal_rl.sb3 import compact, plan_stock
 
 STEPS, ENVS, UPDATES, BATCH = 128, 4, 4, 256
-LEFT_OUT = ("Pong, 210 x 160 x 3", "MiniGrid DoorKey, pixels", "noise, 4 x 84 x 84")
+FAMILIES = {
+    "atari": ("Pong, 4 x 84 x 84", "Breakout, 4 x 84 x 84", "SpaceInvaders, 4 x 84 x 84",
+              "Riverraid, 4 x 84 x 84", "Pong, RAM"),
+    "grids": ("MiniGrid DoorKey, view", "Crafter", "Craftax Classic", "NetHack"),
+    "driving": ("highway", "parking", "CarRacing"),
+    "control": ("LunarLander", "HalfCheetah", "CartPole", "dm_control, pixels"),
+    "rooms": ("VizDoom", "MiniWorld"),
+    "many": ("PettingZoo pursuit",),
+}  # fmt: skip
+PAGE = Path(__file__).with_suffix(".md")
 HEAD = (
     "environment", "SB3 B", "extra B", "ours B", "share", "add us: SB3", "ours",
     "draw ms: SB3", "ours", "peak MiB: SB3", "ours", "plan error: SB3", "ours", "parameters",
@@ -127,14 +138,26 @@ def line(name: str) -> str:
     return f"| {name} | {' | '.join(words)} |"
 
 
+def enter(name: str, row: str) -> None:
+    """Put an environment's row into the page: in the place of its old one, or behind the others."""
+    lines = PAGE.read_text().splitlines()
+    rows = [i for i, text in enumerate(lines) if text.startswith("|")]
+    old = [i for i in rows if lines[i].startswith(f"| {name} |")]
+    lines[old[0] if old else rows[-1] + 1 : old[0] + 1 if old else rows[-1] + 1] = [row]
+    PAGE.write_text("\n".join(lines) + "\n")
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(run(*sys.argv[2:4])))
         return
     print("| " + " | ".join(HEAD) + " |")
     print("|---" * len(HEAD) + "|")
-    for name in sys.argv[1:] or [w for w in WORLDS if w not in LEFT_OUT]:
-        print(line(name), flush=True)
+    for asked in sys.argv[1:] or FAMILIES:
+        for name in FAMILIES.get(asked, (asked,)):
+            row = line(name)
+            print(row, flush=True)
+            enter(name, row)
 
 
 if __name__ == "__main__":

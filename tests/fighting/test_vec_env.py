@@ -177,7 +177,7 @@ def slow_look(ram, seat):
     state, players = ram[:22].astype(int), [ram[22:60].astype(int), ram[60:98].astype(int)]
     me, he = players[seat], players[1 - seat]
     left = me[2] < he[2] or (me[2] == he[2] and seat == 0)
-    total = {1: 14, 2: 29, 3: 16, 4: 34, 5: 39, 6: 41, 7: 39, 8: 61, 9: 26}
+    total = {1: 14, 2: 29, 3: 16, 4: 34, 5: 39, 6: 41, 7: 47, 8: 61, 9: 26}
     bounds = {
         1: (4, 7),
         2: (9, 13),

@@ -78,9 +78,11 @@ class NarrowColumn(Column):
         if self.bits == 1:
             return np.packbits(codes.astype(np.bool_), axis=1)
         per = 8 // self.bits
-        filled = np.pad(codes.astype(np.uint8), ((0, 0), (0, -self.numbers % per)))
-        parts = filled.reshape(len(codes), -1, per) << (np.arange(per, dtype=np.uint8) * self.bits)
-        return np.asarray(np.bitwise_or.reduce(parts, axis=2))
+        packed = np.zeros((len(codes), -(-self.numbers // per)), np.uint8)
+        for place in range(per):
+            part = codes[:, place::per].astype(np.uint8)
+            packed[:, : part.shape[1]] |= part << np.uint8(place * self.bits)
+        return packed
 
     def _unpacked(self, packed: np.ndarray) -> np.ndarray:
         """Bytes [B, bytes] uint8 -> codes [B, numbers] int64."""
