@@ -1,8 +1,15 @@
 # Two commands for a newcomer: `make train` and `make test`. Both do all the set-up.
 PYTHON ?= python3
 BIN := .venv/bin
+EXTRAS := .[dev,play,hpo,slurm,contrib]
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+# pip unpacks large wheels without a word: $(call install,WORDS) says that it goes on.
+define install
+	@(s=0; while sleep 2; do s=$$((s + 2)); echo "installing $(1), $$s s"; done) & \
+	trap "kill $$!" EXIT; $(PIP) $(1)
+endef
 
 .PHONY: train test test-all test-bounds lint bench docs clean
 
@@ -39,14 +46,14 @@ clean:
 
 .venv/.core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) torch==2.13.0
-	$(PIP) -e .
+	$(call install,torch==2.13.0)
+	$(call install,-e .)
 	touch $@
 
 .venv/.docs: .venv/.core
-	$(PIP) -e ".[docs]"
+	$(call install,-e .[docs])
 	touch $@
 
 .venv/.dev: .venv/.core
-	$(PIP) -e ".[dev,play,hpo,slurm,contrib]"
+	$(call install,-e $(EXTRAS))
 	touch $@

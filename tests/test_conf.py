@@ -91,7 +91,7 @@ def test_profiles_differ_only_where_their_table_says_so():
 
     assert same == {
         "_target_", "label", "rollout_location", "precision", "micro_batch",
-        "gradient_checkpointing", "budget_gib", "allow", "watchdog_share",
+        "gradient_checkpointing", "budget_gib", "max_hours", "allow", "watchdog_share",
     }  # fmt: skip
 
 

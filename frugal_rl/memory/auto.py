@@ -19,7 +19,7 @@ from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.choices import AUTO, Allocator
 from frugal_rl.memory.kernels import is_ready
-from frugal_rl.memory.plan import Plan, draw_up, measured_base
+from frugal_rl.memory.plan import Plan, draw_up, measured_base, own_parts
 from frugal_rl.memory.probe import Planning
 from frugal_rl.memory.refusal import plan_memory, refusal, stop_on_errors
 from frugal_rl.memory.savings import BY_NAME, LEAST_PIECE, filled
@@ -70,10 +70,13 @@ def prepare(run: RunConfig, probe: ProbeUpdate | None = None) -> tuple[RunConfig
         choice = choose(run, probe)
         run, plan = choice.run, choice.plan
         print(f"memory=auto chose {' '.join(choice.overrides)} ({choice.label.value})")
+        if probe is not None and try_out(run, probe):
+            plan = plan_memory(run, probe)
     else:
-        plan = plan_memory(run, probe)
-    if probe is not None and try_out(run, probe):
-        plan = plan_memory(run, probe)
+        plan = plan_memory(run)  # refuses what cannot fit before it is tried out
+        if probe is not None:
+            try_out(run, probe)
+            plan = plan_memory(run, probe)
     if run.memory.allocator is Allocator.pinned:
         pin_allocator()
     return run, plan
@@ -93,7 +96,8 @@ def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
     if is_ready(run):
         return False
     try:
-        measured_base(replace(run, plan=Planning.probe), draw_up(run, probe).probe)
+        found = probe(run) if own_parts(run) is None else None
+        measured_base(replace(run, plan=Planning.probe), found)
     except ConfigError as error:
         print(f"Warning: {error} The plan goes without it.", file=sys.stderr)
         return False

@@ -91,7 +91,7 @@ def tiny(run: RunConfig) -> RunConfig:
     env: Any = getattr(run.env, "tiny", lambda: run.env)()
     between = TINY_EVALUATION_STEPS if run.evaluation.every_steps else 0
     few = min(2, run.evaluation.num_envs)  # one world alone would have kernels of its own
-    evaluation = replace(run.evaluation, every_steps=between, episodes=1, num_envs=few)
+    evaluation = replace(run.evaluation, every_steps=between, episodes=few, num_envs=few)
     mode = "disabled" if run.tracking.wandb == "disabled" else "offline"
     return replace(
         run,

@@ -21,7 +21,7 @@ from frugal_rl.memory.base import (
 )
 from frugal_rl.memory.duration import Duration, estimate
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
-from frugal_rl.memory.part import Confidence, Kind, Part, Phase
+from frugal_rl.memory.part import Confidence, Kind, Part, Phase, human
 from frugal_rl.memory.probe import Planning, Probe, ProbeUpdate
 from frugal_rl.memory.sizes import environment_parts, learner_parts, rollout_parts
 
@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 
 MARGIN = 0.03
 """A plan may lie above what is measured; below it, never by more than this."""
+LEAST_MARGIN_BYTES = 20 << 20
+"""Scratch of matrix products and of threads, which tiny updates do not need."""
+TRACKER_BYTES = 24 << 20
+"""What W&B holds after its first minutes beyond a tiny run: 503 -> 522 MiB over the main job."""
 TIGHT = 0.9
 """Share of the limit from which a plan is called tight."""
 
@@ -196,17 +200,28 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
         learner += [_of_learner(part) for part in own]
     parts = (*base.parts, *environment_parts(run, encoding), *learner)
     if looked and base.process_bytes:
+        if run.tracking.wandb != "disabled":
+            parts += (TRACKER,)
         parts += (margin_of(parts),)
     transitions = run.algo.n_steps * run.algo.num_envs
     named = memory.profile, memory.label.value
     return Plan(parts, limit, *named, looked, transitions, base, probe, estimate(run, probe))
 
 
+TRACKER = Part(
+    "tracker",
+    "what W&B holds later",
+    TRACKER_BYTES,
+    kind=Kind.process,
+    confidence=Confidence.calibrated,
+)
+
+
 def margin_of(parts: tuple[Part, ...]) -> Part:
     """Room for what no shape tells: pages that libraries touch, scratch of kernels."""
     unsure = sum(p.ram_bytes for p in parts if p.confidence is not Confidence.exact)
-    formula = f"{MARGIN:.0%} of what is not exact"
-    count = int(MARGIN * unsure)
+    formula = f"{MARGIN:.0%} of what is not exact, at least {human(LEAST_MARGIN_BYTES)}"
+    count = max(int(MARGIN * unsure), LEAST_MARGIN_BYTES)
     return Part("margin", formula, count, kind=Kind.process, confidence=Confidence.calibrated)
 
 

@@ -138,7 +138,7 @@ def test_a_tiny_run_is_the_same_but_for_its_sizes():
     assert vars(small.algo) == vars(run.algo) | {
         "num_envs": 4, "n_steps": 4, "batch_size": 8, "total_steps": 48,
     }  # fmt: skip
-    assert small.evaluation == replace(run.evaluation, every_steps=32, episodes=1, num_envs=2)
+    assert small.evaluation == replace(run.evaluation, every_steps=32, episodes=2, num_envs=2)
     alone = replace(run, evaluation=replace(run.evaluation, num_envs=1))
     assert tiny(alone).evaluation.num_envs == 1
     assert (small.checkpoint_every_steps, small.resume) == (0, None)

@@ -51,13 +51,8 @@ def asked(tmp_path, monkeypatch):
         kernels.note_ready(run, {"compiled": True})
 
     monkeypatch.setattr(auto, "measured_base", measured_base)
-    monkeypatch.setattr(auto, "draw_up", lambda run, probe: Drawn())
+    monkeypatch.setattr(auto, "own_parts", lambda run: None)
     return found
-
-
-@dataclass(frozen=True)
-class Drawn:
-    probe: None = None
 
 
 def try_out(run):

@@ -130,16 +130,28 @@ def test_a_plan_in_plain_values_for_files_and_logs():
     }
 
 
-def test_three_hundredths_of_what_is_not_exact_are_kept_free():
-    parts = (*PARTS, Part("libraries", "", 1000, confidence=Confidence.probed))
+@pytest.mark.parametrize(("libraries", "kept"), [(2000 << 20, 62914560), (1000, 20 << 20)])
+def test_three_hundredths_of_what_is_not_exact_are_kept_free(libraries, kept):
+    parts = (*PARTS, Part("libraries", "", libraries, confidence=Confidence.probed))
 
     assert margin_of(parts) == Part(
         "margin",
-        "3% of what is not exact",
-        30,  # of 1,004
+        "3% of what is not exact, at least 20.0 MiB",
+        kept,
         kind=Kind.process,
         confidence=Confidence.calibrated,
     )
+
+
+def test_a_tracker_that_runs_is_a_part_of_its_own(run):
+    base = Base.everywhere(1 << 20, Confidence.probed)
+    tracked = replace(run, tracking=replace(run.tracking, wandb="offline"))
+    names = [
+        [part.name for part in assemble(r, base, PROBE).parts if part.ram_bytes == 24 << 20]
+        for r in (run, tracked)
+    ]
+
+    assert names == [[], ["tracker"]]
 
 
 @pytest.fixture(scope="module")
