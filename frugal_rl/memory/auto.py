@@ -88,12 +88,13 @@ def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
     That happens in a process of its own, and once per kind; a plan drawn up afterwards uses it.
 
     Where that fails, the run itself will say it better, or it knows what a process of its own does
-    not, as an environment that the calling script registers.
+    not, as an environment that the calling script registers. A plan by `plan=probe` does all this
+    itself.
 
     Returns:
         Whether there are new numbers.
     """
-    if is_ready(run):
+    if run.plan is Planning.probe or is_ready(run):
         return False
     try:
         found = probe(run) if own_parts(run) is None else None

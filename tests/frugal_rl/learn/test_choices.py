@@ -34,14 +34,8 @@ from frugal_rl.store.dense import DenseMinibatch
 from frugal_rl.store.pixels import spread_table
 from frugal_rl.store.priorities import PrioritisedDictReplayBuffer
 from frugal_rl.store.replay import DictReplayBuffer
+from frugal_rl.testing.refusals import text_of
 from frugal_rl.testing.toy import TOY_SPEC
-
-
-def text_of(kind, act) -> str:
-    with pytest.raises(kind) as error:
-        act()
-    return str(error.value)
-
 
 ACTIONS = spaces.Discrete(3), spaces.Box(-1, 1, (2,))
 

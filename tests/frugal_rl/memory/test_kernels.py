@@ -71,6 +71,11 @@ def test_a_budget_makes_no_other_kind(asked):
     assert not try_out(Run(Env(), memory=MemoryProfile(budget_gib=3, max_hours=2)))
 
 
+def test_a_plan_that_probes_needs_no_other_tiny_run(asked):
+    assert not try_out(Run(Env(), plan=Planning.probe))
+    assert not asked
+
+
 def test_deleted_files_are_compiled_again(asked, tmp_path):
     try_out(Run(Env()))
     for path in (tmp_path / "compiled").glob("*.nbi"):

@@ -21,15 +21,10 @@ from frugal_rl.observation.spec import (
     Stored,
 )
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
+from frugal_rl.testing.refusals import text_of
 from frugal_rl.testing.toy import TOY_SPEC, toy_tables
 
 SPEED = Stored("speed", (3,), np.float32, -1, 1)
-
-
-def text_of(kind, act) -> str:
-    with pytest.raises(kind) as error:
-        act()
-    return str(error.value)
 
 
 def table(*fields: TableField) -> StaticTable:

@@ -25,6 +25,7 @@ from frugal_rl.observation.spec import (
     Stored,
 )
 from frugal_rl.observation.tables import MAX_ID
+from frugal_rl.testing.refusals import text_of
 from frugal_rl.testing.toy import TOY_SPEC, map_rows, toy_tables
 
 
@@ -84,12 +85,6 @@ def test_pools_expect_an_eighth_of_their_rows_and_found_ones_all():
 )  # fmt: skip
 def test_the_smallest_type_is_unsigned_where_it_may_be_and_holds_zero(low, high, name):
     assert smallest_integer(low, high).name == name
-
-
-def text_of(kind, act) -> str:
-    with pytest.raises(kind) as error:
-        act()
-    return str(error.value)
 
 
 def test_codecs_refuse_what_they_would_change_with_numbers_and_a_remedy():

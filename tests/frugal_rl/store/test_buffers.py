@@ -21,15 +21,10 @@ from frugal_rl.store.trajectories import (
     joined,
     shares_memory,
 )
+from frugal_rl.testing.refusals import text_of
 
 RAM = RolloutLocation.ram
 U8, F32 = np.dtype(np.uint8), np.dtype(np.float32)
-
-
-def text_of(kind, act) -> str:
-    with pytest.raises(kind) as error:
-        act()
-    return str(error.value)
 
 
 @pytest.mark.parametrize(

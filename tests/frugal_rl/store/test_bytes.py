@@ -28,15 +28,10 @@ from frugal_rl.store.layout import (
 )
 from frugal_rl.store.region import CHUNK_BYTES, Region
 from frugal_rl.store.side_table import SideTable
+from frugal_rl.testing.refusals import text_of
 
 RAM = RolloutLocation.ram
 U8, F32 = np.dtype(np.uint8), np.dtype(np.float32)
-
-
-def text_of(kind, act) -> str:
-    with pytest.raises(kind) as error:
-        act()
-    return str(error.value)
 
 
 def spec(codec=None, **more) -> ColumnSpec:
