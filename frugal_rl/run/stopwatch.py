@@ -3,12 +3,36 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from frugal_rl.memory.part import Phase
+
+
+@dataclass
+class Times:
+    """How often something was done, and the seconds of the first and the last time and of all."""
+
+    count: int = 0
+    first: float = 0.0
+    last: float = 0.0
+    total: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """It was done once more."""
+        self.first = self.first if self.count else seconds
+        self.last = seconds
+        self.count += 1
+        self.total += seconds
+
+    @property
+    def mean(self) -> float:
+        """Seconds on average, without the first time where there are others."""
+        return (self.total - self.first) / (self.count - 1) if self.count > 1 else self.first
 
 
 class Stopwatch:
@@ -17,7 +41,7 @@ class Stopwatch:
     def __init__(self, phase: Callable[[Phase], AbstractContextManager[Any]]) -> None:
         """`phase` is entered as well: the meter's."""
         self.inner = phase
-        self.took: dict[Phase, list[float]] = {}
+        self.times: defaultdict[Phase, Times] = defaultdict(Times)
 
     @contextmanager
     def phase(self, phase: Phase) -> Iterator[None]:
@@ -25,14 +49,4 @@ class Stopwatch:
         began = time.perf_counter()
         with self.inner(phase):
             yield
-        self.took.setdefault(phase, []).append(time.perf_counter() - began)
-
-    def last(self, phase: Phase) -> float:
-        """Seconds of the last time; 0.0 if there was none."""
-        return self.took.get(phase, [0.0])[-1]
-
-    def mean(self, phase: Phase) -> float:
-        """Seconds of a phase on average, without the first; 0.0 if there was none."""
-        times = self.took.get(phase, [0.0])
-        counted = times[1:] or times
-        return sum(counted) / len(counted)
+        self.times[phase].add(time.perf_counter() - began)

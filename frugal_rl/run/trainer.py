@@ -179,7 +179,7 @@ class Trainer:
         if self.run.memory.allocator is Allocator.pinned:
             give_back()  # else what the update freed would lie under the next phases
         for phase in (Phase.rollout, Phase.update):
-            metrics[f"time/{phase.value}_seconds"] = self.stopwatch.last(phase)
+            metrics[f"time/{phase.value}_seconds"] = self.stopwatch.times[phase].last
         vec_env = self.learner.vec_env
         restarts = getattr(getattr(vec_env, "inner", vec_env), "restarts", 0)
         if restarts:
@@ -234,10 +234,11 @@ class Trainer:
 
     def keep_pace(self) -> None:
         """Remember what this kind of run takes, for the next plan."""
-        count = len(self.stopwatch.took.get(Phase.rollout, ()))
+        times = self.stopwatch.times
+        count = times[Phase.rollout].count
         if count >= TIMED_ITERATIONS:
             steps = (self.learner.num_steps - self.began_at) / count
-            keep_pace(self.run, {phase: self.stopwatch.mean(phase) for phase in Phase}, steps)
+            keep_pace(self.run, {phase: times[phase].mean for phase in Phase}, steps)
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""

@@ -136,11 +136,12 @@ def test_the_first_time_of_a_phase_counts_only_alone(monkeypatch):
     watch = Stopwatch(no_meter)
     with watch.phase(Phase.update):
         pass
-    assert (watch.mean(Phase.update), watch.mean(Phase.rollout)) == (10, 0.0)
+    assert (watch.times[Phase.update].mean, watch.times[Phase.rollout].mean) == (10, 0.0)
     for _ in range(2):
         with watch.phase(Phase.update):
             pass
-    assert (watch.mean(Phase.update), watch.last(Phase.update)) == (3, 4)
+    update = watch.times[Phase.update]
+    assert (update.mean, update.last, update.count, update.total) == (3, 4, 3, 16)
 
 
 def test_a_real_learner_is_timed_in_its_stored_form():
