@@ -33,6 +33,7 @@ from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Job, check_launcher, preflight
 from frugal_rl.run.search_path import searching
 from frugal_rl.run.sweep_table import sum_up
+from frugal_rl.run.zoo.words import translated
 from frugal_rl.threads import sleep_while_waiting
 
 STOPPED = 128 + signal.SIGTERM
@@ -90,6 +91,7 @@ class Script:
             FrugalError: the command line or the run is refused.
         """
         self.mode = arguments.take_mode(sys.argv)
+        sys.argv[1:] = translated(sys.argv[1:])
         self.sweep = arguments.sweeps(sys.argv)
         beside = arguments.typed_folders(sys.argv[1:])
         with speaking(self.mode) as out, doing("reading the configuration"):
