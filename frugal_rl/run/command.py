@@ -20,6 +20,7 @@ from typing import Any
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.report.speech import Mode, labelled, speaking
+from frugal_rl.report.terminal import visible
 from frugal_rl.run import arguments
 from frugal_rl.run.compose import (
     check_words,
@@ -178,7 +179,7 @@ class Script:
         words = " ".join([str(error), *getattr(error, "__notes__", [])])
         if self.mode is Mode.json:
             sys.stdout.write(failed(kind, words))
-        return f"{kind}: {words}"
+        return f"{kind}: " + "\n".join(map(visible, words.split("\n")))  # may repeat a stranger's
 
 
 def plugins_of(typed: list[str]) -> list[str]:

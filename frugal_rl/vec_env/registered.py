@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -47,6 +47,8 @@ class Registered:
 
     compiles: ClassVar[bool] = True
     """Its libraries are unknown: it is tried out in small first (`frugal_rl.memory.kernels`)."""
+    vouched: ClassVar[tuple[str, ...]] = ("gymnasium.wrappers", *(m for m, _ in PROVIDERS.values()))
+    """What a saved configuration may have imported without a word of the user's."""
     name: str = "gymnasium"
     id: str = ""
     kwargs: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -72,6 +74,17 @@ class Registered:
             limit = known.max_episode_steps if known else None
             object.__setattr__(self, "episode_steps", int(limit or EPISODE_STEPS))
 
+    @staticmethod
+    def named_code(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """What plain values of this class would have imported, with the key of each."""
+        for module in values.get("modules") or ():
+            yield "modules", str(module)
+        for node in values.get("wrappers") or ():
+            yield "wrappers", str(node.get("wrapper"))
+        module, colon, _ = str(values.get("id")).partition(":")
+        if colon:
+            yield "id", module
+
     def _import(self) -> None:
         """Import what registers the id."""
         for module in self.modules:
@@ -93,6 +106,10 @@ class Registered:
         self._import()
         try:
             env = gym.make(self.id, **self.kwargs)
+        except TypeError as error:  # what Python says of an argument that nobody takes
+            raise ConfigError(
+                f"env.id={self.id} cannot be made with env.kwargs={dict(self.kwargs)}: {error}"
+            ) from error
         except gym.error.Error as error:
             raise ConfigError(
                 f"env.id={self.id} cannot be made: {error} If a package registers it on import, "
@@ -154,7 +171,14 @@ def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, An
             f"env.wrappers names '{node.get('wrapper')}', which cannot be imported: {error}. "
             "Write {wrapper: gymnasium.wrappers.FrameStackObservation, kwargs: {stack_size: 4}}."
         ) from error
-    wrapped: gym.Env[Any, Any] = wrapper(env, **dict(node.get("kwargs", {})))
+    try:
+        wrapped: gym.Env[Any, Any] = wrapper(env, **dict(node.get("kwargs") or {}))
+    except TypeError as error:
+        raise ConfigError(
+            f"env.wrappers: '{node.get('wrapper')}' takes no such values: {error}"
+        ) from error
+    if not isinstance(wrapped, gym.Env):
+        raise ConfigError(f"env.wrappers names '{node.get('wrapper')}', which is no wrapper.")
     return wrapped
 
 
