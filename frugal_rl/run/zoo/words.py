@@ -175,7 +175,7 @@ def agent(entry: Entry, algorithm: Algorithm) -> dict[str, Any]:
     if given:
         name, value = next(iter(given.items()))
         raise entry.refusal(f"policy_kwargs.{name}", f"{value!s:.60} has no counterpart", "")
-    said = {"agent": "mlp" if policy == "MlpPolicy" else "nature_cnn"}
+    said: dict[str, Any] = {"agent": "mlp" if policy == "MlpPolicy" else "nature_cnn"}
     if policy == "MultiInputPolicy":
         said["agent.image_features"] = 256
     layers = {"agent.actor": actor, "agent.critic": critic, "agent.shared": shared}
