@@ -12,6 +12,8 @@ from fighting.machine import duel
 from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import darker
 from fighting.machine.shares import Shares
+from fighting.machine.trial import try_states
+from fighting.rom import ROM_PATH
 from fighting.signals import RAM_BYTES
 
 if TYPE_CHECKING:
@@ -148,6 +150,10 @@ class Emulators:
     def save(self) -> list[bytes]:
         """The state of every cartridge."""
         return [machine.save() for machine in self.machines]
+
+    def vet(self, states: Sequence[bytes]) -> None:
+        """The emulator goes on from each state, in a child."""
+        try_states(ROM_PATH.read_bytes(), states)
 
     def load(self, states: Sequence[bytes]) -> None:
         """Goes back to saved states."""

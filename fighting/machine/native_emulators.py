@@ -99,14 +99,19 @@ class NativeEmulators:
         """The state of every cartridge."""
         return [row.tobytes() for row in self.work]
 
-    def load(self, states: Sequence[bytes]) -> None:
-        """Goes back to saved states, which must be this class's own."""
-        for row, state in zip(self.work, states, strict=True):
+    def vet(self, states: Sequence[bytes]) -> None:
+        """States are this class's own; whatever they hold, a frame of them stays in its memory."""
+        for state in states:
             if len(state) != WORK_RAM:
                 raise StateError(
                     f"The saved state has {len(state):,} bytes, env.emulator=native keeps "
                     f"{WORK_RAM:,}: it is PyBoy's. Choose env.emulator=pyboy."
                 )
+
+    def load(self, states: Sequence[bytes]) -> None:
+        """Goes back to saved states."""
+        self.vet(states)
+        for row, state in zip(self.work, states, strict=True):
             row[:] = np.frombuffer(state, np.uint8)
         self.ram[:, :22] = self.work[:, 0x20:0x36]
         self.ram[:, 22:60] = self.work[:, 0x100:0x126]
