@@ -12,8 +12,10 @@ from fighting.choices import Episode, Rival
 from fighting.machine import duel
 from fighting.machine.emulators import Emulators
 from fighting.machine.frames import UNPACKED, colour, grey, half_screen, pack_screen
+from fighting.machine.trial import try_states
 from fighting.opponents.levels import Levels
 from fighting.opponents.rivals import rival_of
+from fighting.rom import ROM_PATH
 from fighting.rules import ENDED, KO, REWARD, SCORE, judge
 from fighting.signals import FIRST, SECOND, SIGNALS, left_sides, look_all, stands_left
 from fighting.spec import View
@@ -219,6 +221,10 @@ class DuelGame(Game):
             "hands": [self.hands.left.copy(), self.hands.running.copy(), self.hands.last.copy()],
             "frames": self.frames.copy(),
         }
+
+    def vet(self, state: dict[str, Any]) -> None:
+        """The emulator goes on from each machine's state, in a child."""
+        try_states(ROM_PATH.read_bytes(), state["machines"])
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state`."""

@@ -41,6 +41,7 @@ from frugal_rl.run.search_path import (
     is_group,
     searching,
 )
+from frugal_rl.run.zoo.words import translated
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "options", "run_from"]
 
@@ -186,6 +187,7 @@ def compose_run(
 
     `check=False` trusts the words, as those that were checked before.
     """
+    overrides = translated(overrides)
     with searching(named_plugins(overrides)):
         if check:
             check_words(config_name, overrides)

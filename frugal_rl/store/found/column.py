@@ -132,7 +132,7 @@ class FoundColumn(Column):
     @property
     def _dense_rate(self) -> int:
         """Bytes of one step as it is."""
-        return self.spec.nbytes(1, self.num_envs)
+        return self.spec.dense_bytes(1, self.num_envs)
 
     def _too_large(self, seen: int) -> bool:
         """Whether the newest segment takes about as much as its rows would as they are."""
@@ -140,7 +140,7 @@ class FoundColumn(Column):
         steps = seen - segment.begin
         if segment.form.name == AS_IT_IS.name or steps < max(FIRST_LOOK, self.steps // 8):
             return False
-        return self._used(seen) > WORTH * self.spec.nbytes(steps, self.num_envs)
+        return self._used(seen) > WORTH * self.spec.dense_bytes(steps, self.num_envs)
 
     def _change(self, seen: int) -> None:
         """Keep the steps from here on in the form that is best now."""

@@ -121,7 +121,7 @@ def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int, current: str) -> F
         for name, (kind, make) in forms(spec, history).items()
     ]
     found += narrow_form(spec, rows)
-    most = WORTH * spec.nbytes(steps, num_envs)
+    most = WORTH * spec.dense_bytes(steps, num_envs)
     worth = [form for form in found if form.total(spec, steps, num_envs) < most]
 
     def cost(form: Form) -> float:
