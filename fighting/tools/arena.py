@@ -11,6 +11,7 @@ from numba import njit
 from fighting.cartridge.buttons import sided_combos
 from fighting.cartridge.reading import load_profile
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.opponents.lines import Lines, chosen, steps
 from fighting.rom import DUEL
 from fighting.rom.native import WORK_RAM, compiled
@@ -39,7 +40,7 @@ class Arena:
     """Fights by the cartridge's logic as machine code; a round takes about a millisecond."""
 
     def __init__(self) -> None:
-        emulator = duel.boot()
+        emulator = boot()
         self.ready = np.array(emulator.read(0xC000, WORK_RAM), np.uint8)
         emulator.close()
         self.rom = np.frombuffer(DUEL.image.read_bytes(), np.uint8).copy()

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.foreign import as_raw
-
 if TYPE_CHECKING:
-    from frugal_rl.observation.spec import ObservationSpec
     from frugal_rl.observation.tables import Tables
 
 Stats = dict[str, float]
@@ -63,12 +60,9 @@ class Singles:
     `restart` and `advance` (as `SpecEnv` does) is spared computing full observations.
     """
 
-    def __init__(
-        self, envs: list[Any], spec: ObservationSpec, places: Places, first: int = 0
-    ) -> None:
-        self.envs, self.first = envs, first
+    def __init__(self, envs: list[Any], cores: list[Any], places: Places, first: int = 0) -> None:
+        self.envs, self.cores, self.first = envs, cores, first
         self.seeds: list[int] = []
-        self.cores = [as_raw(env, spec) for env in envs]
         self.places = places
         self.returns = np.zeros(len(envs))
         self.lengths = np.zeros(len(envs), np.int64)

@@ -25,13 +25,14 @@ from mine_rl_npv.optimise.problem import Problem, prepare
 from mine_rl_npv.optimise.tight_bound import CutsConfig, tighten
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
-from mine_rl_npv.priority.search import Watch, evolve
+from mine_rl_npv.priority.search import evolve
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
 from mine_rl_npv.tools.board import Board
 from mine_rl_npv.tools.solution import Solution, peak_mib
 
 if TYPE_CHECKING:
     from mine_rl_npv.optimise.decode import Schedule
+    from mine_rl_npv.priority.watch import Watch
 
 
 class Method(Enum):
@@ -353,15 +354,13 @@ def _schedule(
 def _learned_priority(mine: Mine, config: SolveConfig, watch: Watch | None) -> np.ndarray:
     """Priorities (m,) learned on this mine for `config.seconds`."""
     task = PriorityTask([mine], config.decoder, config.threads)
+    budget = {"decodes": config.decodes, "watch": watch}
     try:
         if config.method is Method.evolution:
-            learned = evolve(
-                [mine], task, config.seconds, config.seed, watch=watch, decodes=config.decodes
-            )
+            learned = evolve([mine], task, config.seconds, config.seed, **budget)
             return learned.net.scores(learned.weights, mine.features)
         from mine_rl_npv.priority.gradient import ascend  # imports torch
 
-        budget = {"decodes": config.decodes, "watch": watch}
         return ascend([mine], task, config.seconds, config.seed, **budget).priority(mine.features)
     finally:
         task.close()
