@@ -19,7 +19,7 @@ from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.tools import views
-from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.constrained import solve_mine
 from mine_rl_npv.tools.solve_config import BoundKind, Method, SolveConfig
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _sensitivity(
             continue
         changed = replace(config.economics, **{name: factor * getattr(config.economics, name)})
         instance = replace(model_instance(model, changed, config.plan), high=high)
-        found = solve(
+        found = solve_mine(
             instance, replace(config, method=Method.toposort, bound=BoundKind.lp, decodes=0)
         )
         assert found.shares is not None
