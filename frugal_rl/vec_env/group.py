@@ -85,7 +85,7 @@ class GroupEnv(VectorEnv):
     def _crossing(self) -> dict[str, np.ndarray]:
         """Take frozen fields out of the layout; arrays of our own for what arrives of them."""
         kept = {r.name for r in self.encoding.rows if isinstance(r.codec, FoundCodec)}
-        arrived = {}
+        arrived: dict[str, np.ndarray] = {}
         for name, form in wires_of(self.encoding.spec).items():
             if name in kept and f"raw/{name}" in self.layout:
                 shape, dtype = self.layout.pop(f"raw/{name}")
