@@ -92,7 +92,7 @@ class Script:
             FrugalError: the command line or the run is refused.
         """
         self.mode = arguments.take_mode(sys.argv)
-        sys.argv[1:] = translated(sys.argv[1:])
+        sys.argv[1:] = translated(arguments.in_our_words(sys.argv[1:]))
         self.sweep = arguments.sweeps(sys.argv)
         beside = arguments.typed_folders(sys.argv[1:])
         with speaking(self.mode) as out, doing("reading the configuration"):
