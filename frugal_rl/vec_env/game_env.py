@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.observation.encoder import Encoder
-from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
-from frugal_rl.vec_env.plain import SpecEnv, env_seeds
+from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv, env_seeds
+from frugal_rl.vec_env.plain import SpecEnv
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
@@ -69,8 +69,9 @@ class GameVecEnv(VectorEnv):
         return {"game": self.game.state(), "returns": self.returns.copy()}
 
     def load(self, state: dict[str, Any]) -> Rows:
-        """Continue from `state()`."""
+        """Continue from `state()`, as a checkpoint holds it."""
         self._seed(0)  # generators that the game's own state then overwrites
+        self.game.vet(game_state(state))
         self.game.load(game_state(state))
         self.returns[:] = state.get("returns", 0)
         return self.rows()

@@ -25,7 +25,7 @@ from frugal_rl.ranges import at_least
 from frugal_rl.vec_env import worker
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv
-from frugal_rl.vec_env.plain import env_seeds
+from frugal_rl.vec_env.interface import env_seeds
 from frugal_rl.vec_env.single import Report
 from frugal_rl.vec_env.threads import shares
 
@@ -68,6 +68,8 @@ class SharedMemory(Backend):
 
 class SharedMemoryEnv(GroupEnv):
     """N environments in equal shares, one per worker process."""
+
+    crosses = True
 
     def __init__(
         self,
@@ -192,6 +194,7 @@ class SharedMemoryEnv(GroupEnv):
         seeds = env_seeds(self.num_envs, self._seed + self.restarts)[first:end]
         self._send(self._connections[index], pickle.dumps(seeds))
         report = self._receive(index)
+        self._take(first, report)
         part = self.places.part(first, end)
         part.reward[:], part.terminated[:], part.truncated[:] = 0, False, True
         for name, values in part.final.items():
