@@ -15,10 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from frugal_rl.invocation import command_words
-from frugal_rl.run.compose import check_words, compose_plain
+from frugal_rl.run.compose import check_words, compose_plain, plain
 from frugal_rl.run.search_path import choices, conf_folders
 
 WORDS = "[group=choice ...] [key=value ...] [-m] [--config-dir DIR] [--json | --quiet]"
@@ -44,7 +42,7 @@ def help_text(about: str, config_name: str, words: Sequence[str]) -> str:
         lines += [_group(name, value) for name, value in sorted(groups.items())]
         lines += [""]
     lines += ["options: KEY=VALUE, as they stand for these choices"]
-    for key, value in _leaves(OmegaConf.to_container(cfg)):
+    for key, value in _leaves(plain(cfg, whole=False)):
         lines += _option(key, value, said.get(key, ""))
     if groups:
         lines += ["", "Other choices have other options: add a word, as in --help env=mine."]
