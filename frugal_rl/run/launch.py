@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -27,7 +28,7 @@ from frugal_rl.learn.ranks import started_by_torchrun
 from frugal_rl.memory.auto import try_out
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
-from frugal_rl.run.admission import admitted
+from frugal_rl.run.admission import MARGIN, admitted
 from frugal_rl.run.compose import folder
 from frugal_rl.run.keeping import own_checkpoints
 from frugal_rl.run.lock import locked
@@ -36,6 +37,7 @@ from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import passing_on
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.plan import Plan
     from frugal_rl.run.config import RunConfig
 
 LAUNCHER_LOCK = "launcher.lock"
@@ -58,21 +60,26 @@ def start_ranks(run: RunConfig) -> bool:
         FolderInUseError: another launcher trains in this folder.
         RankError: a process was lost more often than `launch.restarts`; names it.
     """
-    if run.launch.nodes > 1 and not run.launch.meet:
+    if run.launch.nodes > 1 and not run.launch.meet and run.launch.scheduler != "ray":
         raise ConfigError(
             f"launch.nodes={run.launch.nodes} need a place to meet: launch.meet=HOST:29400, with "
             "the first machine's name, in the same command on each of them."
         )
     share = share_of(run)
-    plan_memory(share)
+    plan = plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
-    alone = run.launch.nodes == 1  # several machines see one folder; its first process locks it
-    try_out(share, probe_update)  # else each process would compile
+    by_ray = run.launch.scheduler == "ray"
+    # Several machines see one folder, and its first process locks it; Ray is told by one process.
+    alone = by_ray or run.launch.nodes == 1
+    if not by_ray:
+        try_out(share, probe_update)  # else each process would compile
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
+    room = nullcontext() if by_ray else admitted(run, share)  # Ray counts its machines' memory
     going = doing(f"training in {run.launch.size} processes")
-    with held, admitted(run, share), going, passing_on(own_ranks) as asked:
+    with held, room, going, passing_on(own_ranks) as asked:
+        start = ray_starter(run, plan, asked) if by_ray else start_once
         for attempt in range(run.launch.restarts + 1):
-            lost = start_once(run, attempt)
+            lost = start(run, attempt)
             if lost is None:
                 break
             if attempt == run.launch.restarts or asked or not lost.may_go_on:
@@ -112,6 +119,29 @@ def start_once(run: RunConfig, attempt: int) -> Lost | None:
             f"{launch.meet or HERE} within launch.timeout_s={launch.timeout_s:g}."
         ) from error
     return None
+
+
+def ray_starter(
+    run: RunConfig, plan: Plan, asked: Sequence[int]
+) -> Callable[[RunConfig, int], Lost | None]:
+    """`start_once` on a Ray cluster.
+
+    Raises:
+        ConfigError: there is no cluster, or none that is large enough.
+    """
+    from frugal_rl.run import ray_ranks  # an extra
+
+    needs = ray_ranks.needs_of(run, plan, MARGIN)
+    ray_ranks.join_cluster(needs, run.launch.nodes)
+
+    def start(run: RunConfig, attempt: int) -> Lost | None:
+        end = ray_ranks.train_on_ray(run, rank_words(run), needs, attempt, asked)
+        if end is None:
+            return None
+        who = f"Process {end.rank} of {run.launch.size} ({end.who})"
+        return ended(who, end.status, end.message)
+
+    return start
 
 
 def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
@@ -155,12 +185,22 @@ def own_ranks() -> list[int]:
 def _ended(rank: int, failure: ProcessFailure, size: int) -> Lost:
     """Which process ended first, and how."""
     who = f"Process {rank} of {size} (pid {failure.pid})"
-    if failure.exitcode < 0:
-        return Lost(f"{who} was ended by {failure.signal_name()}.")
-    message: Any = failure.message
+    return ended(who, failure.exitcode, failure.message)
+
+
+def ended(who: str, status: int, message: Any) -> Lost:
+    """How a process ended, and whether another attempt may do better.
+
+    Args:
+        who: names the process.
+        status: its exit status, negative for a signal.
+        message: what torch's error handler wrote for it, if anything.
+    """
+    if status < 0:
+        return Lost(f"{who} was ended by {Signals(-status).name}.")
     said = message.get("message", "") if isinstance(message, dict) else ""
     if not said:
-        return Lost(f"{who} ended with {failure.exitcode}.")
+        return Lost(f"{who} ended with {status}.")
     kind, _, words = said.partition(": ")
     if kind == RankError.__name__:
         return Lost(words)

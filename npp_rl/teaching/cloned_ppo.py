@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from frugal_rl.learn.ppo import PpoLearner
+from frugal_rl.learn.update import ALONE
 from nclone.config import NppConfig
 from npp_rl.teaching.cloning import Epoch, clone
-from npp_rl.teaching.demonstrations import Demonstrations, record, solutions
+from npp_rl.teaching.demonstrations import Demonstrations, solutions
+from npp_rl.teaching.shares import recorded
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
@@ -28,6 +30,7 @@ class ClonedPpoLearner(PpoLearner):
     def __init__(self, config: ClonedPpo, run: RunConfig, vec_env: VectorEnv) -> None:
         super().__init__(config, run, vec_env)
         self.history: list[Epoch] = []
+        self.ranks = run.ranks or ALONE
         if config.cloning.epochs and not run.resume:
             self.history = self._imitate(run)
 
@@ -35,10 +38,13 @@ class ClonedPpoLearner(PpoLearner):
         env = run.env
         assert isinstance(env, NppConfig)
         torch.set_num_threads(self.threads)
-        demos = record(env, self.vec_env.encoding, solutions(env), self.config.gamma, run.memory)
+        ranks, encoding = self.ranks, self.vec_env.encoding
+        inputs = ranks.from_first(solutions(env) if ranks.first else [])
+        demos = recorded(env, encoding, inputs, self.config.gamma, run.memory, ranks)
+        ranks.copy_from_first(self.optimizer.flat.data)
         student = student_policy(self.config, run, demos)
         student.load_state_dict(self.policy.state_dict())
-        history = clone(student, demos, self.config.cloning)
+        history = clone(student, demos, self.config.cloning, ranks=ranks)
         history += self._teach(run, env, student, demos)
         self.policy.load_state_dict(student.state_dict())
         return history

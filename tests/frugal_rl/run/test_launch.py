@@ -75,7 +75,7 @@ def test_a_folder_has_one_launcher(tmp_path):
 
 def failed(monkeypatch, **failure):
     """An agent whose process 1 failed first."""
-    values = {"pid": 7, "exitcode": 1, "message": "", "signal_name": lambda: "SIGKILL"}
+    values = {"pid": 7, "exitcode": 1, "message": ""}
     error = launch.ChildFailedError.__new__(launch.ChildFailedError)
     error.failures = {1: SimpleNamespace(**values | failure), 0: None}
 
