@@ -38,8 +38,11 @@ from mine_rl_npv.optimise.exact import exact_schedule
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.tight_bound import CutsConfig, tighten
 from mine_rl_npv.priority.search import evolve
+from mine_rl_npv.priority.shipped import write_policies
 from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask, open_mine
-from mine_rl_npv.tools.solve import Method, peak_mib, plan_shares
+from mine_rl_npv.tools.methods import plan_shares
+from mine_rl_npv.tools.solution import peak_mib
+from mine_rl_npv.tools.solve_config import Method
 
 SOLVE = Path(__file__).resolve().parents[1] / "scripts/solve.py"
 
@@ -275,6 +278,8 @@ def zero_shot(args: argparse.Namespace) -> None:
             for k in range(args.members)
         ]
         task.close()
+        if args.save:
+            write_policies(args.save, taught[0].net, [t.weights for t in taught])
         seconds, decodes = sum(t.seconds for t in taught), sum(t.decodes for t in taught)
         for mine in tested:
             keys = [t.net.scores(t.weights, mine.features) for t in taught]
@@ -311,10 +316,13 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=6, help="policies of a zero-shot row")
     parser.add_argument("--decisions", type=int, default=0, help="of cuts, instead of --seconds")
     parser.add_argument("--learn", type=float, default=30.0, help="CPU s of evolution after cuts")
+    parser.add_argument("--save", type=Path, help="file for the policies of a zero-shot row")
     parser.add_argument("--only", help="one of the methods")
     parser.add_argument("--exact", action="store_true", help="prove newman1's optimum too")
     parser.add_argument("--pcpsp", action="store_true")
     args = parser.parse_args()
+    if args.save and not (args.mode == "zero-shot" and args.no_lp and args.seeds == 1):
+        parser.error("--save keeps the policies of: zero-shot --no-lp --seeds 1")
     MODES[args.mode](args)
 
 

@@ -18,8 +18,8 @@ from mine_rl_npv.optimise.check import check_shares
 from mine_rl_npv.optimise.decode import list_schedule
 from mine_rl_npv.optimise.orders import toposort_orders
 from mine_rl_npv.optimise.problem import prepare
+from mine_rl_npv.tools.methods import plan_shares
 from mine_rl_npv.tools.solution import peak_mib
-from mine_rl_npv.tools.solve import plan_shares
 
 
 class Stages:

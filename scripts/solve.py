@@ -12,7 +12,7 @@ from frugal_rl.run.outcome import Outcome
 def solve(cfg: DictConfig) -> Outcome:
     """Print value, certified gap, slopes, time and memory; write the files that were asked for."""
     from mine_rl_npv.tools.planner import answer
-    from mine_rl_npv.tools.solve import SolveConfig
+    from mine_rl_npv.tools.solve_config import SolveConfig
 
     words, outcome = answer(build_as(SolveConfig, plain(cfg)))
     print(words)

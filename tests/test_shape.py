@@ -15,11 +15,11 @@ LONGEST_CHAIN = 12
 DEFERRED = {
     ("frugal_rl.store.rollout", "frugal_rl.store.device"): "torch, which workers never load",
     ("mine_rl_npv.config", "mine_rl_npv.tools.show"): "matplotlib, for one who asks for pictures",
+    ("mine_rl_npv.tools.methods", "mine_rl_npv.priority.gradient"): "torch, for one of its methods",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.leaderboard"): "matplotlib",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.page"): "matplotlib",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.solid"): "PyVista, an extra",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.views"): "matplotlib",
-    ("mine_rl_npv.tools.solve", "mine_rl_npv.priority.gradient"): "torch, for one of its methods",
     ("mine_rl_npv.tools.solve", "mine_rl_npv.tools.views"): "matplotlib",
 }
 """Imports of our own modules inside functions, each with its reason."""

@@ -15,6 +15,7 @@ from fighting.cartridge.watching import watch
 from fighting.machine.emulator import SCREEN, Emulator
 from fighting.machine.frames import colour, darker, grey, half_screen, pack_screen
 from fighting.machine.shares import Shares
+from fighting.machine.trial import try_states
 from fighting.spec import View
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
@@ -157,6 +158,10 @@ class CartridgeGame(Game):
             "hands": [self.hands.left.copy(), self.hands.running.copy(), self.hands.last.copy()],
             "frames": self.frames.copy(),
         }
+
+    def vet(self, state: dict[str, Any]) -> None:
+        """The emulator goes on from each machine's state, in a child."""
+        try_states(self.states.rom, state["machines"])
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state`."""

@@ -24,7 +24,7 @@ from fighting.machine.emulator import (
     StateError,
     sha1,
 )
-from fighting.machine.trial import try_state
+from fighting.machine.trial import try_states
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.untrusted.files import inflate, read_bytes
 from frugal_rl.untrusted.printing import printable
@@ -40,6 +40,7 @@ MOST_FRAMES = 60 * 60 * 10
 """Ten minutes of play."""
 KINDS = ("wait", "press", "until", "save", "state")
 FIRST = np.zeros(1, np.int64)
+AGAIN = "Without the file the states are made again."
 REMEDY = "save one by scripts/play.py record=FOLDER and the key P"
 
 
@@ -65,8 +66,7 @@ class StartStates:
         except DataError as error:
             if self.path is None:
                 raise
-            words = f"{self.path}: {error} Without the file the states are made again."
-            raise StateError(words) from error
+            raise StateError(f"{self.path}: {error} {AGAIN}") from error
         emulator.hold(0)
         emulator.tick(1, True)
 
@@ -80,6 +80,10 @@ class StartStates:
                 raise ConfigError(f"{self.path} is truncated; delete it, it will be made again.")
             states.append(data[4 : 4 + size])
             data = data[4 + size :]
+        try:
+            try_states(self.rom, (inflate(state, MOST_STATE_BYTES) for state in states))
+        except DataError as error:
+            raise StateError(f"{self.path}: {error}. {AGAIN}") from error
         return states
 
     def _made(self) -> list[bytes]:
@@ -210,7 +214,7 @@ def read_state(path: Path, rom: bytes, where: str) -> bytes:
         )
     try:
         state = inflate(packed, MOST_STATE_BYTES)
-        try_state(rom, state)
+        try_states(rom, [state])
     except DataError as error:
         raise StateError(
             f"{where}: {path} cannot be used: {error}. Save the state again."

@@ -98,19 +98,28 @@ def boot() -> Emulator:
     raise RomError(f"{ROM_PATH.name} did not report ready within {BOOT_FRAMES} frames.")
 
 
+def order(settings: MatchSettings) -> dict[int, int]:
+    """The bytes of the mailbox, by address, with which the cartridge begins a match."""
+    return {
+        MODE: settings.mode,
+        LEVEL: settings.level,
+        SEED: settings.seed & 0xFF,
+        SEED + 1: settings.seed >> 8 & 0xFF,
+        0xC00A: settings.round_seconds,
+        0xC00B: settings.wins_needed,
+        0xC00C: settings.hp[0],
+        0xC00D: settings.hp[1],
+        0xC00E: settings.flags,
+        0xC00F: settings.gap,
+        P1_IN: 0,
+        P2_IN: 0,
+        LEVEL1: settings.level1,
+        COMMAND: NEW_MATCH,
+    }
+
+
 def start_match(emulator: Emulator, settings: MatchSettings) -> None:
     """Begins a match; the cartridge obeys within the one frame that this emulates."""
-    memory = emulator.memory
-    memory[MODE] = settings.mode
-    memory[LEVEL] = settings.level
-    memory[SEED] = settings.seed & 0xFF
-    memory[SEED + 1] = settings.seed >> 8 & 0xFF
-    memory[0xC00A] = settings.round_seconds
-    memory[0xC00B] = settings.wins_needed
-    memory[0xC00C], memory[0xC00D] = settings.hp
-    memory[0xC00E] = settings.flags
-    memory[0xC00F] = settings.gap
-    memory[P1_IN] = memory[P2_IN] = 0
-    memory[LEVEL1] = settings.level1
-    memory[COMMAND] = NEW_MATCH
+    for address, value in order(settings).items():
+        emulator.memory[address] = value
     emulator.tick()

@@ -12,12 +12,37 @@ from fighting.machine import duel
 from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import darker
 from fighting.machine.shares import Shares
+from fighting.machine.trial import try_states
+from fighting.rom import ROM_PATH
 from fighting.signals import RAM_BYTES
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig
 
 ATTACKS = duel.A | duel.B
+
+
+def match_settings(
+    config: DuelConfig,
+    mode: int,
+    seed: int,
+    level: int,
+    gap: int,
+    hp: tuple[int, int] | None,
+    level1: int,
+) -> duel.MatchSettings:
+    """A match as an environment begins it."""
+    return duel.MatchSettings(
+        mode=mode,
+        level=level,
+        level1=level1,
+        seed=seed,
+        round_seconds=config.round_seconds,
+        wins_needed=1 if config.episode is Episode.round else config.wins_needed,
+        hp=hp or (duel.HP_MAX, duel.HP_MAX),
+        flags=duel.NO_INTRO | (duel.SHORT_END if config.frame_skip <= 4 else 0),
+        gap=gap,
+    )
 
 
 class Emulators:
@@ -51,22 +76,9 @@ class Emulators:
         level1: int = 0,
     ) -> None:
         """Starts a match; with pictures, one more frame shows it."""
-        config, machine = self.config, self.machines[index]
-        by_round = config.episode is Episode.round
-        short = duel.SHORT_END if config.frame_skip <= 4 else 0
+        machine = self.machines[index]
         duel.start_match(
-            machine,
-            duel.MatchSettings(
-                mode=self.mode,
-                level=level,
-                level1=level1,
-                seed=seed,
-                round_seconds=config.round_seconds,
-                wins_needed=1 if by_round else config.wins_needed,
-                hp=hp or (duel.HP_MAX, duel.HP_MAX),
-                flags=duel.NO_INTRO | short,
-                gap=gap,
-            ),
+            machine, match_settings(self.config, self.mode, seed, level, gap, hp, level1)
         )
         if self.renders:
             machine.tick(1, True)
@@ -124,9 +136,24 @@ class Emulators:
             memory[0xC020:0xC036] + memory[0xC100:0xC126] + memory[0xC200:0xC226]
         )
 
+    def picture(self, index: int) -> np.ndarray:
+        """The screen of one cartridge as it is now, (144, 160, 3) uint8."""
+        machine = self.machines[index]
+        if self.renders:
+            return machine.screen[..., :3].copy()
+        state = machine.save()
+        machine.tick(1, True)
+        picture = machine.screen[..., :3].copy()
+        machine.load(state)
+        return picture
+
     def save(self) -> list[bytes]:
         """The state of every cartridge."""
         return [machine.save() for machine in self.machines]
+
+    def vet(self, states: Sequence[bytes]) -> None:
+        """The emulator goes on from each state, in a child."""
+        try_states(ROM_PATH.read_bytes(), states)
 
     def load(self, states: Sequence[bytes]) -> None:
         """Goes back to saved states."""

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from fighting.choices import Actions
+from fighting.choices import Actions, Rival
 from fighting.spec import Camera, View, observation_spec
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.saved import load_policy, saved_run
+from frugal_rl.run.saved import load_policy, saved_run, told_in_a_line
 
 if TYPE_CHECKING:
     from fighting.opponents.scripts import Rngs
@@ -47,6 +49,11 @@ class SnapshotPlayer:
 def saved_player(path: str) -> SnapshotPlayer:
     """The policy in a checkpoint or run folder, as a player that sees one seat's bytes."""
     content = load_checkpoint(path)
+    with told_in_a_line(path):
+        return _player(content, path)
+
+
+def _player(content: Mapping[str, Any], path: str) -> SnapshotPlayer:
     run = saved_run(content, compose_run(["env=fighting", "evaluation.num_envs=1"]), path)
     duel: Any = run.env  # whoever declares Duel's memory has Duel's other options too
     if duel.spec() != observation_spec(Camera(View.ram)):
@@ -56,7 +63,8 @@ def saved_player(path: str) -> SnapshotPlayer:
             f"{path} holds a policy with env.actions={duel.actions.value}; in the "
             "other seat only env.actions=combos can play."
         )
-    env = run.env.make_vec(1, run.encoding(), run.memory, None, "eval")
+    alone = replace(duel, opponent=Rival.still, rival="")  # its own rival is not needed, nor there
+    env = alone.make_vec(1, run.encoding(), run.memory, None, "eval")
     try:
         return SnapshotPlayer(load_policy(content, run, env, path))
     finally:

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from fighting.machine import duel
 from fighting.machine.emulator import MOST_STATE_BYTES, Emulator, read_rom, sha1
-from fighting.machine.trial import try_state
+from fighting.machine.trial import try_states
 from fighting.rom import ROM_PATH
 from frugal_rl.errors import DataError, FrugalError
 from frugal_rl.untrusted.files import inflate, read_bytes
@@ -127,7 +127,7 @@ class CartridgeReplay:
             )
         try:
             state = inflate(rest[:size], MOST_STATE_BYTES)
-            try_state(rom, state)
+            try_states(rom, [state])
         except DataError as error:
             raise ReplayError(
                 f"{path} cannot be played from its first state: {error}. Record it again."

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from fighting.cartridge.config import GameBoyConfig
-from fighting.choices import Rival
+from fighting.choices import Emulation, Rival
 from fighting.config import DuelConfig
 from fighting.machine.emulator import FRAMES_PER_SECOND
 from fighting.tools.pictures import Shot, packed_screen, picture, save_film
@@ -59,7 +59,8 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
     rival = config.opponent
     if rival in (Rival.self_play, Rival.curriculum):
         rival = Rival.cpu
-    config = replace(config, opponent=rival, levels=(level,), eval_levels=(), pool_share=1.0)
+    shown = replace(config, opponent=rival, levels=(level,), eval_levels=(), pool_share=1.0)
+    config = replace(shown, emulator=Emulation.pyboy)
     name = f"level {level}" if rival is Rival.cpu else rival.value
     env = config.make()
 

@@ -14,6 +14,16 @@ ASKING_TO_COMPLETE = ("-sc", "--shell-completion", "--shell_completion")
 """Words that ask Hydra something, instead of running the command."""
 
 
+SAID_OTHERWISE = {"env.spec": "env.spec_file"}
+"""Keys by what people type for them."""
+
+
+def in_our_words(arguments: Sequence[str]) -> list[str]:
+    """The words with the keys that the configurations have."""
+    split = (word.partition("=") for word in arguments)
+    return [SAID_OTHERWISE.get(key, key) + equals + value for key, equals, value in split]
+
+
 def take_mode(arguments: list[str]) -> Mode:
     """How to speak; takes `--json` and `--quiet` out of the words, which Hydra does not know.
 

@@ -70,7 +70,7 @@ def build_as(
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise ConfigError(f"{_join(where, str(key))} is no option; {nearest(key, fields)}")
+            raise ConfigError(f"{_join(where, str(key))} is no option; {nearest(str(key), fields)}")
     hints = typing.get_type_hints(cls)
     made = {k: convert(v, hints[k], _join(where, k), plugins) for k, v in values.items()}
     for name, f in fields.items():
@@ -118,9 +118,12 @@ def _wrong(value: Any, wanted: str, where: str) -> ConfigError:
 
 
 def _checked(made: Any, hint: Any, where: str) -> Any:
-    """Refuse an object that is not what the field declares: its dataclass, or its protocol."""
+    """Refuse an object that is not what the field declares: a value, a dataclass, a protocol."""
+    if typing.get_origin(hint) in (tuple, list, Sequence, dict, Mapping):
+        raise _wrong(made, "no object", where)
     checkable = dataclasses.is_dataclass(hint) or getattr(hint, "_is_runtime_protocol", False)
-    if isinstance(hint, type) and checkable and not isinstance(made, hint):
+    valued = hint in (int, float, bool, str) or (isinstance(hint, type) and issubclass(hint, Enum))
+    if isinstance(hint, type) and (checkable or valued) and not isinstance(made, hint):
         raise _wrong(made, f"a {hint.__name__}", where)
     return made
 

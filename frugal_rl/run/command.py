@@ -20,6 +20,7 @@ from typing import Any
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.report.speech import Mode, labelled, speaking
+from frugal_rl.report.terminal import visible
 from frugal_rl.run import arguments
 from frugal_rl.run.compose import (
     check_words,
@@ -33,6 +34,7 @@ from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Job, check_launcher, preflight
 from frugal_rl.run.search_path import searching
 from frugal_rl.run.sweep_table import sum_up
+from frugal_rl.run.zoo.words import translated
 from frugal_rl.threads import sleep_while_waiting
 
 STOPPED = 128 + signal.SIGTERM
@@ -90,6 +92,7 @@ class Script:
             FrugalError: the command line or the run is refused.
         """
         self.mode = arguments.take_mode(sys.argv)
+        sys.argv[1:] = translated(arguments.in_our_words(sys.argv[1:]))
         self.sweep = arguments.sweeps(sys.argv)
         beside = arguments.typed_folders(sys.argv[1:])
         with speaking(self.mode) as out, doing("reading the configuration"):
@@ -176,7 +179,7 @@ class Script:
         words = " ".join([str(error), *getattr(error, "__notes__", [])])
         if self.mode is Mode.json:
             sys.stdout.write(failed(kind, words))
-        return f"{kind}: {words}"
+        return f"{kind}: " + "\n".join(map(visible, words.split("\n")))  # may repeat a stranger's
 
 
 def plugins_of(typed: list[str]) -> list[str]:

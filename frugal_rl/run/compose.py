@@ -26,6 +26,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.memory.honour import settle
+from frugal_rl.run.arguments import in_our_words
 from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
@@ -41,6 +42,7 @@ from frugal_rl.run.search_path import (
     is_group,
     searching,
 )
+from frugal_rl.run.zoo.words import translated
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "options", "run_from"]
 
@@ -186,6 +188,7 @@ def compose_run(
 
     `check=False` trusts the words, as those that were checked before.
     """
+    overrides = translated(in_our_words(overrides))
     with searching(named_plugins(overrides)):
         if check:
             check_words(config_name, overrides)

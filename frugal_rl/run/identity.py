@@ -65,8 +65,9 @@ def check_same_run(run: RunConfig, saved: Mapping[str, Any], path: str) -> None:
     for key in sorted(now.keys() | then.keys()):
         if now.get(key) != then.get(key) and key not in MAY_DIFFER:
             raise CheckpointError(
-                f"{path} was trained with {key}={then.get(key)}, this run has {now.get(key)}. Give "
-                "the overrides of the saved run, or start a new run without resume."
+                f"{shown(path)} was trained with {printable(key)}={printable(str(then.get(key)))}, "
+                f"this run has {now.get(key)}. Give the overrides of the saved run, or start a new "
+                "run without resume."
             )
 
 

@@ -61,12 +61,10 @@ class RankActor:
         """Start the process and wait for its end; what it says goes into the file `said`."""
         rank, errors = int(environ["RANK"]), Path(f"{said}.json")
         errors.unlink(missing_ok=True)
-        given = {**os.environ, **environ, "TORCHELASTIC_ERROR_FILE": str(errors)}
+        given = [f"{name}={value}" for name, value in environ.items()]
         with Path(said).open("wb") as file:
-            command = [sys.executable, *words]
-            self.child = subprocess.Popen(
-                command, env=given, cwd=cwd, stdout=file, stderr=subprocess.STDOUT
-            )
+            command = ["env", *given, f"TORCHELASTIC_ERROR_FILE={errors}", sys.executable, *words]
+            self.child = subprocess.Popen(command, cwd=cwd, stdout=file, stderr=subprocess.STDOUT)
             status = self.child.wait()
         message = read_json(errors).get("message", {}) if errors.is_file() else {}
         return Ended(rank, f"pid {self.child.pid} on {socket.gethostname()}", status, message)
@@ -156,7 +154,7 @@ def environ_of(run: RunConfig, rank: int, attempt: int, meet: tuple[str, int]) -
         "MASTER_ADDR": meet[0],
         "MASTER_PORT": str(meet[1]),
         "TORCHELASTIC_RUN_ID": f"frugal-rl-{attempt}",
-        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
     }
 
 

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from frugal_rl.errors import CheckpointError, ConfigError, MemoryBudgetError
+from frugal_rl.errors import CheckpointError, ConfigError, FrugalError, MemoryBudgetError
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.part import human
 from frugal_rl.memory.plan import draw_up
@@ -18,9 +18,13 @@ from frugal_rl.run.compose import run_from
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import evaluation_env
 from frugal_rl.run.identity import check_same_files
+from frugal_rl.run.named_code import check_named_code
 from frugal_rl.run.renamed import current_values
 from frugal_rl.untrusted.printing import printable, shown
 from frugal_rl.vec_env.interface import VectorEnv
+
+LONGEST_LINE = 4096
+"""Characters of an error that repeats what a file holds."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +47,43 @@ def open_saved(path: str, asked: RunConfig, num_envs: int | None = None) -> Iter
         num_envs: environments to make; None means those of the evaluation.
     """
     content = load_checkpoint(path)
-    run = saved_run(content, asked, path)
-    if num_envs is not None:
-        run = replace(run, evaluation=replace(run.evaluation, num_envs=num_envs))
-    check_budget(run, asked)
-    vec_env = evaluation_env(run)
+    with told_in_a_line(path):
+        run = saved_run(content, asked, path)
+        if num_envs is not None:
+            run = replace(run, evaluation=replace(run.evaluation, num_envs=num_envs))
+        check_budget(run, asked)
+        vec_env = evaluation_env(run)
     try:
-        steps = int(content.get("num_steps", 0))
-        yield Saved(run, load_policy(content, run, vec_env, path), vec_env, steps)
+        with told_in_a_line(path):
+            steps = int(content.get("num_steps", 0))
+            saved = Saved(run, load_policy(content, run, vec_env, path), vec_env, steps)
+        yield saved
     finally:
         vec_env.close()
+
+
+@contextmanager
+def told_in_a_line(path: str) -> Iterator[None]:
+    """Whatever a stranger's values run into becomes one printable line."""
+    try:
+        yield
+    except FrugalError as error:
+        if str(error).isprintable():
+            raise
+        raise type(error)(printable(str(error), LONGEST_LINE)) from error
+    except Exception as error:
+        raise CheckpointError(
+            f"The run in {shown(path)} cannot be opened ({type(error).__name__}: "
+            f"{printable(str(error))}, in {_place(error)})."
+        ) from error
+
+
+def _place(error: Exception) -> str:
+    """File and line at which an error was raised."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}" if frame else "no file"
 
 
 def check_budget(run: RunConfig, asked: RunConfig) -> None:
@@ -86,9 +117,10 @@ def saved_run(
     if not isinstance(content.get("config"), Mapping):
         raise CheckpointError("The checkpoint holds no configuration; give one of a whole run.")
     values = current_values(deepcopy(dict(content["config"])))
+    values["choices"] = _mapping(values.get("choices"))
     for word in asked.overrides:
         key, _, value = word.lstrip("+").partition("=")
-        if values.get("choices", {}).get(key) == value:
+        if values["choices"].get(key) == value:
             continue  # the group that the checkpoint was trained with
         if key in values and not isinstance(values[key], Mapping):
             values[key] = asked.resolved[key]
@@ -97,13 +129,18 @@ def saved_run(
         elif key in values:
             raise ConfigError(
                 f"{word}: the checkpoint was trained with {key}="
-                f"{values.get('choices', {}).get(key)}; only single values such as "
+                f"{values['choices'].get(key)}; only single values such as "
                 f"{key}.<name>=... can be changed."
             )
     plugins = tuple(asked.resolved.get("plugins") or ())
+    check_named_code(values, asked.resolved, plugins)
     run = run_from(values, asked.overrides, plugins)
     check_same_files(run.env, content.get("identity"), path)
     return replace(run, run_dir=asked.run_dir)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
 
 
 def _put(values: dict[str, Any], source: Mapping[str, Any], key: str) -> None:

@@ -69,7 +69,7 @@ class PipedEnv(gym.Env[Any, Any]):
         report = self.singles.step()
         terminated, truncated = bool(self.places.terminated[0]), bool(self.places.truncated[0])
         shown = self.places.final if truncated else self.places.raw
-        told = {"report": report} if report.stats or report.new_rows else {}
+        told = {"report": report} if report else {}
         return _copied(shown), float(self.places.reward[0]), terminated, truncated, told
 
     def close(self) -> None:
@@ -94,6 +94,8 @@ def _copied(fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 class Sb3Env(GroupEnv):
     """N environments in `SubprocVecEnv`."""
+
+    crosses = True
 
     def __init__(
         self,
@@ -129,8 +131,8 @@ class Sb3Env(GroupEnv):
 
     @staticmethod
     def _keep(obs: Any, into: dict[str, np.ndarray]) -> None:
-        for name, values in into.items():
-            values[...] = obs[name]
+        for name in obs:
+            into[name][...] = obs[name]
 
     def _asked(self, call: Callable[[], Any]) -> Any:
         """What the workers answer; a dead one as an error in words."""

@@ -29,11 +29,10 @@ class Host:
 
     def start(self, command: Sequence[str], **options: object) -> subprocess.Popen[str]:
         """Run a command there, its output as text."""
-        environ = {**os.environ, "GLOO_SOCKET_IFNAME": CARD, "TP_SOCKET_IFNAME": CARD}
-        inside = ["ip", "netns", "exec", self.name, *command]
+        by_cable = ["env", f"GLOO_SOCKET_IFNAME={CARD}", f"TP_SOCKET_IFNAME={CARD}"]
+        inside = ["ip", "netns", "exec", self.name, *by_cable, *command]
         return subprocess.Popen(
             inside,
-            env=environ,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -15,7 +15,7 @@ class ForeignEnv:
     """A plain Gymnasium environment, its raw fields taken from its full observation.
 
     Contents of a table's static fields are interned by their BLAKE2b digest. A windowed field
-    gives its newest row.
+    gives its newest row, also where the environment shows that one alone.
     """
 
     def __init__(self, env: Any, spec: ObservationSpec) -> None:
@@ -40,7 +40,7 @@ class ForeignEnv:
             if f.name not in self._obs or isinstance(f, Static):
                 continue
             value = np.asarray(self._obs[f.name], f.dtype)
-            windowed = isinstance(f, Stored) and f.window != 1
+            windowed = isinstance(f, Stored) and f.window != 1 and value.shape != f.shape
             raw[f.name] = value[-1] if windowed and not isinstance(f, Derived) else value
         for name, table in self.tables.items():
             rows = {n: np.asarray(self._obs[n], t.dtype) for n, t in table.fields.items()}

@@ -84,6 +84,13 @@ class Game(ABC):
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state()`."""
 
+    def vet(self, state: dict[str, Any]) -> None:  # noqa: B027 - most games check in `load`
+        """Refuse a checkpoint's state that would hang or end this process, before `load` has it.
+
+        Raises:
+            DataError: what is wrong with it.
+        """
+
     def close(self) -> None:  # noqa: B027 - most games hold nothing to release
         """Release threads and files."""
 

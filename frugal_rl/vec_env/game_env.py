@@ -69,8 +69,9 @@ class GameVecEnv(VectorEnv):
         return {"game": self.game.state(), "returns": self.returns.copy()}
 
     def load(self, state: dict[str, Any]) -> Rows:
-        """Continue from `state()`."""
+        """Continue from `state()`, as a checkpoint holds it."""
         self._seed(0)  # generators that the game's own state then overwrites
+        self.game.vet(game_state(state))
         self.game.load(game_state(state))
         self.returns[:] = state.get("returns", 0)
         return self.rows()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 
+from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.encoder import Encoder, needed_raw
 from frugal_rl.vec_env.backend import EnvMaker, reuses
 from frugal_rl.vec_env.foreign import as_raw
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 from frugal_rl.vec_env.plain import env_seeds
 from frugal_rl.vec_env.single import IdMap, Places, Report, Stats
+from frugal_rl.vec_env.wire import Wire, wires_of
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
@@ -59,19 +61,45 @@ def places_of(arrays: dict[str, np.ndarray]) -> Places:
 
 
 class GroupEnv(VectorEnv):
-    """N single environments; a backend decides where and when they run."""
+    """N single environments; a backend decides where and when they run.
+
+    Where they run in other processes (`crosses`), frozen fields arrive in reports, as what differs.
+    """
+
+    crosses: ClassVar[bool] = False
 
     def __init__(
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
     ) -> None:
         self.num_envs = num_envs
+        self._wires: dict[str, list[Wire]] = {}
         self.encoding = encoding
         self.action_space: spaces.Space[Any] = env.action_space()
         self.layout, self.tables = layout_of(env, num_envs, encoding)
-        self.places = places_of(self._allocate())
+        arrived = self._crossing() if self.crosses else {}
+        self.places = places_of(self._allocate() | arrived)
         self._ids = IdMap(self.tables, num_envs)
         self._encoder = Encoder(encoding, self.tables, num_envs, reuses(memory))
         self._every = np.arange(num_envs)
+
+    def _crossing(self) -> dict[str, np.ndarray]:
+        """Take frozen fields out of the layout; arrays of our own for what arrives of them."""
+        kept = {r.name for r in self.encoding.rows if isinstance(r.codec, FoundCodec)}
+        arrived: dict[str, np.ndarray] = {}
+        for name, form in wires_of(self.encoding.spec).items():
+            if name in kept and f"raw/{name}" in self.layout:
+                shape, dtype = self.layout.pop(f"raw/{name}")
+                del self.layout[f"final/{name}"]
+                arrived |= {f"{at}/{name}": np.zeros(shape, dtype) for at in ("raw", "final")}
+                self._wires[name] = [Wire(shape[1:], dtype, form) for _ in range(self.num_envs)]
+        return arrived
+
+    def _take(self, first: int, report: Report) -> None:
+        """Read what arrived of frozen fields, once."""
+        for place, name, final, message in report.rows:
+            into = self.places.final if final else self.places.raw
+            into[name][first + place] = self._wires[name][first + place].unpack(message)
+        report.rows = []
 
     def _allocate(self) -> dict[str, np.ndarray]:
         return {name: np.zeros(shape, dtype) for name, (shape, dtype) in self.layout.items()}
@@ -110,6 +138,7 @@ class GroupEnv(VectorEnv):
         """Intern what was met, in order of environments; the statistics of ended episodes."""
         stats: dict[int, Stats] = {}
         for first, report in reports:
+            self._take(first, report)
             self._ids.learn(first, report.new_rows)
             stats |= {first + place: values for place, values in report.stats.items()}
         return stats
@@ -117,6 +146,9 @@ class GroupEnv(VectorEnv):
     def parts(self) -> dict[str, int]:
         """Bytes of places, tables and coded rows; simulators are not counted here."""
         places = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in self.layout.values())
+        for name, ends in self._wires.items():
+            places += int(self.places.raw[name].nbytes + self.places.final[name].nbytes)
+            places += sum(int(end.last.nbytes) for end in ends)
         return {
             "places": places,
             "static tables": self.tables.nbytes,

@@ -69,6 +69,8 @@ class SharedMemory(Backend):
 class SharedMemoryEnv(GroupEnv):
     """N environments in equal shares, one per worker process."""
 
+    crosses = True
+
     def __init__(
         self,
         env: EnvMaker,
@@ -192,6 +194,7 @@ class SharedMemoryEnv(GroupEnv):
         seeds = env_seeds(self.num_envs, self._seed + self.restarts)[first:end]
         self._send(self._connections[index], pickle.dumps(seeds))
         report = self._receive(index)
+        self._take(first, report)
         part = self.places.part(first, end)
         part.reward[:], part.terminated[:], part.truncated[:] = 0, False, True
         for name, values in part.final.items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.vec_env.foreign import as_raw
+from frugal_rl.vec_env.wire import Message, Wire, wires_of
 
 if TYPE_CHECKING:
     from frugal_rl.observation.spec import ObservationSpec
@@ -53,6 +54,11 @@ class Report:
 
     stats: dict[int, Stats] = field(default_factory=dict)
     new_rows: NewRows = field(default_factory=list)
+    rows: list[Message] = field(default_factory=list)
+    """Of fields that cross as differences, in the order in which they are to be read."""
+
+    def __bool__(self) -> bool:
+        return bool(self.stats or self.new_rows or self.rows)
 
 
 class Singles:
@@ -73,14 +79,18 @@ class Singles:
         self.returns = np.zeros(len(envs))
         self.lengths = np.zeros(len(envs), np.int64)
         self.told = [dict.fromkeys(core.tables, 0) for core in self.cores]
+        crossing = {n: f for n, f in wires_of(spec).items() if n not in places.raw}
+        kinds = {f.name: (f.shape, np.dtype(f.dtype)) for f in spec.fields}
+        self.wires = [{n: Wire(*kinds[n], form) for n, form in crossing.items()} for _ in envs]
 
     def reset(self, seeds: list[int]) -> Report:
         """Start all episodes."""
-        self.seeds = list(seeds)
+        self.seeds, report = list(seeds), Report()
         for i, (core, seed) in enumerate(zip(self.cores, seeds, strict=True)):
             core.restart(seed)
-            self._begun(i)
-        return Report(new_rows=self._new_rows())
+            self._begun(i, report)
+        report.new_rows = self._new_rows()
+        return report
 
     def step(self, first: int = 0, end: int | None = None) -> Report:
         """One action each for environments [first, end); ended episodes begin anew."""
@@ -109,18 +119,25 @@ class Singles:
         self.returns[i] += places.reward[i]
         self.lengths[i] += 1
         if not (terminated or truncated):
-            _write(core.raw(), places.raw, i)
+            self._show(i, report)
             return
         if places.truncated[i]:
-            _write(core.raw(), places.final, i)
+            self._show(i, report, final=True)
         report.stats[i] = _stats(info, self.returns[i], self.lengths[i])
         core.restart()
-        self._begun(i)
+        self._begun(i, report)
 
-    def _begun(self, i: int) -> None:
+    def _begun(self, i: int, report: Report) -> None:
         self.returns[i] = 0
         self.lengths[i] = 0
-        _write(self.cores[i].raw(), self.places.raw, i)
+        self._show(i, report)
+
+    def _show(self, i: int, report: Report, final: bool = False) -> None:
+        """Write what an environment observes now into its places, and what crosses otherwise."""
+        raw = self.cores[i].raw()
+        _write(raw, self.places.final if final else self.places.raw, i)
+        for name, wire in self.wires[i].items():
+            report.rows.append((i, name, final, wire.pack(raw[name])))
 
     def _new_rows(self, first: int = 0, end: int | None = None) -> NewRows:
         """Rows that the environments' own tables have gained since they were last told."""

@@ -75,4 +75,4 @@ def _serve(
 
 
 def _packed(report: Report) -> bytes:
-    return pickle.dumps(report) if report.stats or report.new_rows else b""
+    return pickle.dumps(report) if report else b""

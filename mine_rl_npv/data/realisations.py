@@ -78,7 +78,7 @@ def realised_models(
     rng = np.random.default_rng(seed)
     names = [name for name in CORRELATED if name in model.columns]
     place = tuple(model.cell.T)
-    holes = _drillholes(model, spacing)
+    holes = drillholes(model, spacing)
     scores = np.stack([normal_scores(model.columns[name]) for name in names])
     factor = np.linalg.cholesky(np.corrcoef(scores) + 1e-9 * np.eye(len(names)))
     solve, cross = _kriging(model.cell, holes, ranges)
@@ -95,7 +95,8 @@ def realised_models(
     return made
 
 
-def _drillholes(model: BlockModel, spacing: int) -> np.ndarray:
+def drillholes(model: BlockModel, spacing: int) -> np.ndarray:
+    """Ids of the blocks in every `spacing`-th column along x and y."""
     first = spacing // 2
     x, y = model.cell[:, 0], model.cell[:, 1]
     return np.flatnonzero((x % spacing == first) & (y % spacing == first))

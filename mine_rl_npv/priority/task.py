@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mine_rl_npv.optimise.bound import Bound, relaxation
-from mine_rl_npv.optimise.decode import Schedule, list_schedule, prune
+from mine_rl_npv.optimise.decode import Schedule, empty_schedule, list_schedule, prune
+from mine_rl_npv.optimise.paced import fill_paced
 from mine_rl_npv.optimise.problem import Problem, prepare
 from mine_rl_npv.optimise.shift import shift_search
 from mine_rl_npv.priority.features import block_features
@@ -42,13 +43,21 @@ class Mine:
 
     def decode(self, priority: np.ndarray, decoder: Decoder) -> Schedule:
         """The schedule of priorities (m,)."""
-        plan = list_schedule(self.problem, priority, two_pass=decoder is not Decoder.forward)
+        two_pass = decoder is not Decoder.forward
+        if self.problem.pace is not None:
+            plan = empty_schedule(self.problem)
+            fill_paced(self.problem, plan, priority, two_pass)
+            return plan
+        plan = list_schedule(self.problem, priority, two_pass)
         if decoder is Decoder.shift:
             shift_search(self.problem, plan, rounds=4, group=0)
         return plan
 
     def polish(self, plan: Schedule) -> None:
-        """What closes a run: group moves and an optimal prune, in place."""
+        """What closes a run: group moves and an optimal prune, in place; with a pace the prune."""
+        if self.problem.pace is not None:
+            prune(self.problem, plan)
+            return
         shift_search(self.problem, plan, rounds=30, group=400)
         prune(self.problem, plan)
         shift_search(self.problem, plan, rounds=30, group=400)

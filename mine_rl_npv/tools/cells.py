@@ -24,7 +24,8 @@ from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.priority.task import Decoder
 from mine_rl_npv.tools.peers import PEERS, peer_row
 from mine_rl_npv.tools.solution import peak_mib, write_solution
-from mine_rl_npv.tools.solve import BoundKind, Kind, Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import LEARNING, BoundKind, Kind, Method, SolveConfig
 
 SUFFIXES = (".blocks", ".prec", ".upit", ".cpit", ".pcpsp")
 
@@ -60,7 +61,7 @@ class Cell:
             ConfigError: the entry names no method or decoder.
         """
         method, decoder, closing = parse_entry(self.entry)
-        counted = method in (Method.evolution, Method.gradient)
+        counted = method in LEARNING
         return SolveConfig(
             instance=self.prefix,
             method=method,

@@ -31,7 +31,7 @@ from mine_rl_npv.data.solutions import period_of, read_solution
 from mine_rl_npv.tools.board import Board
 from mine_rl_npv.tools.cells import Cell, parse_entry, run_cell
 from mine_rl_npv.tools.peers import PEERS
-from mine_rl_npv.tools.solve import SolveConfig
+from mine_rl_npv.tools.solve_config import SolveConfig
 from mine_rl_npv.tools.views import gap_bars, save, sections
 
 Row = dict[str, Any]

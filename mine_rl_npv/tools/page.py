@@ -19,7 +19,8 @@ from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.tools import views
-from mine_rl_npv.tools.solve import BoundKind, Method, SolveConfig, solve
+from mine_rl_npv.tools.constrained import solve_mine
+from mine_rl_npv.tools.solve_config import BoundKind, Method, SolveConfig
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.block_model import BlockModel
@@ -65,6 +66,8 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
     size = f"{instance.blocks:,} blocks, {instance.graph.arcs:,} precedences"
     yield f"<p>{size}, {instance.periods} periods at {100 * instance.rate:g} % each.</p>"
     yield from _certificate(solution)
+    if solution.notes:
+        yield f"<div class='wide'><pre>{html.escape(chr(10).join(solution.notes))}</pre></div>"
     yield "<h2>Periods</h2>"
     yield _table(*_periods(instance, shares))
     if (period == NEVER).all():
@@ -144,7 +147,7 @@ def _sensitivity(
             continue
         changed = replace(config.economics, **{name: factor * getattr(config.economics, name)})
         instance = replace(model_instance(model, changed, config.plan), high=high)
-        found = solve(
+        found = solve_mine(
             instance, replace(config, method=Method.toposort, bound=BoundKind.lp, decodes=0)
         )
         assert found.shares is not None

@@ -6,6 +6,7 @@ import math
 import sys
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,11 @@ from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 from mine_rl_npv.data.solutions import period_of
+from mine_rl_npv.tools.constrained import solve_mine
+from mine_rl_npv.tools.scenarios import assess, varied
 from mine_rl_npv.tools.schedule_csv import write_schedule_csv
 from mine_rl_npv.tools.solution import Solution, write_solution
-from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
@@ -41,13 +44,26 @@ def run(config: SolveConfig) -> Solution:
     with warnings.catch_warnings(), doing("reading the mine"):
         warnings.showwarning = _warn
         instance, model = open_mine(config)
+    if config.risk.realisations:
+        varied(model, config)
     if model is not None:
         _tell(model)
     with doing(f"scheduling by {config.method.value}"):
-        solution = solve(instance, config, Progress())
+        solution = solve_mine(instance, config, Progress())
+    if config.risk.realisations:
+        with doing("trying the plan on other grades"):
+            solution = _with_risk(solution, model, config)
     with doing("writing what was asked for"):
         _write(solution, model, config)
     return solution
+
+
+def _with_risk(solution: Solution, model: BlockModel | None, config: SolveConfig) -> Solution:
+    """The solution with its risk among the notes; writes the plan of the mean values."""
+    risk = assess(solution, model, config)
+    if config.risk.schedule:
+        write_schedule_csv(risk.expected, model, config.risk.schedule)
+    return replace(solution, notes=(*solution.notes, *risk.lines()))
 
 
 def open_mine(config: SolveConfig) -> tuple[Instance, BlockModel | None]:

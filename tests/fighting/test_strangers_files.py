@@ -5,13 +5,17 @@ import json
 import pytest
 
 from fighting.cartridge.reading import FOLDER, load_profile
-from fighting.cartridge.start_states import read_state, write_state
+from fighting.cartridge.start_states import StartStates, read_state, write_state
 from fighting.machine import duel, trial
 from fighting.machine.emulator import Emulator, StateError, read_rom
-from fighting.machine.trial import try_state
+from fighting.machine.trial import try_states
+from fighting.opponents.saved_player import saved_player
 from fighting.rom import ROM_PATH
 from fighting.tools.replay import CartridgeReplay, Replay, ReplayError, load_replay
 from frugal_rl.errors import ConfigError
+from frugal_rl.run.checkpoints import save_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.identity import identity
 from frugal_rl.testing.fuzz import Reading, mutations
 
 
@@ -84,17 +88,17 @@ def test_five_hundred_changed_files_are_read_or_refused(name, tmp_path, rom, run
 
 def test_a_state_is_tried_in_a_child_that_may_hang_or_refuse(rom, running, monkeypatch):
     state = running.save()
-    try_state(rom, state)
+    try_states(rom, [state])
     with pytest.raises(StateError, match="has 153,523 bytes; this cartridge's have 153,524"):
-        try_state(rom, state[:-1])
+        try_states(rom, [state[:-1]])
     monkeypatch.setattr(trial, "CHILD", "import time; time.sleep(60)")
     monkeypatch.setattr(trial, "TRIAL_SECONDS", 0.2)
     with pytest.raises(StateError, match="hangs"):
-        try_state(rom, state)
+        try_states(rom, [state])
     monkeypatch.setattr(trial, "TRIAL_SECONDS", 30.0)
     monkeypatch.setattr(trial, "CHILD", "import os; os.kill(os.getpid(), 11)")
     with pytest.raises(StateError, match="fails"):
-        try_state(rom, state)
+        try_states(rom, [state])
 
 
 @pytest.mark.slow
@@ -103,7 +107,7 @@ def test_states_that_would_hang_or_end_the_process_are_refused(rom, running, mon
     monkeypatch.setattr(trial, "TRIAL_SECONDS", 5.0)
     for _, changed in mutations(running.save(), 100, 3):
         try:
-            try_state(rom, changed)
+            try_states(rom, [changed])
         except StateError:
             continue
         emulator = Emulator(rom)
@@ -149,3 +153,38 @@ def test_a_match_that_the_mailbox_cannot_hold_is_refused(change, tmp_path):
     path.write_bytes(json.dumps({**json.loads(head), **change}).encode() + b"\n" + rest)
     with pytest.raises(ReplayError, match="how a match began"):
         load_replay(path, None)
+
+
+def test_a_checkpoints_machines_are_tried_in_a_child_before_they_are_loaded(monkeypatch):
+    run = compose_run(["env=fighting", "env.obs=ram", "env.opponent=still"], check=False)
+    env = run.env.make_vec(1, run.encoding(), run.memory, None, "train")
+    env.reset(0)
+    state = env.state()
+    monkeypatch.setattr(trial, "TRIAL_SECONDS", -1.0)
+    monkeypatch.setattr(trial, "CHILD", "import time; time.sleep(60)")
+    with pytest.raises(StateError, match="hangs"):
+        env.load(state)
+    monkeypatch.undo()
+    assert env.load(state)
+    env.close()
+
+
+def test_kept_start_states_are_tried_in_a_child(tmp_path, rom, running, monkeypatch):
+    game = load_profile("duel")
+    StartStates(str(tmp_path), running, rom, game)
+    assert StartStates(str(tmp_path), running, rom, game).states
+    monkeypatch.setattr(trial, "CHILD", "import os; os.kill(os.getpid(), 11)")
+    with pytest.raises(StateError, match="Without the file the states are made again"):
+        StartStates(str(tmp_path), running, rom, game)
+
+
+def test_a_rival_may_have_had_a_rival_of_its_own_that_is_gone(tmp_path):
+    words = ["env=fighting", "env.obs=ram", "env.actions=combos"]
+    run = compose_run([*words, "agent.actor=[4]", "agent.critic=[4]"], check=False)
+    env = run.env.make_vec(1, run.encoding(), run.memory, None, "train")
+    weights = run.algo.build(run, env).policy.state_dict()
+    env.close()
+    config = dict(run.resolved)
+    config["env"] = {**config["env"], "opponent": "policy", "rival": str(tmp_path / "a.pt")}
+    content = {"config": config, "identity": identity(run), "learner": {"policy": weights}}
+    assert saved_player(str(save_checkpoint(tmp_path / "a.pt", content))).digest

@@ -9,7 +9,8 @@ from mine_rl_npv.data.block_model import read_csv, write_csv
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.economics import MILL, WASTE, Economics, block_values, model_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
-from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
 SMALL = Deposit(5, 4, 3, seed=2)
 

@@ -16,7 +16,9 @@ from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.shift import shift_search
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.task import Decoder
-from mine_rl_npv.tools.solve import Kind, Method, SolveConfig, plan_shares, solve
+from mine_rl_npv.tools.methods import plan_shares
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import Kind, Method, SolveConfig
 
 INSTANCES = {seed: varied_instance(seed, 5, 7) for seed in (1, 2, 3)}
 

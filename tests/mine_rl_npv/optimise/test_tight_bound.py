@@ -17,7 +17,8 @@ from mine_rl_npv.optimise.limited_pit import LimitedPit
 from mine_rl_npv.optimise.orders import toposort_orders
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.tight_bound import CutsConfig, tighten
-from mine_rl_npv.tools.solve import BoundKind, Kind, Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
 
 BUDGET = CutsConfig(decisions=24)
 

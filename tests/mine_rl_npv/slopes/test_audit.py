@@ -12,7 +12,8 @@ from mine_rl_npv.optimise.check import check_periods
 from mine_rl_npv.slopes.audit import audit_slopes
 from mine_rl_npv.slopes.cone import cell_slopes, runs_by_azimuth
 from mine_rl_npv.slopes.graph import slope_graph
-from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
 RUN = runs_by_azimuth(45.0)
 

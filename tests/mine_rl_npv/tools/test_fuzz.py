@@ -9,7 +9,8 @@ from frugal_rl.errors import FrugalError
 from mine_rl_npv.data.lattice import turn
 from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.tools.planner import open_mine
-from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import Method, SolveConfig
 from mine_rl_npv.verify import slopes
 
 HEAD = ["x", "y", "z", "ton", "cu"]

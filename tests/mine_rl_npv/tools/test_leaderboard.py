@@ -15,7 +15,7 @@ from mine_rl_npv.tools.board import Board
 from mine_rl_npv.tools.cells import Cell, run_cell
 from mine_rl_npv.tools.leaderboard import best_bound, command_of, gap_percent
 from mine_rl_npv.tools.planner import answer
-from mine_rl_npv.tools.solve import Method, SolveConfig
+from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
 
 @pytest.fixture

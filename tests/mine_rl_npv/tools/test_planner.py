@@ -13,7 +13,10 @@ from mine_rl_npv.data.economics import Economics, MinePlan
 from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.tools.planner import open_mine, run
-from mine_rl_npv.tools.solve import Kind, Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
+
+QUICK = Method.toposort
 
 
 @pytest.fixture
@@ -57,18 +60,20 @@ def test_one_block_is_a_mine(tmp_path, copper, method):
 
 
 def test_capacities_below_every_block_are_said_to_be_the_reason(path):
-    config = SolveConfig(model=str(path), plan=MinePlan(mining_rate=1.0))
+    config = SolveConfig(model=str(path), method=QUICK, plan=MinePlan(mining_rate=1.0))
     assert "no paying pit fits the capacities" in run(config).report()
 
 
 def test_prices_periods_slopes_and_capacities_are_honoured(path):
-    base = run(SolveConfig(model=str(path)))
-    dear = run(SolveConfig(model=str(path), economics=Economics(copper_price=8.0)))
+    base = run(SolveConfig(model=str(path), method=QUICK))
+    dear = run(SolveConfig(model=str(path), method=QUICK, economics=Economics(copper_price=8.0)))
     assert dear.upper > base.upper
-    steep = run(SolveConfig(model=str(path), plan=MinePlan(slope_degrees=70.0)))
+    steep = run(SolveConfig(model=str(path), method=QUICK, plan=MinePlan(slope_degrees=70.0)))
     assert steep.instance.graph.arcs != base.instance.graph.arcs
     assert "70 degrees" in steep.report()
-    tight = run(SolveConfig(model=str(path), plan=MinePlan(periods=3, mining_rate=2e5)))
+    tight = run(
+        SolveConfig(model=str(path), method=QUICK, plan=MinePlan(periods=3, mining_rate=2e5))
+    )
     assert tight.instance.periods == 3
     assert (tight.instance.high[0] == 2e5).all()
 
@@ -133,12 +138,33 @@ def test_an_instance_without_periods_is_refused_but_for_its_pit(tmp_path):
     assert run(SolveConfig(instance=str(tmp_path / "lib"), method=Method.upit)).verdict.value > 0
 
 
-@pytest.mark.parametrize("method", [Method.evolution, Method.gradient])
+@pytest.mark.parametrize("method", [Method.evolution, Method.gradient, Method.best])
 def test_a_budget_of_decodes_gives_the_same_schedule_however_many_threads(method):
     instance = varied_instance(2, 5, 6)
     config = SolveConfig(method=method, decodes=60, seconds=1e-3, bound_decisions=3)
     found = [solve(instance, replace(config, threads=threads)) for threads in (1, 2)]
     assert np.array_equal(found[0].shares, found[1].shares)
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_the_default_is_no_worse_than_any_order_it_knows(kind):
+    instance = varied_instance(2, 5, 6)
+    config = SolveConfig(problem=kind, decodes=30, bound_decisions=3)
+    assert config.method is Method.best
+    best = solve(instance, config)
+    assert best.verdict.feasible
+    assert best.verdict.value <= best.upper
+    for method in (Method.toposort, Method.cone, Method.filling, Method.zero_shot):
+        other = solve(instance, replace(config, method=method, decodes=0, bound=BoundKind.lp))
+        assert other.verdict.value <= best.verdict.value * (1 + 1e-9), method
+
+
+def test_the_default_spends_its_clock_on_bound_and_search():
+    config = SolveConfig(seconds=40)
+    assert (config.cuts.seconds, config.search_seconds) == (20.0, 20.0)
+    assert replace(config, bound=BoundKind.lp).search_seconds == 40.0
+    assert replace(config, problem=Kind.pcpsp).search_seconds == 40.0
+    assert replace(config, method=Method.evolution).search_seconds == 40.0
 
 
 def test_ctrl_c_keeps_the_best(monkeypatch):
@@ -162,7 +188,7 @@ def test_the_schedule_comes_back_with_the_models_own_columns(tmp_path, path, div
     text = path.read_text()
     path.write_text(text.replace(",", ";") if divide == ";" else text)
     out = tmp_path / "schedule.csv"
-    solution = run(SolveConfig(model=str(path), schedule=str(out)))
+    solution = run(SolveConfig(model=str(path), method=QUICK, schedule=str(out)))
     rows = list(csv.DictReader(out.open(encoding="utf-8"), delimiter=divide))
     model = read_csv(path)
     assert len(rows) == len(model.cell)
@@ -175,7 +201,7 @@ def test_the_schedule_comes_back_with_the_models_own_columns(tmp_path, path, div
 
 def test_the_page_stands_alone_and_tells_what_the_script_prints(tmp_path, path):
     page = tmp_path / "page.html"
-    solution = run(SolveConfig(model=str(path), report=str(page)))
+    solution = run(SolveConfig(model=str(path), method=QUICK, report=str(page)))
     text = page.read_text(encoding="utf-8")
     assert "src='http" not in text
     assert text.count("data:image/png;base64,") == 5

@@ -12,7 +12,8 @@ from mine_rl_npv.data.synthetic import varied_instance
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.tools import views
 from mine_rl_npv.tools.solid import save_solid
-from mine_rl_npv.tools.solve import Method, SolveConfig, solve
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
 INSTANCE = varied_instance(4, 6, 8)
 SOLUTION = solve(INSTANCE, SolveConfig(method=Method.toposort))

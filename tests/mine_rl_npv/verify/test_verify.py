@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from mine_rl_npv.data.block_model import write_csv
-from mine_rl_npv.data.economics import MinePlan
 from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.tools.planner import run
-from mine_rl_npv.tools.solve import Kind, Method, SolveConfig
+from mine_rl_npv.tools.solve_config import Kind, Method, SolveConfig
 from mine_rl_npv.verify.__main__ import main
 
 
@@ -60,7 +59,7 @@ def test_a_pit_is_judged_by_its_closure_and_value(tmp_path, capsys):
 def test_slopes_are_judged_from_the_schedules_own_rows(tmp_path, capsys):
     model, out = tmp_path / "model.csv", tmp_path / "plan.csv"
     write_csv(block_model(Deposit(7, 6, 5, seed=5, richness=0.8)), model)
-    run(SolveConfig(model=str(model), schedule=str(out), plan=MinePlan(slope_levels=0)))
+    run(SolveConfig(model=str(model), method=Method.toposort, schedule=str(out)))
     assert main([str(out), "--degrees", "45", "--size", "20,20,15"]) == 0
     assert main([str(out), "--degrees", "20", "--size", "20,20,15"]) == 1
     assert "undercuts" in capsys.readouterr().out
