@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from frugal_rl.learn.ppo import PpoLearner
 from frugal_rl.learn.update import ALONE
-from nclone.config import NppConfig
 from npp_rl.teaching.cloning import Epoch, clone
-from npp_rl.teaching.demonstrations import Demonstrations, solutions
+from npp_rl.teaching.demonstrations import Demonstrations
 from npp_rl.teaching.shares import recorded
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from frugal_rl.learn.update import Rollout
     from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
+    from nclone.config import NppConfig
     from npp_rl.teaching.config import ClonedPpo
 
 
@@ -35,11 +35,10 @@ class ClonedPpoLearner(PpoLearner):
             self.history = self._imitate(run)
 
     def _imitate(self, run: RunConfig) -> list[Epoch]:
-        env = run.env
-        assert isinstance(env, NppConfig)
+        env = cast("NppConfig", run.env)  # `ClonedPpo.build` has looked
         torch.set_num_threads(self.threads)
         ranks, encoding = self.ranks, self.vec_env.encoding
-        inputs = ranks.from_first(solutions(env) if ranks.first else [])
+        inputs = ranks.from_first(self.config.shown(env) if ranks.first else [])
         demos = recorded(env, encoding, inputs, self.config.gamma, run.memory, ranks)
         ranks.copy_from_first(self.optimizer.flat.data)
         student = student_policy(self.config, run, demos)

@@ -14,7 +14,7 @@ from frugal_rl.memory.part import Part, Phase, human
 from frugal_rl.ranges import SEED, Range, above, at_least, check_ranges
 from nclone.config import NppConfig
 from nclone.levels.inputs import HOLD_FRAMES
-from npp_rl.teaching.demonstrations import solutions
+from npp_rl.teaching.solutions import solutions
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
@@ -69,6 +69,10 @@ class ClonedPpo(PpoConfig):
         own = super().shared(ranks)
         return replace(own, critic_iterations=self.critic_iterations * ranks.size)
 
+    def shown(self, env: NppConfig) -> list[np.ndarray]:
+        """The winning actions that are imitated, for each training level."""
+        return solutions(env)
+
     def tiny(self) -> ClonedPpo:
         """Without cloning, which `parts` counts."""
         return replace(self, cloning=replace(self.cloning, epochs=0))
@@ -77,7 +81,7 @@ class ClonedPpo(PpoConfig):
         """What the demonstrations hold before the first rollout."""
         if not self.cloning.epochs or not isinstance(run.env, NppConfig):
             return []
-        lengths, encoding = [len(actions) for actions in solutions(run.env)], run.encoding()
+        lengths, encoding = [len(actions) for actions in self.shown(run.env)], run.encoding()
         blocks = np.array_split(np.array(lengths, np.int64), run.launch.size)  # each rank's levels
         steps, width = max(int(block.sum()) for block in blocks), encoding.row_bytes
         worlds = run.env.parts(len(blocks[0]), encoding, run.memory, None)
