@@ -9,7 +9,6 @@ import torch
 from frugal_rl.learn.ppo import PpoLearner
 from frugal_rl.learn.update import ALONE
 from npp_rl.teaching.cloning import Epoch, clone
-from npp_rl.teaching.demonstrations import Demonstrations
 from npp_rl.teaching.shares import recorded
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from frugal_rl.vec_env.interface import VectorEnv
     from nclone.config import NppConfig
     from npp_rl.teaching.config import ClonedPpo
+    from npp_rl.teaching.demonstrations import Demonstrations
 
 
 class ClonedPpoLearner(PpoLearner):
