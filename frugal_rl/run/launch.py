@@ -24,6 +24,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
+from frugal_rl.late import Late
 from frugal_rl.learn.ranks import started_by_torchrun
 from frugal_rl.memory.auto import try_out
 from frugal_rl.memory.refusal import plan_memory
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
     from frugal_rl.run.config import RunConfig
 
+ray_ranks = Late("frugal_rl.run.ray_ranks")
+"""Ray is an extra."""
 LAUNCHER_LOCK = "launcher.lock"
 HERE = "localhost:0"
 """Where the processes of one machine meet: any free port."""
@@ -129,8 +132,6 @@ def ray_starter(
     Raises:
         ConfigError: there is no cluster, or none that is large enough.
     """
-    from frugal_rl.run import ray_ranks  # an extra
-
     needs = ray_ranks.needs_of(run, plan, MARGIN)
     ray_ranks.join_cluster(needs, run.launch.nodes)
 
