@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -20,6 +21,7 @@ import psutil
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.elastic.rendezvous import RendezvousError
+from torch.distributed.elastic.rendezvous.utils import _matches_machine_hostname
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.doing import doing
@@ -39,7 +41,7 @@ from frugal_rl.run.signals import passing_on
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
-    from frugal_rl.run.config import RunConfig
+    from frugal_rl.run.config import Launch, RunConfig
 
 ray_ranks = Late("frugal_rl.run.ray_ranks")
 """Ray is an extra."""
@@ -63,11 +65,7 @@ def start_ranks(run: RunConfig) -> bool:
         FolderInUseError: another launcher trains in this folder.
         RankError: a process was lost more often than `launch.restarts`; names it.
     """
-    if run.launch.nodes > 1 and not run.launch.meet and run.launch.scheduler != "ray":
-        raise ConfigError(
-            f"launch.nodes={run.launch.nodes} need a place to meet: launch.meet=HOST:29400, with "
-            "the first machine's name, in the same command on each of them."
-        )
+    check_meeting(run.launch)
     share = share_of(run)
     plan = plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
@@ -90,6 +88,27 @@ def start_ranks(run: RunConfig) -> bool:
             again = f"{attempt + 1} of launch.restarts={run.launch.restarts}"
             say(f"{lost.words} Starts again, {again}.")
     return bool(asked)
+
+
+def check_meeting(launch: Launch) -> None:
+    """Refuse several machines without a place where they can meet.
+
+    Raises:
+        ConfigError: there is none, or it has no port.
+    """
+    if launch.scheduler == "ray":
+        return  # the first actor tells the others
+    if launch.nodes > 1 and not launch.meet:
+        raise ConfigError(
+            f"launch.nodes={launch.nodes} need a place to meet: launch.meet=HOST:29400, with "
+            "the first machine's name, in the same command on each of them."
+        )
+    host, _, port = launch.meet.rpartition(":")
+    if launch.meet and not (host and port.isdigit() and 0 < int(port) < 65536):
+        raise ConfigError(
+            f"launch.meet={launch.meet} is no HOST:PORT with a port from 1 to 65535; use "
+            f"launch.meet={launch.meet.partition(':')[0] or 'HOST'}:29400."
+        )
 
 
 @dataclass(frozen=True)
@@ -148,6 +167,7 @@ def ray_starter(
 def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
     """The settings of torchrun's agent on this machine."""
     launch = run.launch
+    waits = {"join_timeout": launch.timeout_s, "timeout": launch.timeout_s}
     return LaunchConfig(
         min_nodes=launch.nodes,
         max_nodes=launch.nodes,
@@ -155,7 +175,7 @@ def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
         run_id=f"frugal-rl-{attempt}",
         rdzv_backend="c10d",
         rdzv_endpoint=launch.meet or HERE,
-        rdzv_configs={"join_timeout": launch.timeout_s, "timeout": launch.timeout_s},
+        rdzv_configs=waits | ({"is_host": True} if meets_here(launch.meet) else {}),
         local_addr=launch.address or None,
         max_restarts=0,
         signals_to_handle="SIGHUP,SIGQUIT",
@@ -164,6 +184,21 @@ def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
             redirects=dict.fromkeys(range(1, launch.processes), Std.ALL),
         ),
     )
+
+
+def meets_here(meet: str) -> bool:
+    """Whether the others meet on this machine, at an address that torch does not know as its own.
+
+    torch asks what this machine's name resolves to, which is seldom each card's address.
+    """
+    host = meet.rpartition(":")[0]
+    if not host or _matches_machine_hostname(host):
+        return False  # torch finds out by itself
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    return any(card.address in found for cards in psutil.net_if_addrs().values() for card in cards)
 
 
 def rank_words(run: RunConfig) -> list[str]:
@@ -178,9 +213,13 @@ def _same_folder(run: RunConfig) -> Sequence[str]:
 
 
 def own_ranks() -> list[int]:
+    """Process ids of those that train for this launcher."""
+    return own_ranks_of(psutil.Process())
+
+
+def own_ranks_of(launcher: psutil.Process) -> list[int]:
     """Process ids of those that train; the agent gives each a session of its own."""
-    children = psutil.Process().children()
-    return [child.pid for child in children if os.getsid(child.pid) == child.pid]
+    return [child.pid for child in launcher.children() if os.getsid(child.pid) == child.pid]
 
 
 def _ended(rank: int, failure: ProcessFailure, size: int) -> Lost:

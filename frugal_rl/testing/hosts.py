@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from frugal_rl.testing import cable as cable_module
 
@@ -27,7 +28,7 @@ class Host:
     name: str
     address: str
 
-    def start(self, command: Sequence[str], **options: object) -> subprocess.Popen[str]:
+    def start(self, command: Sequence[str], cwd: Path | None = None) -> subprocess.Popen[str]:
         """Run a command there, its output as text."""
         by_cable = ["env", f"GLOO_SOCKET_IFNAME={CARD}", f"TP_SOCKET_IFNAME={CARD}"]
         inside = ["ip", "netns", "exec", self.name, *by_cable, *command]
@@ -36,7 +37,7 @@ class Host:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            **options,  # type: ignore[call-overload]
+            cwd=cwd,
         )
 
     def sent_bytes(self) -> int:

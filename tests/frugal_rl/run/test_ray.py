@@ -58,7 +58,7 @@ def cluster():
 
 
 def train(environ, *words):
-    command = [sys.executable, "scripts/train.py", *SIZES, *words]
+    command = [sys.executable, "scripts/train.py", *words, *SIZES]  # flags come first
     return subprocess.run(
         command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
     )
