@@ -1,0 +1,74 @@
+"""Whether a stranger's environment goes on from its state as if nothing had happened: by trial."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from frugal_rl.vec_env.foreign import ForeignEnv, as_raw
+from frugal_rl.vec_env.object_state import Capture, Node, Restore
+
+if TYPE_CHECKING:
+    from frugal_rl.vec_env.backend import EnvMaker
+
+TRIED_STEPS = 40
+"""Steps before, and steps behind, the state that is tried."""
+
+
+def state_of(core: Any) -> list[Node]:
+    """The values of an environment and of all that it holds."""
+    capture = Capture()
+    capture.add([core.env, core.shown])
+    return capture.nodes
+
+
+def put_back(core: Any, nodes: list[Node]) -> None:
+    """Continue an environment that has begun an episode of its own from `state_of` another."""
+    present = [core.env, core.shown]
+    _, core.shown = Restore(nodes, present).put(0, present)
+
+
+def why_not(maker: EnvMaker) -> str:
+    """Why an environment cannot be continued from its state; empty where it can.
+
+    One is played, another one takes its state, and both go on: all they show must be equal.
+    """
+    cores = [as_raw(maker.make(), maker.spec()) for _ in range(2)]
+    try:
+        return _tried(cores, maker)
+    except Exception as error:  # whatever a stranger's objects raise when they are set
+        return f"{type(error).__name__}: {error}"
+    finally:
+        for core in cores:
+            getattr(core, "env", core).close()
+
+
+def _tried(cores: list[Any], maker: EnvMaker) -> str:
+    if not all(isinstance(core, ForeignEnv) and not core.tables for core in cores):
+        return "they are none that env=gymnasium makes"
+    played, fresh = cores
+    space = maker.action_space()
+    space.seed(0)
+    played.restart(1)
+    fresh.restart(2)
+    for _ in range(TRIED_STEPS):
+        _step(played, space.sample())
+    _step(fresh, space.sample())
+    put_back(fresh, state_of(played))
+    for _ in range(TRIED_STEPS):
+        action = space.sample()
+        if _step(played, action) != _step(fresh, action):
+            return "after its state was put back it went on otherwise"
+    return ""
+
+
+def _step(core: Any, action: Any) -> list[Any]:
+    """All that a step shows; an ended episode is followed by the next one."""
+    action = action.item() if np.ndim(action) == 0 else action
+    reward, terminated, truncated, _ = core.advance(action)
+    seen = [reward, terminated, truncated, *(v.tobytes() for v in core.raw().values())]
+    if terminated or truncated:
+        core.restart()
+        seen += [v.tobytes() for v in core.raw().values()]
+    return seen
