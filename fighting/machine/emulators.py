@@ -9,6 +9,7 @@ import numpy as np
 
 from fighting.choices import Episode
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import darker
 from fighting.machine.shares import Shares
@@ -55,7 +56,7 @@ class Emulators:
 
     def __init__(self, config: DuelConfig, count: int, mode: int) -> None:
         self.config, self.count, self.mode = config, count, mode
-        self.machines = [duel.boot() for _ in range(count)]
+        self.machines = [boot() for _ in range(count)]
         self.pixels = [machine.pixels for machine in self.machines]
         self.ram = np.zeros((count, RAM_BYTES), np.uint8)
         self._rows = [row.data for row in self.ram]

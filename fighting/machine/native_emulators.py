@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.emulator import Emulator, StateError
 from fighting.machine.emulators import match_settings
 from fighting.rom import DUEL
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 @cache
 def ready_ram() -> np.ndarray:
     """The work RAM (8192,) uint8 of a cartridge that waits for its first match."""
-    emulator = duel.boot()
+    emulator = boot()
     ram = np.array(emulator.read(0xC000, WORK_RAM), np.uint8)
     emulator.close()
     ram.flags.writeable = False

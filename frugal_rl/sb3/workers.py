@@ -14,13 +14,13 @@ from gymnasium import spaces
 
 from frugal_rl.errors import WorkerError
 from frugal_rl.vec_env.backend import Backend, EnvMaker
-from frugal_rl.vec_env.group import GroupEnv, Layout, places_of
-from frugal_rl.vec_env.single import Report, Singles
+from frugal_rl.vec_env.group import GroupEnv, Layout, places_of, singles_of
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.vec_env.interface import VectorEnv
+    from frugal_rl.vec_env.single import Report
 
 
 class StartMethod(Enum):
@@ -50,7 +50,7 @@ class PipedEnv(gym.Env[Any, Any]):
     def __init__(self, maker: EnvMaker, layout: Layout) -> None:
         one = {name: np.zeros((1, *shape[1:]), dtype) for name, (shape, dtype) in layout.items()}
         self.places = places_of(one)
-        self.singles = Singles([maker.make()], maker.spec(), self.places)
+        self.singles = singles_of(maker, 1, self.places)
         self.observation_space = spaces.Dict(
             {name: _space(values[0]) for name, values in self.places.raw.items()}
         )

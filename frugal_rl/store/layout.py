@@ -11,8 +11,8 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack
 from frugal_rl.observation.codecs.pooled import FoundCodec
-from frugal_rl.observation.codecs.quantised import smallest_integer
 from frugal_rl.observation.fields import EPISODE
+from frugal_rl.observation.integers import smallest_integer
 from frugal_rl.store.column_spec import ColumnSpec
 
 if TYPE_CHECKING:

@@ -13,10 +13,9 @@ from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.encoder import Encoder, needed_raw
 from frugal_rl.vec_env.backend import EnvMaker, reuses
 from frugal_rl.vec_env.foreign import as_raw
-from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
-from frugal_rl.vec_env.plain import env_seeds
+from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv, env_seeds
 from frugal_rl.vec_env.resumable import why_not
-from frugal_rl.vec_env.single import IdMap, Places, Report, Stats
+from frugal_rl.vec_env.single import IdMap, Places, Report, Singles, Stats
 from frugal_rl.vec_env.wire import Wire, wires_of
 
 if TYPE_CHECKING:
@@ -60,6 +59,12 @@ def places_of(arrays: dict[str, np.ndarray]) -> Places:
         arrays["truncated"],
         arrays["actions"],
     )
+
+
+def singles_of(env: EnvMaker, count: int, places: Places, first: int = 0) -> Singles:
+    """`count` environments that write into `places`, the first of them number `first`."""
+    envs, spec = [env.make() for _ in range(count)], env.spec()
+    return Singles(envs, [as_raw(one, spec) for one in envs], spec, places, first)
 
 
 class GroupEnv(VectorEnv):

@@ -207,6 +207,19 @@ class Restore:
         return found
 
 
+def state_of(core: Any) -> list[Node]:
+    """The values of an environment and of all that it holds."""
+    capture = Capture()
+    capture.add([core.env, core.shown])
+    return capture.nodes
+
+
+def put_back(core: Any, nodes: list[Node]) -> None:
+    """Continue an environment that has begun an episode of its own from `state_of` another."""
+    present = [core.env, core.shown]
+    _, core.shown = Restore(nodes, present).put(0, present)
+
+
 def class_name(kind: type) -> str:
     """Module and name."""
     module = getattr(kind, "__module__", "?")  # wrapped C++ classes may have none

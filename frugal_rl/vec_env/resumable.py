@@ -7,26 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.vec_env.foreign import ForeignEnv, as_raw
-from frugal_rl.vec_env.object_state import Capture, Node, Restore
+from frugal_rl.vec_env.object_state import put_back, state_of
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.backend import EnvMaker
 
 TRIED_STEPS = 40
 """Steps before, and steps behind, the state that is tried."""
-
-
-def state_of(core: Any) -> list[Node]:
-    """The values of an environment and of all that it holds."""
-    capture = Capture()
-    capture.add([core.env, core.shown])
-    return capture.nodes
-
-
-def put_back(core: Any, nodes: list[Node]) -> None:
-    """Continue an environment that has begun an episode of its own from `state_of` another."""
-    present = [core.env, core.shown]
-    _, core.shown = Restore(nodes, present).put(0, present)
 
 
 def why_not(maker: EnvMaker) -> str:

@@ -25,7 +25,7 @@ from frugal_rl.ranges import at_least
 from frugal_rl.vec_env import worker
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv
-from frugal_rl.vec_env.plain import env_seeds
+from frugal_rl.vec_env.interface import env_seeds
 from frugal_rl.vec_env.single import Report
 from frugal_rl.vec_env.threads import shares
 

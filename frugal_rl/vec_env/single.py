@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.foreign import as_raw
-from frugal_rl.vec_env.resumable import put_back, state_of
+from frugal_rl.vec_env.object_state import put_back, state_of
 from frugal_rl.vec_env.wire import Message, Wire, wires_of
 
 if TYPE_CHECKING:
@@ -71,11 +70,15 @@ class Singles:
     """
 
     def __init__(
-        self, envs: list[Any], spec: ObservationSpec, places: Places, first: int = 0
+        self,
+        envs: list[Any],
+        cores: list[Any],
+        spec: ObservationSpec,
+        places: Places,
+        first: int = 0,
     ) -> None:
-        self.envs, self.first = envs, first
+        self.envs, self.cores, self.first = envs, cores, first
         self.seeds: list[int] = []
-        self.cores = [as_raw(env, spec) for env in envs]
         self.places = places
         self.returns = np.zeros(len(envs))
         self.lengths = np.zeros(len(envs), np.int64)

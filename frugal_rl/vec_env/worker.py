@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.group import Layout, places_of
-from frugal_rl.vec_env.single import Report, Singles
+from frugal_rl.vec_env.group import Layout, places_of, singles_of
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.backend import EnvMaker
+    from frugal_rl.vec_env.single import Report
 
 STEP, CLOSE, STATE, LOAD = b"s", b"c", b"t", b"l"
 """Commands, `LOAD` followed by pickled states; anything else is a pickled list of seeds, and means:
@@ -66,8 +66,7 @@ def _serve(
     connection: Connection, env: EnvMaker, arrays: dict[str, np.ndarray], first: int, end: int
 ) -> None:
     places = places_of(arrays).part(first, end)
-    envs = [env.make() for _ in range(first, end)]
-    singles = Singles(envs, env.spec(), places, first)
+    singles = singles_of(env, end - first, places, first)
     while (command := connection.recv_bytes()) != CLOSE:
         if command == STATE:
             connection.send_bytes(pickle.dumps(singles.state()))

@@ -12,6 +12,7 @@ from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.features import feature_names
 from mine_rl_npv.priority.policy import PriorityNet
 from mine_rl_npv.priority.task import Mine, PriorityTask
+from mine_rl_npv.priority.watch import Watch, going_on
 
 STALLED_SIGMA = 2e-3
 MAX_POPULATION = 192
@@ -90,15 +91,6 @@ class Learned:
     """Relative to the bound, in the decoder that was trained on."""
     decodes: int
     seconds: float
-
-
-Watch = Callable[[float, int, float], None]
-"""Told of seconds (nan after Ctrl-C), decodes so far and the best value relative to the bound."""
-
-
-def going_on(spent: float, seconds: float, decoded: int, decodes: int) -> bool:
-    """Whether a budget is left: of decodes where one is given, else of seconds."""
-    return decoded < decodes if decodes else spent < seconds
 
 
 def evolve(

@@ -24,7 +24,7 @@ from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
-    from mine_rl_npv.priority.search import Watch
+    from mine_rl_npv.priority.watch import Watch
 
 
 def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -> Solution:

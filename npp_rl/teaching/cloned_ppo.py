@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from frugal_rl.learn.ppo import PpoLearner
-from nclone.config import NppConfig
 from npp_rl.teaching.cloning import Epoch, clone
-from npp_rl.teaching.demonstrations import Demonstrations, record, solutions
+from npp_rl.teaching.demonstrations import Demonstrations, record
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from frugal_rl.learn.update import Rollout
     from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
+    from nclone.config import NppConfig
     from npp_rl.teaching.config import ClonedPpo
 
 
@@ -32,10 +32,10 @@ class ClonedPpoLearner(PpoLearner):
             self.history = self._imitate(run)
 
     def _imitate(self, run: RunConfig) -> list[Epoch]:
-        env = run.env
-        assert isinstance(env, NppConfig)
+        env = cast("NppConfig", run.env)  # `ClonedPpo.build` has looked
         torch.set_num_threads(self.threads)
-        demos = record(env, self.vec_env.encoding, solutions(env), self.config.gamma, run.memory)
+        shown = self.config.shown(env)
+        demos = record(env, self.vec_env.encoding, shown, self.config.gamma, run.memory)
         student = student_policy(self.config, run, demos)
         student.load_state_dict(self.policy.state_dict())
         history = clone(student, demos, self.config.cloning)

@@ -12,9 +12,11 @@ from frugal_rl.memory.part import Part, Phase, human
 from frugal_rl.ranges import SEED, Range, above, at_least, check_ranges
 from nclone.config import NppConfig
 from nclone.levels.inputs import HOLD_FRAMES
-from npp_rl.teaching.demonstrations import solutions
+from npp_rl.teaching.solutions import solutions
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from frugal_rl.learn.learner import Learner
     from frugal_rl.learn.on_policy_config import Terms
     from frugal_rl.run.config import RunConfig
@@ -61,6 +63,10 @@ class ClonedPpo(PpoConfig):
         learner: Learner = cloned_ppo.ClonedPpoLearner(self, run, vec_env)
         return learner
 
+    def shown(self, env: NppConfig) -> list[np.ndarray]:
+        """The winning actions that are imitated, for each training level."""
+        return solutions(env)
+
     def tiny(self) -> ClonedPpo:
         """Without cloning, which `parts` counts."""
         return replace(self, cloning=replace(self.cloning, epochs=0))
@@ -69,7 +75,7 @@ class ClonedPpo(PpoConfig):
         """What the demonstrations hold before the first rollout."""
         if not self.cloning.epochs or not isinstance(run.env, NppConfig):
             return []
-        inputs, encoding = solutions(run.env), run.encoding()
+        inputs, encoding = self.shown(run.env), run.encoding()
         steps, width = sum(len(actions) for actions in inputs), encoding.row_bytes
         worlds = run.env.parts(len(inputs), encoding, run.memory, None)
         simulators = sum(part.ram_bytes for part in worlds)

@@ -18,7 +18,8 @@ from npp_rl.choices import GraphEncoding, ObjectiveValues, Readout
 from npp_rl.config import AttentionAgent
 from npp_rl.teaching.cloning import clone, split_levels
 from npp_rl.teaching.config import Cloning
-from npp_rl.teaching.demonstrations import record, solutions
+from npp_rl.teaching.demonstrations import record
+from npp_rl.teaching.solutions import solutions
 
 CONFIG = NppConfig(obs=Observation.graph, levels=("simplest",))
 ENCODING = Encoding.choose(CONFIG.spec(), Storage.lossless)

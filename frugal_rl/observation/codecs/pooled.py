@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from frugal_rl.observation.codecs.codec import Codec
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import Codec, DenseCodec
 from frugal_rl.observation.found_form import FoundForm
 
 if TYPE_CHECKING:
