@@ -20,10 +20,11 @@ from frugal_rl.learn.networks import Fields, Network
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.part import Phase
 from mine_rl_npv.optimise.bound import relaxation
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
-from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
+from mine_rl_npv.priority.task import Mine, PriorityTask
 from mine_rl_npv.rules.features import VIEW, block_views
 
 if TYPE_CHECKING:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mine_rl_npv.optimise.bound import Bound, relaxation
-from mine_rl_npv.optimise.decode import Schedule, empty_schedule, list_schedule, prune
+from mine_rl_npv.optimise.decode import Decoder, Schedule, empty_schedule, list_schedule, prune
 from mine_rl_npv.optimise.paced import fill_paced
 from mine_rl_npv.optimise.problem import Problem, prepare
 from mine_rl_npv.optimise.shift import shift_search
@@ -18,17 +17,6 @@ from mine_rl_npv.priority.features import block_features
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
-
-
-class Decoder(Enum):
-    """How scores become a schedule."""
-
-    forward = "forward"
-    """List scheduling in the earliest feasible period."""
-    two_pass = "two_pass"
-    """Forward, then one backward and one forward settling pass."""
-    shift = "shift"
-    """Two passes, then shift search with groups and an optimal prune."""
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,13 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.session import evaluate_saved, train_planned
 from frugal_rl.run.trainer import no_meter
 from mine_rl_npv.data.synthetic import varied_instance
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.features import CLIP, feature_names
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
 from mine_rl_npv.priority.policy import PriorityNet
 from mine_rl_npv.priority.search import Evolution, evolve
-from mine_rl_npv.priority.task import Decoder, PriorityTask, open_mine
+from mine_rl_npv.priority.task import PriorityTask, open_mine
 
 
 @pytest.fixture(scope="module")
