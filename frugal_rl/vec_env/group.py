@@ -142,7 +142,8 @@ class GroupEnv(VectorEnv):
     def state(self) -> dict[str, Any]:
         """All environments, where a trial told that theirs can be put back."""
         if self._why_not is None:
-            self._why_not = why_not(self._maker)
+            two = [as_raw(self._maker.make(), self._maker.spec()) for _ in range(2)]
+            self._why_not = why_not(two, self._maker.action_space())
         if self._why_not:
             raise NotImplementedError(f"They cannot be copied: {self._why_not}.")
         return {"environments": self._states()}

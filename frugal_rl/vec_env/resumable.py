@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.foreign import ForeignEnv, as_raw
 from frugal_rl.vec_env.object_state import put_back, state_of
 
 if TYPE_CHECKING:
-    from frugal_rl.vec_env.backend import EnvMaker
+    from collections.abc import Sequence
+
+    from gymnasium import spaces
 
 TRIED_STEPS = 40
 """Steps before, and steps behind, the state that is tried."""
 
 
-def why_not(maker: EnvMaker) -> str:
-    """Why an environment cannot be continued from its state; empty where it can.
+def why_not(cores: Sequence[Any], space: spaces.Space[Any]) -> str:
+    """Why environments like these two cannot be continued from their state; empty where they can.
 
-    One is played, another one takes its state, and both go on: all they show must be equal.
+    One is played, the other one takes its state, and both go on: all they show must be equal.
     """
-    cores = [as_raw(maker.make(), maker.spec()) for _ in range(2)]
     try:
-        return _tried(cores, maker)
+        return _tried(cores, space)
     except Exception as error:  # whatever a stranger's objects raise when they are set
         return f"{type(error).__name__}: {error}"
     finally:
@@ -31,11 +31,10 @@ def why_not(maker: EnvMaker) -> str:
             getattr(core, "env", core).close()
 
 
-def _tried(cores: list[Any], maker: EnvMaker) -> str:
-    if not all(isinstance(core, ForeignEnv) and not core.tables for core in cores):
+def _tried(cores: Sequence[Any], space: spaces.Space[Any]) -> str:
+    if not all(hasattr(core, "shown") and not core.tables for core in cores):
         return "they are none that env=gymnasium makes"
     played, fresh = cores
-    space = maker.action_space()
     space.seed(0)
     played.restart(1)
     fresh.restart(2)

@@ -15,7 +15,6 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
 from frugal_rl.vec_env.object_state import Capture, Restore
 from frugal_rl.vec_env.registered import Registered
-from frugal_rl.vec_env.resumable import why_not
 from frugal_rl.vec_env.serial import Serial
 from frugal_rl.vec_env.shared_memory import SharedMemory, Start
 
@@ -111,10 +110,9 @@ def test_a_state_in_a_file_goes_on_as_the_run_did(name, tmp_path):
 
 def test_what_cannot_be_copied_says_so():
     secret = Registered(id="Crowd-v0", kwargs={"secret": True})
-    assert "went on otherwise" in why_not(secret)
     vec_env = secret.make_vec(1, Encoding.choose(secret.spec()), MemoryProfile(), None, "train")
     vec_env.reset(0)
-    with pytest.raises(NotImplementedError, match="cannot be copied"):
+    with pytest.raises(NotImplementedError, match="cannot be copied.*went on otherwise"):
         vec_env.state()
 
 
