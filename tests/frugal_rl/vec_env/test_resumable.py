@@ -112,7 +112,7 @@ def test_what_cannot_be_copied_says_so():
     secret = Registered(id="Crowd-v0", kwargs={"secret": True})
     vec_env = secret.make_vec(1, Encoding.choose(secret.spec()), MemoryProfile(), None, "train")
     vec_env.reset(0)
-    with pytest.raises(NotImplementedError, match="cannot be copied.*went on otherwise"):
+    with pytest.raises(NotImplementedError, match=r"cannot be copied.*went on otherwise"):
         vec_env.state()
 
 
