@@ -267,7 +267,8 @@ def _read_atari(ale: Any) -> bytes:
 
 
 def _write_atari(ale: Any, raw: bytes) -> None:
-    state = type(ale.cloneSystemState()).__new__(type(ale.cloneSystemState()))
+    kind: Any = type(ale.cloneSystemState())
+    state = kind.__new__(kind)
     state.__setstate__(raw)
     ale.restoreSystemState(state)
 
