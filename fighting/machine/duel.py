@@ -1,15 +1,16 @@
 """The Duel cartridge as its host sees it: addresses, fields and the mailbox (version 1)."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from fighting.machine.emulator import Emulator, RomError
-from fighting.rom import ROM_PATH
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fighting.machine.emulator import Emulator
 
 MAGIC = b"DUEL"
 VERSION = 1
 HP_MAX = 112
-BOOT_FRAMES = 80
-"""Frames after power-on within which `MAGIC` must have appeared."""
 
 COMMAND, MODE, LEVEL, SEED = 0xC005, 0xC006, 0xC007, 0xC008
 P1_IN, P2_IN, LEVEL1 = 0xC010, 0xC011, 0xC012
@@ -83,19 +84,6 @@ class MatchSettings:
     hp: tuple[int, int] = (HP_MAX, HP_MAX)
     flags: int = NO_INTRO | SHORT_END
     gap: int = 64
-
-
-def boot() -> Emulator:
-    """A running Duel cartridge that has finished its initialisation."""
-    emulator = Emulator(ROM_PATH.read_bytes())
-    for _ in range(BOOT_FRAMES + 1):
-        emulator.tick()
-        if bytes(emulator.read(0xC000, 4)) == MAGIC:
-            version = emulator.memory[0xC004]
-            if version != VERSION:
-                raise RomError(f"{ROM_PATH.name} speaks version {version}, expected {VERSION}.")
-            return emulator
-    raise RomError(f"{ROM_PATH.name} did not report ready within {BOOT_FRAMES} frames.")
 
 
 def order(settings: MatchSettings) -> dict[int, int]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fighting.choices import Episode
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import darker
 from fighting.machine.shares import Shares
@@ -22,29 +22,6 @@ if TYPE_CHECKING:
 ATTACKS = duel.A | duel.B
 
 
-def match_settings(
-    config: DuelConfig,
-    mode: int,
-    seed: int,
-    level: int,
-    gap: int,
-    hp: tuple[int, int] | None,
-    level1: int,
-) -> duel.MatchSettings:
-    """A match as an environment begins it."""
-    return duel.MatchSettings(
-        mode=mode,
-        level=level,
-        level1=level1,
-        seed=seed,
-        round_seconds=config.round_seconds,
-        wins_needed=1 if config.episode is Episode.round else config.wins_needed,
-        hp=hp or (duel.HP_MAX, duel.HP_MAX),
-        flags=duel.NO_INTRO | (duel.SHORT_END if config.frame_skip <= 4 else 0),
-        gap=gap,
-    )
-
-
 class Emulators:
     """The cartridges, their memory after the last step, and their screens.
 
@@ -55,7 +32,7 @@ class Emulators:
 
     def __init__(self, config: DuelConfig, count: int, mode: int) -> None:
         self.config, self.count, self.mode = config, count, mode
-        self.machines = [duel.boot() for _ in range(count)]
+        self.machines = [boot() for _ in range(count)]
         self.pixels = [machine.pixels for machine in self.machines]
         self.ram = np.zeros((count, RAM_BYTES), np.uint8)
         self._rows = [row.data for row in self.ram]
@@ -77,9 +54,7 @@ class Emulators:
     ) -> None:
         """Starts a match; with pictures, one more frame shows it."""
         machine = self.machines[index]
-        duel.start_match(
-            machine, match_settings(self.config, self.mode, seed, level, gap, hp, level1)
-        )
+        duel.start_match(machine, self.config.match(self.mode, seed, level, gap, hp, level1))
         if self.renders:
             machine.tick(1, True)
         self._read(index)

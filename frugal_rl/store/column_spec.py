@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.observation.aligned import WORD_BYTES
 from frugal_rl.observation.fields import Padding
 
 if TYPE_CHECKING:
     from frugal_rl.observation.codecs.pooled import PooledCodec
 
-WORD_BYTES = 8
 UNIT_BYTES = 2
 """Pools count in units of two bytes."""
 INDEX_BYTES = 8 + 4

@@ -47,7 +47,11 @@ class Registered:
 
     compiles: ClassVar[bool] = True
     """Its libraries are unknown: it is tried out in small first (`frugal_rl.memory.kernels`)."""
-    vouched: ClassVar[tuple[str, ...]] = ("gymnasium.wrappers", *(m for m, _ in PROVIDERS.values()))
+    vouched: ClassVar[tuple[str, ...]] = (
+        "gymnasium.wrappers",
+        "stable_baselines3.common.atari_wrappers",
+        *(m for m, _ in PROVIDERS.values()),
+    )
     """What a saved configuration may have imported without a word of the user's."""
     name: str = "gymnasium"
     id: str = ""
@@ -123,7 +127,7 @@ class Registered:
         """One stored field per leaf of the observation space."""
         leaves, _ = _spaces(self)
         known = read_found_spec(Path(self.spec_file)) if self.spec_file else FoundSpec({})
-        known.check({leaf.name for leaf in leaves}, str(self.spec_file))
+        known.check({leaf.name: (leaf.shape, leaf.dtype) for leaf in leaves}, str(self.spec_file))
         return ObservationSpec(tuple(_field(leaf, known, self.frame_stack) for leaf in leaves))
 
     def action_space(self) -> spaces.Space[Any]:
@@ -183,7 +187,8 @@ def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, An
 
 
 def _field(leaf: Leaf, known: FoundSpec, window: int) -> Stored:
-    codecs = (FoundCodec(expected_share=known.share(leaf.name)),)
+    share, form = known.share(leaf.name), known.form(leaf.name)
+    codecs = (FoundCodec(expected_share=share, form=form),)
     doc = "one-hot" if leaf.counts else ""
     kind = leaf.shape, leaf.dtype, leaf.low, leaf.high
     return Stored(leaf.name, *kind, doc, codecs=codecs, window=window)

@@ -22,7 +22,7 @@ from mine_rl_npv.tools.solve_config import Constraints, SolveConfig
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
-    from mine_rl_npv.priority.search import Watch
+    from mine_rl_npv.priority.watch import Watch
     from mine_rl_npv.tools.solution import Solution
 
 

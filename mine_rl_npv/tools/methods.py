@@ -13,7 +13,7 @@ from mine_rl_npv.optimise.bound import LARGE_BLOCKS
 from mine_rl_npv.optimise.destinations import best_destinations
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
-from mine_rl_npv.priority.search import Watch, evolve
+from mine_rl_npv.priority.search import evolve
 from mine_rl_npv.priority.shipped import shipped_orders
 from mine_rl_npv.priority.task import Mine, PriorityTask
 from mine_rl_npv.tools.solve_config import LEARNING, Method, SolveConfig
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mine_rl_npv.optimise.bound import Bound
     from mine_rl_npv.optimise.decode import Schedule
     from mine_rl_npv.optimise.problem import Problem
+    from mine_rl_npv.priority.watch import Watch
 
 
 def schedule(
