@@ -35,13 +35,13 @@ from mine_rl_npv.optimise import orders
 from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.check import check_shares
 from mine_rl_npv.optimise.closure import max_closure
-from mine_rl_npv.optimise.decode import list_schedule
+from mine_rl_npv.optimise.decode import Decoder, list_schedule
 from mine_rl_npv.optimise.exact import exact_schedule
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.tight_bound import CutsConfig, tighten
 from mine_rl_npv.priority.search import evolve
 from mine_rl_npv.priority.shipped import write_policies
-from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask, open_mine
+from mine_rl_npv.priority.task import Mine, PriorityTask, open_mine
 from mine_rl_npv.tools.methods import plan_shares
 from mine_rl_npv.tools.solution import peak_mib
 from mine_rl_npv.tools.solve_config import Method

@@ -13,6 +13,7 @@ from fighting.actions import action_space
 from fighting.cartridge.reading import load_profile
 from fighting.choices import Actions, Emulation, Episode, PoolChoice, Rival, Weights
 from fighting.env import DuelEnv
+from fighting.machine import duel
 from fighting.rom import DUEL
 from fighting.rom.logic import WORK_RAM
 from fighting.signals import RAM_BYTES
@@ -170,6 +171,28 @@ class DuelConfig:
     def typical_episode_steps(self) -> tuple[int, int]:
         """Steps of a short and of a long fight: 7 to 33 seconds."""
         return 400 // self.frame_skip, 2000 // self.frame_skip
+
+    def match(
+        self,
+        mode: int,
+        seed: int,
+        level: int,
+        gap: int,
+        hp: tuple[int, int] | None,
+        level1: int,
+    ) -> duel.MatchSettings:
+        """A match as an environment begins it."""
+        return duel.MatchSettings(
+            mode=mode,
+            level=level,
+            level1=level1,
+            seed=seed,
+            round_seconds=self.round_seconds,
+            wins_needed=1 if self.episode is Episode.round else self.wins_needed,
+            hp=hp or (duel.HP_MAX, duel.HP_MAX),
+            flags=duel.NO_INTRO | (duel.SHORT_END if self.frame_skip <= 4 else 0),
+            gap=gap,
+        )
 
     def spec(self) -> ObservationSpec:
         """The observation, declared."""

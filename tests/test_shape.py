@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")
 MOST_DEFERRED, MOST_FORMAT_SKIPS = 10, 20
-LONGEST_CHAIN = 11
+LONGEST_CHAIN = 10
 
 DEFERRED = {
     ("frugal_rl.store.rollout", "frugal_rl.store.device"): "torch, which workers never load",

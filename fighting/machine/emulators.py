@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fighting.choices import Episode
 from fighting.machine import duel
 from fighting.machine.console import boot
 from fighting.machine.emulator import SCREEN
@@ -21,29 +20,6 @@ if TYPE_CHECKING:
     from fighting.config import DuelConfig
 
 ATTACKS = duel.A | duel.B
-
-
-def match_settings(
-    config: DuelConfig,
-    mode: int,
-    seed: int,
-    level: int,
-    gap: int,
-    hp: tuple[int, int] | None,
-    level1: int,
-) -> duel.MatchSettings:
-    """A match as an environment begins it."""
-    return duel.MatchSettings(
-        mode=mode,
-        level=level,
-        level1=level1,
-        seed=seed,
-        round_seconds=config.round_seconds,
-        wins_needed=1 if config.episode is Episode.round else config.wins_needed,
-        hp=hp or (duel.HP_MAX, duel.HP_MAX),
-        flags=duel.NO_INTRO | (duel.SHORT_END if config.frame_skip <= 4 else 0),
-        gap=gap,
-    )
 
 
 class Emulators:
@@ -78,9 +54,7 @@ class Emulators:
     ) -> None:
         """Starts a match; with pictures, one more frame shows it."""
         machine = self.machines[index]
-        duel.start_match(
-            machine, match_settings(self.config, self.mode, seed, level, gap, hp, level1)
-        )
+        duel.start_match(machine, self.config.match(self.mode, seed, level, gap, hp, level1))
         if self.renders:
             machine.tick(1, True)
         self._read(index)

@@ -11,7 +11,6 @@ import numpy as np
 from fighting.machine import duel
 from fighting.machine.console import boot
 from fighting.machine.emulator import Emulator, StateError
-from fighting.machine.emulators import match_settings
 from fighting.rom import DUEL
 from fighting.rom.logic import SEEN_BYTES, WORK_RAM, library
 from frugal_rl.errors import ConfigError
@@ -61,7 +60,7 @@ class NativeEmulators:
         level1: int = 0,
     ) -> None:
         """Starts a match in the one frame in which the cartridge obeys."""
-        settings = match_settings(self.config, self.mode, seed, level, gap, hp, level1)
+        settings = self.config.match(self.mode, seed, level, gap, hp, level1)
         for address, value in duel.order(settings).items():
             self.work[index, address & WORK_RAM - 1] = value
         self._run(slice(index, index + 1), np.zeros(1, np.uint8), np.zeros(1, np.uint8), 1, 0)

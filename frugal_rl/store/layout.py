@@ -10,13 +10,12 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack
-from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.fields import EPISODE
 from frugal_rl.observation.integers import smallest_integer
-from frugal_rl.store.column_spec import ColumnSpec
+from frugal_rl.store.column_spec import FOUND, ColumnSpec
 
 if TYPE_CHECKING:
-    from frugal_rl.observation.codecs.pooled import PooledCodec
+    from frugal_rl.observation.codecs.pooled import FoundCodec, PooledCodec
     from frugal_rl.observation.encoding import Encoding
 
 SCALARS = ("rewards", "values", "log_probs", "advantages", "returns")
@@ -34,10 +33,10 @@ def columns_of(encoding: Encoding, episode_steps: int = 0) -> list[ColumnSpec]:
             continue
         lead = episode_steps if r.window == EPISODE else r.window - 1
         codec = cast("PooledCodec", r.codec) if r.codec.pool else None
-        if isinstance(codec, FoundCodec) and r.window > 1:  # it finds stacks itself
+        if codec is not None and codec.pool == FOUND and r.window > 1:  # it finds stacks itself
             share = codec.expected_share / r.window
             form = codec.form and codec.form.stacked(r.window, r.nbytes)
-            kept = replace(codec, expected_share=share, form=form)
+            kept = replace(cast("FoundCodec", codec), expected_share=share, form=form)
             columns.append(ColumnSpec(r.name, shape, r.dtype, codec=kept))
             continue
         columns.append(ColumnSpec(r.name, r.shape, r.dtype, r.window, lead, r.padding, codec))

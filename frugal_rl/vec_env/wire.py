@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.fields import Stored
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def wires_of(spec: ObservationSpec) -> dict[str, FoundForm]:
         for f in spec.fields
         if isinstance(f, Stored) and f.nbytes >= LEAST_BYTES
         for codec in f.codecs
-        if isinstance(codec, FoundCodec) and codec.form is not None
+        if codec.form is not None
     }
 
 

@@ -14,10 +14,10 @@ from mine_rl_npv.data.blending import by_period_alone
 from mine_rl_npv.optimise.bound import LARGE_BLOCKS, Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
 from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.tight_bound import tighten
-from mine_rl_npv.priority.task import Decoder
 from mine_rl_npv.tools.methods import plan_shares, schedule
 from mine_rl_npv.tools.solution import Solution, peak_mib
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig

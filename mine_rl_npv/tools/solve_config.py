@@ -8,8 +8,8 @@ from enum import Enum
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.economics import Economics, MinePlan
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.tight_bound import CutsConfig
-from mine_rl_npv.priority.task import Decoder
 from mine_rl_npv.tools.board import Board
 
 

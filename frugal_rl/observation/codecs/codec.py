@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from frugal_rl.observation.choices import Label
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.found_form import FoundForm
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,11 @@ class Codec(ABC):
     def rows(self) -> Codec:
         """The codec of the rows that travel: another one where this only says how they are kept."""
         return self
+
+    @property
+    def form(self) -> FoundForm | None:
+        """What a study froze of how rows are kept; None where nothing is."""
+        return None
 
     @abstractmethod
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
