@@ -69,12 +69,26 @@ def of_rank(content: Mapping[str, Any], ranks: Ranks) -> dict[str, Any]:
     """The checkpoint as one rank continues from it; of another number, without environments."""
     others = content.get("ranks", [])
     if len(others) + 1 != ranks.size:
-        learner = {**content["learner"], COLLECTOR: None}
+        learner = content["learner"]
+        if COLLECTOR in learner:
+            learner = {**learner, COLLECTOR: carried_on(learner[COLLECTOR])}
         return {**content, "learner": learner}
     if ranks.first:
         return dict(content)
     own = others[ranks.rank - 1]
     return {**content, "rng": own["rng"], "learner": {**content["learner"], **own["learner"]}}
+
+
+def carried_on(collector: Any) -> dict[str, Any] | None:
+    """Of where experience comes from, what another number of ranks goes on with.
+
+    That is what all ranks have in common: the reward's scale and what the environments share.
+    """
+    if not isinstance(collector, Mapping) or ENVIRONMENTS not in collector:
+        return None
+    scale = collector.get("scale")
+    moments = {k: v for k, v in scale.items() if k != "returns"} if scale else None
+    return {ENVIRONMENTS: None, "scale": moments, "common": collector.get("common")}
 
 
 def resume(

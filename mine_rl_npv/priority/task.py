@@ -16,6 +16,7 @@ from mine_rl_npv.optimise.shift import shift_search
 from mine_rl_npv.priority.features import block_features
 
 if TYPE_CHECKING:
+    from frugal_rl.learn.ranks import Ranks
     from mine_rl_npv.data.instance import Instance
 
 
@@ -64,14 +65,18 @@ def open_mine(
 
 
 class PriorityTask:
-    """Values of many score vectors on one or more mines, on all cores.
+    """Values of many score vectors on one or more mines, on all cores of all ranks.
 
-    Kernels and BLAS calls leave the interpreter lock, so plain threads run side by side.
+    Kernels and BLAS calls leave the interpreter lock, so plain threads run side by side. Ranks that
+    are given the same candidates each decode their own, and all of them know all values.
     """
 
-    def __init__(self, mines: list[Mine], decoder: Decoder, threads: int = 2) -> None:
+    def __init__(
+        self, mines: list[Mine], decoder: Decoder, threads: int = 2, ranks: Ranks | None = None
+    ) -> None:
         self.mines = mines
         self.decoder = decoder
+        self.ranks = ranks
         self.pool = ThreadPoolExecutor(threads)
 
     def values(self, score: object, candidates: np.ndarray, chosen: list[int]) -> np.ndarray:
@@ -90,7 +95,18 @@ class PriorityTask:
                 total += mine.worth(mine.decode(score(candidate, mine), self.decoder))
             return total / len(chosen)
 
-        return np.array(list(self.pool.map(one, candidates)))
+        own = np.array(list(self.pool.map(one, candidates[self.own])))
+        if self.ranks is None:
+            return own
+        values = np.empty(len(candidates))
+        for rank, found in enumerate(self.ranks.gathered(own)):
+            values[rank :: self.ranks.size] = found
+        return values
+
+    @property
+    def own(self) -> slice:
+        """Which candidates this rank decodes."""
+        return slice(None) if self.ranks is None else slice(self.ranks.rank, None, self.ranks.size)
 
     def close(self) -> None:
         """Ends the threads."""
