@@ -121,8 +121,13 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("words", [(), WORKERS], ids=["serial", "workers"])
-@pytest.mark.parametrize("mode", REFUSED)
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        *((mode, ()) for mode in REFUSED),
+        *((mode, WORKERS) for mode in ("raises", "shape", "reset")),
+    ],
+)
 def test_an_environment_that_misbehaves_is_named_with_seed_step_and_action(mode, words, tmp_path):
     more = ("debug=true",) if mode == "nan" else ()
     with pytest.raises(Exception) as raised:
