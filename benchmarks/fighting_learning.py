@@ -32,6 +32,7 @@ import numpy as np
 import torch
 from stable_baselines3.common.utils import set_random_seed
 
+from fighting.choices import Emulation
 from fighting.opponents.scripts import SCRIPTS, Script
 from fighting.spec import View
 from fighting.tools.watch import action_words
@@ -59,8 +60,8 @@ Row = tuple[str, int, float, float, int, int, int]
 
 
 def won_by_level(run: RunConfig, player: Player, episodes: int) -> Iterator[tuple[int, int, int]]:
-    """Level, episodes, won; as many episodes for each of `env.eval_levels`."""
-    env = evaluation_env(run)
+    """Level, episodes, won on PyBoy; as many episodes for each of `env.eval_levels`."""
+    env = evaluation_env(replace(run, env=replace(run.env, emulator=Emulation.pyboy)))
     try:
         with torch.random.fork_rng():
             stats = play_episodes(env, player, episodes, run.evaluation.seed, 0)

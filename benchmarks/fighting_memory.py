@@ -9,15 +9,15 @@ import sys
 
 import psutil
 
-from fighting.machine import duel
+from fighting.machine.console import boot
 
 
 def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 64
-    duel.boot().close()  # what the first one brings stays out of the difference
+    boot().close()  # what the first one brings stays out of the difference
     process = psutil.Process()
     before = process.memory_full_info().uss
-    machines = [duel.boot() for _ in range(count)]
+    machines = [boot() for _ in range(count)]
     for machine in machines:
         machine.tick(60, True)
     each = (process.memory_full_info().uss - before) / count

@@ -8,6 +8,10 @@ at the end. Prints the mean share of the pit's undiscounted value that each way 
 and on how many held-out deposits the policy is ahead of which greedy rule. The clock counts
 processor seconds of one thread, so that a busy machine changes nothing.
 
+`LP bound` is certified: no digger, whatever it knows, earns more on average. A day digs one block,
+so 500 days are 20 periods of 25 blocks, each at the discount of its first day; `LP, TopoSort` digs
+in the order of that relaxation, block by block at each day's own discount.
+
 Greedy digs the open column whose next block is worth most (`greedy`); with the look-ahead of the
 policy's own features, the one whose best run of blocks from the top is worth most, in all (`run`)
 or per block (`run mean`); or the one in the best floating cone (`cone`), which knows what lies
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -28,15 +33,20 @@ from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.evaluate import PolicyPlayer
 from frugal_rl.run.trainer import no_meter
+from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.orders import cone_order
 from mine_rl_npv.optimise.problem import prepare
+from mine_rl_npv.tools.risk import toposort_plan
 from mine_rl_npv.vec_env import MineBatch
 
 if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
     from mine_rl_npv.game import MineGame
     from mine_rl_npv.rules.layout import MineLayout
 
 RIVALS = ("greedy", "run", "run mean", "cone")
+CHUNK = 25
+"""Days of a period of the relaxation."""
 JUDGED = 16
 """Training deposits by which weights are chosen."""
 
@@ -83,6 +93,44 @@ def best_runs(layout: MineLayout) -> tuple[np.ndarray, np.ndarray]:
     return best, mean
 
 
+def planned(run) -> dict[str, np.ndarray]:
+    """Shares (deposits,) of the relaxation's certified bound, and of digging in its order."""
+    mines = run.env.mines()
+    shares = {"LP bound": [], "LP, TopoSort": []}
+    game = run.env.game(1)
+    for k in mines.chosen("eval")[:JUDGED].tolist():
+        layout, scale = mines.layouts[k], float(game.arena.scale[k])
+        timed = in_chunks(layout, run.env.episode_steps, run.env.yearly_rate)
+        bound = relaxation(timed)
+        shares["LP bound"].append(bound.upper / scale)
+        period = toposort_plan(timed, bound)
+        mined = np.flatnonzero(period >= 0)
+        rank = np.argsort(timed.graph.order)
+        order = mined[np.lexsort((rank[mined], period[mined]))]
+        daily = (1.0 + run.env.yearly_rate) ** (-np.arange(len(order)) / 365.0)
+        shares["LP, TopoSort"].append(float(timed.value[order] @ daily) / scale)
+    return {name: np.array(found) for name, found in shares.items()}
+
+
+def in_chunks(layout: MineLayout, days: int, yearly_rate: float) -> Instance:
+    """The daily mine as periods of `CHUNK` days, a block each; the first day's discount for all."""
+    instance = layout.instance
+    value = np.zeros(instance.blocks)
+    value[layout.block] = layout.value[:, 0]
+    periods = -(-days // CHUNK)
+    return replace(
+        instance,
+        value=value,
+        use=np.ones((instance.blocks, 1)),
+        low=np.zeros((1, periods)),
+        high=np.full((1, periods), float(CHUNK)),
+        periods=periods,
+        rate=(1.0 + yearly_rate) ** (CHUNK / 365.0) - 1.0,
+        destination_value=value[:, None],
+        destination_use=np.ones((instance.blocks, 1, 1)),
+    )
+
+
 def players(run) -> dict:
     mines = run.env.mines()
     rng = np.random.default_rng(0)
@@ -127,8 +175,8 @@ def main() -> None:
         ]
     )
     shares = {name: play(run, choose) for name, choose in players(run).items()}
-    for name, share in shares.items():
-        print(f"{name:8s} mean share {share.mean():.5f}", flush=True)
+    for name, share in (planned(run) | shares).items():
+        print(f"{name:12s} mean share {share.mean():.5f}", flush=True)
     vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
     learner = run.algo.build(run, vec_env)
     player = PolicyPlayer(learner.policy, deterministic=True)

@@ -89,7 +89,8 @@ class GameBoy(Workload):
 
 def duel_frames(num_envs: int, steps: int) -> Iterator[np.ndarray]:
     """Shades [N, 144, 160] uint8 of each step, four frames apart, from the bundled cartridge."""
-    from fighting.machine.duel import CPU_CPU, MatchSettings, boot, start_match
+    from fighting.machine.console import boot
+    from fighting.machine.duel import CPU_CPU, MatchSettings, start_match
 
     games = [boot() for _ in range(num_envs)]
     for seed, game in enumerate(games):

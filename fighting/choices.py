@@ -28,6 +28,15 @@ class Actions(Enum):
     """Eight switches, one per button."""
 
 
+class Emulation(Enum):
+    """What runs the cartridge."""
+
+    pyboy = "pyboy"
+    """The emulator: everything, pictures too."""
+    native = "native"
+    """The cartridge's logic translated to C: the same fights, no pictures."""
+
+
 class Rival(Enum):
     """Who the opponent is."""
 

@@ -11,9 +11,11 @@ from gymnasium import spaces
 
 from fighting.actions import action_space
 from fighting.cartridge.reading import load_profile
-from fighting.choices import Actions, Episode, PoolChoice, Rival, Weights
+from fighting.choices import Actions, Emulation, Episode, PoolChoice, Rival, Weights
 from fighting.env import DuelEnv
+from fighting.machine import duel
 from fighting.rom import DUEL
+from fighting.rom.logic import WORK_RAM
 from fighting.signals import RAM_BYTES
 from fighting.spec import Camera, View, observation_spec
 from fighting.vec_env import DuelVecEnv
@@ -42,6 +44,8 @@ class DuelConfig:
     compiles: ClassVar[bool] = True
     """It is tried out in small before its first run (`frugal_rl.memory.kernels`)."""
     name: str = "fighting"
+    emulator: Emulation = Emulation.pyboy
+    """pyboy | native: its logic translated to C, the same numbers in less time (env.obs=ram)."""
     obs: View = View.ram
     """ram | rgb | gray | half_size | both."""
     crop: bool = False
@@ -118,6 +122,11 @@ class DuelConfig:
             wrong = [level for level in getattr(self, name) if not 0 <= level <= 7]
             if wrong:
                 raise ConfigError(f"env.{name} holds {wrong[0]}; levels run from 0 to 7.")
+        if self.emulator is Emulation.native and self.camera.renders:
+            raise ConfigError(
+                f"env.emulator=native draws no pictures, which env.obs={self.obs.value} shows: "
+                "choose env.obs=ram, or env.emulator=pyboy."
+            )
         if self.opponent is Rival.policy and not self.rival:
             raise ConfigError(
                 "env.opponent=policy needs env.rival=RUN, a run folder or checkpoint."
@@ -163,6 +172,28 @@ class DuelConfig:
         """Steps of a short and of a long fight: 7 to 33 seconds."""
         return 400 // self.frame_skip, 2000 // self.frame_skip
 
+    def match(
+        self,
+        mode: int,
+        seed: int,
+        level: int,
+        gap: int,
+        hp: tuple[int, int] | None,
+        level1: int,
+    ) -> duel.MatchSettings:
+        """A match as an environment begins it."""
+        return duel.MatchSettings(
+            mode=mode,
+            level=level,
+            level1=level1,
+            seed=seed,
+            round_seconds=self.round_seconds,
+            wins_needed=1 if self.episode is Episode.round else self.wins_needed,
+            hp=hp or (duel.HP_MAX, duel.HP_MAX),
+            flags=duel.NO_INTRO | (duel.SHORT_END if self.frame_skip <= 4 else 0),
+            gap=gap,
+        )
+
     def spec(self) -> ObservationSpec:
         """The observation, declared."""
         return observation_spec(self.camera)
@@ -202,11 +233,12 @@ class DuelConfig:
     ) -> list[Part]:
         """Running cartridges and the bytes read from them."""
         machines = self.machines(num_envs)
+        each = WORK_RAM if self.emulator is Emulation.native else EMULATOR_BYTES
         return [
             Part(
                 "emulators",
-                f"{machines} cartridges x {EMULATOR_BYTES:,} B",
-                machines * EMULATOR_BYTES,
+                f"{machines} cartridges x {each:,} B",
+                machines * each,
                 confidence=Confidence.calibrated,
             ),
             Part("game memory", f"{machines} x 2 x {RAM_BYTES} B", machines * 2 * RAM_BYTES),

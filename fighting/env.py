@@ -104,14 +104,7 @@ class DuelEnv(GameEnv):
 
     def render(self) -> np.ndarray:
         """The screen as it is now, [144, 160, 3] uint8."""
-        machine = self.game.emulators.machines[0]
-        if not self.game.emulators.renders:
-            state = machine.save()
-            machine.tick(1, True)
-            picture = machine.screen[..., :3].copy()
-            machine.load(state)
-            return picture
-        return machine.screen[..., :3].copy()
+        return self.game.emulators.picture(0)
 
     def state(self) -> dict[str, Any]:
         """The emulator's state and the environment's counters."""

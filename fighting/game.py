@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fighting.actions import Hands
-from fighting.choices import Episode, Rival
+from fighting.choices import Emulation, Episode, Rival
 from fighting.machine import duel
 from fighting.machine.emulators import Emulators
 from fighting.machine.frames import UNPACKED, colour, grey, half_screen, pack_screen
-from fighting.machine.trial import try_states
+from fighting.machine.native_emulators import NativeEmulators
 from fighting.opponents.levels import Levels
 from fighting.opponents.rivals import rival_of
-from fighting.rom import ROM_PATH
 from fighting.rules import ENDED, KO, REWARD, SCORE, judge
 from fighting.signals import FIRST, SECOND, SIGNALS, left_sides, look_all, stands_left
 from fighting.spec import View
@@ -44,7 +43,11 @@ class DuelGame(Game):
         self.level_names = [f"cpu_{level}" for level in range(8)]
         pairs, count = config.pairs(rows), config.machines(rows)
         cpu = config.opponent in (Rival.cpu, Rival.curriculum)
-        self.emulators = Emulators(config, count, duel.HOST_CPU if cpu else duel.HOST_HOST)
+        mode = duel.HOST_CPU if cpu else duel.HOST_HOST
+        native = config.emulator is Emulation.native
+        self.emulators: Emulators | NativeEmulators = (
+            NativeEmulators(config, count, mode) if native else Emulators(config, count, mode)
+        )
         self.machine = np.concatenate([np.arange(pairs).repeat(2), np.arange(pairs, count)])
         self.seats = np.concatenate([np.arange(2 * pairs) % 2, np.zeros(count - pairs, np.int64)])
         self.rows_of = [np.flatnonzero(self.machine == m) for m in range(count)]
@@ -223,8 +226,8 @@ class DuelGame(Game):
         }
 
     def vet(self, state: dict[str, Any]) -> None:
-        """The emulator goes on from each machine's state, in a child."""
-        try_states(ROM_PATH.read_bytes(), state["machines"])
+        """The machines go on from each one's state without harm."""
+        self.emulators.vet(state["machines"])
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state`."""

@@ -52,6 +52,10 @@ class FolderInUseError(FrugalError, RuntimeError):
     """Another run writes into the folder."""
 
 
+class CrowdedError(MemoryBudgetError):
+    """Everybody waits for memory beside everybody else; later there may be room."""
+
+
 class RankError(FrugalError, RuntimeError):
     """A process of a data-parallel run is gone, or the others waited for it too long."""
 

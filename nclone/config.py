@@ -251,6 +251,12 @@ class NppConfig:
             maker = replace(self, guide=chosen)
             built: VectorEnv = backend.build(maker, num_envs, encoding, memory)
             return built
+        return self.batch(num_envs, encoding, memory, split)
+
+    def batch(
+        self, num_envs: int, encoding: Encoding, memory: MemoryProfile, split: str = "train"
+    ) -> NppVecEnv:
+        """All environments in one kernel call, whatever the profile says of the guide."""
         return NppVecEnv(self, num_envs, encoding, memory, split)
 
     def tiny(self) -> NppConfig:

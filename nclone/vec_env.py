@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.memory.choices import Buffers
 from frugal_rl.vec_env.game_env import GameVecEnv
 from nclone.game import NppGame
 
 if TYPE_CHECKING:
+    from frugal_rl.learn.ranks import Ranks
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from nclone.config import NppConfig
@@ -38,6 +39,20 @@ class NppVecEnv(GameVecEnv):
         named = dict(zip(game.playlist.tolist(), groups, strict=True))
         game.level_names = [named[k] for k in range(len(game.level_table.level))]
         super().__init__(game, encoding, memory.buffers is Buffers.reused)
+
+    def agree(self, ranks: Ranks) -> None:
+        """One curriculum for all ranks."""
+        if self.game.curriculum is not None:
+            self.game.curriculum.agree(ranks)
+
+    def common(self) -> dict[str, Any] | None:
+        """What a run on another number of processes goes on with."""
+        return self.game.curriculum.state() if self.game.curriculum is not None else None
+
+    def go_on(self, common: dict[str, Any]) -> None:
+        """Continue from `common()` in new episodes."""
+        if self.game.curriculum is not None:
+            self.game.curriculum.load(common)
 
 
 def interleaved(groups: Sequence[str]) -> list[int]:

@@ -14,7 +14,7 @@ from frugal_rl.store.found.study import study
 
 @main("study")
 def find(cfg: DictConfig) -> Outcome:
-    """Play at random, print what repeats field by field, write it to a file for env.spec_file."""
+    """Play at random, print what repeats field by field, write it to a file for env.spec."""
     chosen = options(cfg, StudyOptions)
     found = study(build_run(cfg).env.make(), chosen.steps)
     show_study(found)

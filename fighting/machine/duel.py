@@ -1,15 +1,16 @@
 """The Duel cartridge as its host sees it: addresses, fields and the mailbox (version 1)."""
 
-from dataclasses import dataclass
+from __future__ import annotations
 
-from fighting.machine.emulator import Emulator, RomError
-from fighting.rom import ROM_PATH
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fighting.machine.emulator import Emulator
 
 MAGIC = b"DUEL"
 VERSION = 1
 HP_MAX = 112
-BOOT_FRAMES = 80
-"""Frames after power-on within which `MAGIC` must have appeared."""
 
 COMMAND, MODE, LEVEL, SEED = 0xC005, 0xC006, 0xC007, 0xC008
 P1_IN, P2_IN, LEVEL1 = 0xC010, 0xC011, 0xC012
@@ -85,32 +86,28 @@ class MatchSettings:
     gap: int = 64
 
 
-def boot() -> Emulator:
-    """A running Duel cartridge that has finished its initialisation."""
-    emulator = Emulator(ROM_PATH.read_bytes())
-    for _ in range(BOOT_FRAMES + 1):
-        emulator.tick()
-        if bytes(emulator.read(0xC000, 4)) == MAGIC:
-            version = emulator.memory[0xC004]
-            if version != VERSION:
-                raise RomError(f"{ROM_PATH.name} speaks version {version}, expected {VERSION}.")
-            return emulator
-    raise RomError(f"{ROM_PATH.name} did not report ready within {BOOT_FRAMES} frames.")
+def order(settings: MatchSettings) -> dict[int, int]:
+    """The bytes of the mailbox, by address, with which the cartridge begins a match."""
+    return {
+        MODE: settings.mode,
+        LEVEL: settings.level,
+        SEED: settings.seed & 0xFF,
+        SEED + 1: settings.seed >> 8 & 0xFF,
+        0xC00A: settings.round_seconds,
+        0xC00B: settings.wins_needed,
+        0xC00C: settings.hp[0],
+        0xC00D: settings.hp[1],
+        0xC00E: settings.flags,
+        0xC00F: settings.gap,
+        P1_IN: 0,
+        P2_IN: 0,
+        LEVEL1: settings.level1,
+        COMMAND: NEW_MATCH,
+    }
 
 
 def start_match(emulator: Emulator, settings: MatchSettings) -> None:
     """Begins a match; the cartridge obeys within the one frame that this emulates."""
-    memory = emulator.memory
-    memory[MODE] = settings.mode
-    memory[LEVEL] = settings.level
-    memory[SEED] = settings.seed & 0xFF
-    memory[SEED + 1] = settings.seed >> 8 & 0xFF
-    memory[0xC00A] = settings.round_seconds
-    memory[0xC00B] = settings.wins_needed
-    memory[0xC00C], memory[0xC00D] = settings.hp
-    memory[0xC00E] = settings.flags
-    memory[0xC00F] = settings.gap
-    memory[P1_IN] = memory[P2_IN] = 0
-    memory[LEVEL1] = settings.level1
-    memory[COMMAND] = NEW_MATCH
+    for address, value in order(settings).items():
+        emulator.memory[address] = value
     emulator.tick()

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fighting.choices import Episode
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import darker
 from fighting.machine.shares import Shares
+from fighting.machine.trial import try_states
+from fighting.rom import ROM_PATH
 from fighting.signals import RAM_BYTES
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ class Emulators:
 
     def __init__(self, config: DuelConfig, count: int, mode: int) -> None:
         self.config, self.count, self.mode = config, count, mode
-        self.machines = [duel.boot() for _ in range(count)]
+        self.machines = [boot() for _ in range(count)]
         self.pixels = [machine.pixels for machine in self.machines]
         self.ram = np.zeros((count, RAM_BYTES), np.uint8)
         self._rows = [row.data for row in self.ram]
@@ -51,23 +53,8 @@ class Emulators:
         level1: int = 0,
     ) -> None:
         """Starts a match; with pictures, one more frame shows it."""
-        config, machine = self.config, self.machines[index]
-        by_round = config.episode is Episode.round
-        short = duel.SHORT_END if config.frame_skip <= 4 else 0
-        duel.start_match(
-            machine,
-            duel.MatchSettings(
-                mode=self.mode,
-                level=level,
-                level1=level1,
-                seed=seed,
-                round_seconds=config.round_seconds,
-                wins_needed=1 if by_round else config.wins_needed,
-                hp=hp or (duel.HP_MAX, duel.HP_MAX),
-                flags=duel.NO_INTRO | short,
-                gap=gap,
-            ),
-        )
+        machine = self.machines[index]
+        duel.start_match(machine, self.config.match(self.mode, seed, level, gap, hp, level1))
         if self.renders:
             machine.tick(1, True)
         self._read(index)
@@ -124,9 +111,24 @@ class Emulators:
             memory[0xC020:0xC036] + memory[0xC100:0xC126] + memory[0xC200:0xC226]
         )
 
+    def picture(self, index: int) -> np.ndarray:
+        """The screen of one cartridge as it is now, (144, 160, 3) uint8."""
+        machine = self.machines[index]
+        if self.renders:
+            return machine.screen[..., :3].copy()
+        state = machine.save()
+        machine.tick(1, True)
+        picture = machine.screen[..., :3].copy()
+        machine.load(state)
+        return picture
+
     def save(self) -> list[bytes]:
         """The state of every cartridge."""
         return [machine.save() for machine in self.machines]
+
+    def vet(self, states: Sequence[bytes]) -> None:
+        """The emulator goes on from each state, in a child."""
+        try_states(ROM_PATH.read_bytes(), states)
 
     def load(self, states: Sequence[bytes]) -> None:
         """Goes back to saved states."""

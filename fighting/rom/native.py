@@ -1,4 +1,4 @@
-"""Duel's logic as machine code: the cartridge's own instructions, translated to C and compiled.
+"""Duel's logic in C: the cartridge's own instructions, translated; `logic` compiles them.
 
 What a frame does to the fight is one routine of the cartridge, `Logic`, which reads the cartridge
 and work RAM and writes work RAM only. Every instruction that it can reach becomes a line of C, so a
@@ -8,19 +8,10 @@ an emulator's. Not here: joypad, pictures, interrupts; flags N and H, which Duel
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from fighting.rom import DUEL
 from frugal_rl.errors import DataError
 
-WORK_RAM = 0x2000
-"""Bytes of work RAM; address A of it is at A & 0x1FFF."""
 RETURN = 0xFFFF
 REGISTERS = ("b", "c", "d", "e", "h", "l", "", "a")
 CONDITIONS = ("!zf", "zf", "!cf", "cf")
@@ -218,37 +209,3 @@ def translated(rom: bytes, start: int, stops: frozenset[int]) -> str:
     return (
         f"{HEAD}PUSH({RETURN}); goto L{start:04X};\n{body}\ndone: switch (pc) {{ {cases} }}\n}}\n"
     )
-
-
-def address(name: str) -> int:
-    """Where a label of Duel's program is."""
-    for line in DUEL.symbols.read_text(encoding="ascii").splitlines():
-        place, _, label = line.partition(" ")
-        if label == name:
-            return int(place.partition(":")[2], 16)
-    raise KeyError(name)
-
-
-def compiled() -> Callable[[int, int], None]:
-    """The routine `frame(ram, rom)`: addresses of 8,192 bytes that it changes and of 32,768.
-
-    Kernels may call it. It needs a C compiler (`cc`), which runs once.
-    """
-    compiler = shutil.which("cc")
-    if compiler is None:
-        raise DataError(
-            "Duel's logic is translated to C, and no compiler `cc` was found: install gcc."
-        )
-    stops = frozenset({address("Draw"), address("ReadPad")})
-    source = translated(DUEL.image.read_bytes(), address("Logic"), stops)
-    with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "duel.so"
-        subprocess.run(
-            [compiler, "-O1", "-fwrapv", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)],
-            input=source.encode(),
-            check=True,
-        )
-        frame = ctypes.CDLL(str(library)).frame
-    frame.argtypes, frame.restype = (ctypes.c_void_p, ctypes.c_void_p), None
-    run: Callable[[int, int], None] = frame
-    return run

@@ -11,9 +11,10 @@ from numba import njit
 from fighting.cartridge.buttons import sided_combos
 from fighting.cartridge.reading import load_profile
 from fighting.machine import duel
+from fighting.machine.native_emulators import ready_ram
 from fighting.opponents.lines import Lines, chosen, steps
 from fighting.rom import DUEL
-from fighting.rom.native import WORK_RAM, compiled
+from fighting.rom.logic import library
 from fighting.signals import RAM_BYTES, SIGNALS, look, stands_left
 
 RING = 32
@@ -39,24 +40,15 @@ class Arena:
     """Fights by the cartridge's logic as machine code; a round takes about a millisecond."""
 
     def __init__(self) -> None:
-        emulator = duel.boot()
-        self.ready = np.array(emulator.read(0xC000, WORK_RAM), np.uint8)
-        emulator.close()
+        self.ready = ready_ram()
         self.rom = np.frombuffer(DUEL.image.read_bytes(), np.uint8).copy()
-        self._rounds, self._match = _kernels(compiled())
+        self._rounds, self._match = _kernels(library().frame)
         self.combos = sided_combos(load_profile("duel").combos)
 
     def _mailbox(self, settings: duel.MatchSettings) -> np.ndarray:
         """The work RAM with an order for a new match in its mailbox."""
-        ram, at = self.ready.copy(), {}
-        at[duel.COMMAND], at[duel.MODE] = duel.NEW_MATCH, settings.mode
-        at[duel.LEVEL], at[duel.LEVEL1] = settings.level, settings.level1
-        at[duel.SEED], at[duel.SEED + 1] = settings.seed & 0xFF, settings.seed >> 8 & 0xFF
-        at[0xC00A], at[0xC00B] = settings.round_seconds, settings.wins_needed
-        at[0xC00C], at[0xC00D] = settings.hp
-        at[0xC00E], at[0xC00F] = settings.flags, settings.gap
-        at[duel.P1_IN] = at[duel.P2_IN] = 0
-        for address, value in at.items():
+        ram = self.ready.copy()
+        for address, value in duel.order(settings).items():
             ram[address & 0x1FFF] = value
         return ram
 

@@ -12,6 +12,7 @@ from fighting.cartridge.buttons import sided_combos
 from fighting.choices import Weights
 from fighting.config import DuelConfig
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.emulators import Emulators
 from fighting.opponents.ratings import Payoff, level_rating
 from fighting.opponents.scripts import SCRIPTS, Script
@@ -95,7 +96,7 @@ def round_robin(
 
 def matches_won(level: int, other: int, matches: int) -> int:
     """Whole matches that `level` of the computer wins against another, sides swapped each time."""
-    emulator, won = duel.boot(), 0
+    emulator, won = boot(), 0
     for number in range(matches):
         swapped = number % 2 == 1
         first, second = (level, other) if swapped else (other, level)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fighting.config import DuelConfig
 from fighting.tools.pictures import save_film
-from fighting.tools.watch import levels_of, shots_of
+from fighting.tools.watch import CARTRIDGE, DUEL
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
@@ -16,5 +17,7 @@ if TYPE_CHECKING:
 def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
     """The first episode of an evaluation, of Duel against the highest level that it meets."""
     env: Any = run.env
-    level = max(levels_of(run), default=0)
-    return save_film(path, list(shots_of(run, policy, level, run.evaluation.seed)), env.frame_skip)
+    shown = DUEL if isinstance(env, DuelConfig) else CARTRIDGE
+    level = max(shown.levels(run, False), default=0)
+    shots = shown.shots(run, policy, level, run.evaluation.seed)
+    return save_film(path, list(shots), env.frame_skip)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from fighting.cartridge.config import GameBoyConfig
 from fighting.config import DuelConfig
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.emulator import sha1
 from fighting.opponents.saved_player import saved_player
 from fighting.tools.address_search import search
 from fighting.tools.by_hand import Session, by_hand
 from fighting.tools.joypad import by_joypad, opened
 from fighting.tools.pictures import check_film
-from fighting.tools.watch import watch
+from fighting.tools.watch import CARTRIDGE, DUEL, watch
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -38,13 +39,13 @@ def _duel(config: DuelConfig, run: RunConfig, options: PlayOptions) -> Iterator[
     With `env.opponent=...` typed as well, or a film asked for, the policy plays and you watch.
     """
     if options.probe:
-        yield from search(duel.boot(), config.profile, options.frames, options.record)
+        yield from search(boot(), config.profile, options.frames, options.record)
         return
     watching = any(word.startswith("env.opponent=") for word in run.overrides)
     if options.checkpoint and (options.video or watching):
-        yield from watch(run, options)
+        yield from watch(run, options, DUEL)
         return
-    session = Session(duel.boot(), duel.MatchSettings(level=config.levels[0]))
+    session = Session(boot(), duel.MatchSettings(level=config.levels[0]))
     if options.checkpoint:
         session.rival = saved_player(options.checkpoint)
         session.restart()
@@ -57,7 +58,7 @@ def _duel(config: DuelConfig, run: RunConfig, options: PlayOptions) -> Iterator[
 def _cartridge(config: GameBoyConfig, run: RunConfig, options: PlayOptions) -> Iterator[str]:
     """The keyboard is the joypad, a checkpoint is watched, or addresses are searched."""
     if options.checkpoint:
-        yield from watch(run, options)
+        yield from watch(run, options, CARTRIDGE)
     elif options.probe:
         game, rom, emulator = opened(config)
         yield from search(emulator, game, options.frames, options.record, sha1(rom))

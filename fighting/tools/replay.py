@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.emulator import MOST_STATE_BYTES, Emulator, read_rom, sha1
 from fighting.machine.trial import try_states
 from fighting.rom import ROM_PATH
@@ -68,7 +69,7 @@ class Replay:
 
     def opened(self) -> Emulator:
         """A machine that it can be played on."""
-        return duel.boot()
+        return boot()
 
     @staticmethod
     def outcome(emulator: Emulator) -> str:

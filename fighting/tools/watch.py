@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from fighting.cartridge.config import GameBoyConfig
-from fighting.choices import Rival
-from fighting.config import DuelConfig
+from fighting.choices import Emulation, Rival
 from fighting.machine.emulator import FRAMES_PER_SECOND
 from fighting.tools.pictures import Shot, packed_screen, picture, save_film
 from frugal_rl.errors import ConfigError
@@ -42,11 +40,16 @@ def action_words(profile: Profile, action: int) -> str:
     return " ".join(word for bit, word in WORDS.items() if byte & bit) or "wait"
 
 
-def shots_of(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterator[Shot]:
-    """One episode of the policy; of Duel a fight against a level."""
-    if isinstance(run.env, DuelConfig):
-        return fight(run, policy, level, seed)
-    return game(run, policy, seed)
+@dataclass(frozen=True)
+class Shown:
+    """What there is to watch of an environment.
+
+    `shots` films one episode: run, policy, level, seed. `levels` are those that it may be of:
+    the run, and whether they were named for watching.
+    """
+
+    shots: Callable[[RunConfig, FrugalPolicy, int, int], Iterator[Shot]]
+    levels: Callable[[RunConfig, bool], tuple[int, ...]]
 
 
 def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterator[Shot]:
@@ -54,12 +57,12 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
 
     Each picture shows what the policy does next, both health bars and the value that it expects.
     """
-    config = run.env
-    assert isinstance(config, DuelConfig)
+    config: Any = run.env
     rival = config.opponent
     if rival in (Rival.self_play, Rival.curriculum):
         rival = Rival.cpu
-    config = replace(config, opponent=rival, levels=(level,), eval_levels=(), pool_share=1.0)
+    shown = replace(config, opponent=rival, levels=(level,), eval_levels=(), pool_share=1.0)
+    config = replace(shown, emulator=Emulation.pyboy)
     name = f"level {level}" if rival is Rival.cpu else rival.value
     env = config.make()
 
@@ -77,10 +80,9 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
         env.close()
 
 
-def game(run: RunConfig, policy: FrugalPolicy, seed: int) -> Iterator[Shot]:
+def game(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterator[Shot]:
     """One game of the policy on a cartridge; each picture shows what has been paid so far."""
-    config = run.env
-    assert isinstance(config, GameBoyConfig)
+    config: Any = run.env
     env = config.make()
 
     def line() -> str:
@@ -130,15 +132,19 @@ def _choose(policy: FrugalPolicy, rows: dict[str, np.ndarray]) -> tuple[np.ndarr
     return actions.reshape(-1, *shape).numpy(force=True)[0], float(out.value)
 
 
-def levels_of(run: RunConfig, named: bool = False) -> tuple[int, ...]:
-    """The levels of Duel that are met; without any, one episode is like another."""
-    config = run.env
-    if not isinstance(config, DuelConfig):
-        return (0,)
-    return config.levels if named else config.eval_levels or config.levels
+def levels_of(run: RunConfig, named: bool) -> tuple[int, ...]:
+    """The levels of Duel that are met."""
+    config: Any = run.env
+    levels: tuple[int, ...] = config.levels if named else config.eval_levels or config.levels
+    return levels
 
 
-def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:
+DUEL = Shown(fight, levels_of)
+CARTRIDGE = Shown(game, lambda run, named: (0,))
+"""Without levels one episode is like another."""
+
+
+def watch(run: RunConfig, options: PlayOptions, shown: Shown) -> Iterator[str]:
     """Films `options.episodes` episodes of a checkpoint, or shows them in a window.
 
     On Duel it meets `env.levels` where they are given now, else those of its evaluation in turn.
@@ -146,14 +152,14 @@ def watch(run: RunConfig, options: PlayOptions) -> Iterator[str]:
     if options.report:
         raise ConfigError("report=FOLDER is for env=nclone; video=FILE films a policy here.")
     with open_saved(options.checkpoint, run, 1) as saved:
-        config = saved.run.env
+        config: Any = saved.run.env
         if type(config) is not type(run.env):
             raise ConfigError(f"{options.checkpoint} was not trained with env={run.env.name}.")
-        levels = levels_of(saved.run, any(w.startswith("env.levels=") for w in run.overrides))
+        levels = shown.levels(saved.run, any(w.startswith("env.levels=") for w in run.overrides))
         shots = (
             shot
             for number in range(options.episodes or (1 if options.video else 1_000_000))
-            for shot in shots_of(
+            for shot in shown.shots(
                 saved.run, saved.policy, levels[number % len(levels)], run.seed + number
             )
         )

@@ -15,6 +15,7 @@ from frugal_rl.vec_env.episodes import bounded
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import Actor
+    from frugal_rl.learn.ranks import Ranks
     from frugal_rl.learn.rewards import RewardScale
     from frugal_rl.learn.update import Rollout
     from frugal_rl.observation.history import History
@@ -41,6 +42,9 @@ class Collector(Protocol):
 
     def collect(self, policy: Actor) -> Rollout:
         """Act with the policy; what happened, with advantages and returns."""
+
+    def agree(self, ranks: Ranks) -> None:
+        """Share with the other ranks what all go on with: the reward's scale, a curriculum."""
 
     def metrics(self) -> dict[str, float]:
         """Statistics since they were last read."""
@@ -121,6 +125,14 @@ class StepCollector:
             values = torch.cat([policy.predict_values(to_tensors(o, device))[0] for o in one])
         return values.numpy(force=True)
 
+    def agree(self, ranks: Ranks) -> None:
+        """One reward scale for all, and whatever the environments share."""
+        if self.scale is not None:
+            self.scale.agree(ranks)
+        agree = getattr(self.vec_env, "agree", None)
+        if agree is not None:
+            agree(ranks)
+
     def metrics(self) -> dict[str, float]:
         """Means over the episodes that ended since they were last read."""
         return self.tally.read()
@@ -144,15 +156,19 @@ class StepCollector:
             "history": self.history.state(),
             "starts": self.starts.copy(),
             "scale": self.scale.state() if self.scale else None,
+            "common": self.vec_env.common() if hasattr(self.vec_env, "common") else None,
         }
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue exactly from `state()`; without environments in it, in new episodes."""
-        if state["vec_env"] is not None:
+        if state["vec_env"] is None:
+            if state.get("common") is not None and hasattr(self.vec_env, "go_on"):
+                self.vec_env.go_on(state["common"])
+        else:
             self.vec_env.load(state["vec_env"])
             self.history.load(state["history"])
             self.vec_env.tables.check_ids(state["obs"])
             self.obs = dict(state["obs"])
             self.starts = np.array(state["starts"], np.bool_)
-        if self.scale and state["scale"]:
+        if self.scale and state.get("scale"):
             self.scale.load(state["scale"])

@@ -22,6 +22,7 @@ from frugal_rl.vec_env.trajectory_items import learner_layout
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import Actor
+    from frugal_rl.learn.ranks import Ranks
     from frugal_rl.run.config import RunConfig
 
 
@@ -91,6 +92,9 @@ class EpisodeCollector:
         else:
             columns = (block.numpy() for block in as_blocks(slots))
         return dict(zip(self.layout, columns, strict=True))
+
+    def agree(self, ranks: Ranks) -> None:
+        """Whole episodes are collected by one process only."""
 
     def metrics(self) -> dict[str, float]:
         """The last collection's mean reward, and means over its episodes."""

@@ -90,6 +90,7 @@ class OnPolicyLearner(ABC):
         with phase(Phase.rollout):
             torch.set_num_threads(1)  # more threads beside busy simulators slow inference down
             rollout = self.collector.collect(self.actor)
+        self.collector.agree(self.ranks)
         self.num_steps += self.collector.collected * self.ranks.size
         with phase(Phase.update):
             torch.set_num_threads(self.threads)
@@ -100,6 +101,7 @@ class OnPolicyLearner(ABC):
         """Learn together with other processes, from the first one's parameters."""
         self.ranks = self.update.ranks = ranks
         ranks.copy_from_first(self.optimizer.flat.data)
+        self.collector.agree(ranks)
 
     def learn(self, rollout: Rollout) -> dict[str, float]:
         """All epochs over what was collected last."""

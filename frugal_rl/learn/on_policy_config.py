@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from frugal_rl.late import Late
 from frugal_rl.learn.schedules import Constant, Linear, WarmUp
@@ -13,6 +13,7 @@ from frugal_rl.ranges import above, at_least, between, check_ranges
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.learn.ranks import Ranks
     from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
 
@@ -87,6 +88,18 @@ class OnPolicyConfig(ABC):
 
     def __post_init__(self) -> None:
         check_ranges(self, "algo")
+
+    def shared(self, ranks: Ranks) -> Self:
+        """One rank's part of the environments and of each minibatch.
+
+        Raises:
+            ConfigError: they cannot be split evenly.
+        """
+        return replace(
+            self,
+            num_envs=ranks.share(self.num_envs, "algo.num_envs"),
+            batch_size=ranks.share(self.batch_size, "algo.batch_size"),
+        )
 
     @abstractmethod
     def terms(self, done: float) -> Terms:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.ranks import Ranks
 
 
 class RewardScale:
@@ -19,6 +22,7 @@ class RewardScale:
         self.limit = limit
         self.returns = np.zeros(num_envs)
         self.mean, self.var, self.count = 0.0, 1.0, 1e-4
+        self.agreed = self._sums()
 
     def __call__(self, reward: np.ndarray, done: np.ndarray) -> np.ndarray:
         """Reward [N] float32, done [N] bool -> scaled reward [N] float32, an array of its own."""
@@ -34,6 +38,21 @@ class RewardScale:
         self.mean += delta * count / total
         self.var, self.count = spread / total, total
 
+    def agree(self, ranks: Ranks) -> None:
+        """Take in what the other ranks have seen since they last did so: all scale alike again."""
+        if ranks.size == 1:
+            return
+        seen = np.sum([sums - self.agreed for sums in ranks.gathered(self._sums())], axis=0)
+        count, total, squares = self.agreed + seen
+        self.mean, self.count = float(total / count), float(count)
+        self.var = float(squares / count - self.mean**2)
+        self.agreed = self._sums()
+
+    def _sums(self) -> np.ndarray:
+        """Count, sum and sum of squares of the returns seen."""
+        squares = (self.var + self.mean**2) * self.count
+        return np.array([self.count, self.mean * self.count, squares])
+
     def state(self) -> dict[str, Any]:
         """Moments and running returns."""
         moments = {"mean": self.mean, "var": self.var, "count": self.count}
@@ -42,4 +61,6 @@ class RewardScale:
     def load(self, state: dict[str, Any]) -> None:
         """Continue exactly from `state()`."""
         self.mean, self.var, self.count = state["mean"], state["var"], state["count"]
-        self.returns = np.array(state["returns"], np.float64)
+        self.agreed = self._sums()
+        if "returns" in state:  # a run on another number of processes begins new episodes
+            self.returns = np.array(state["returns"], np.float64)

@@ -1,4 +1,4 @@
-"""Arrays that begin where torch's own tensors do."""
+"""Where arrays and their rows begin."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 
 ALIGNMENT = 64
 """Bytes; matrix kernels round differently where an operand begins elsewhere."""
+WORD_BYTES = 8
+"""Rows are compared and kept in whole words."""
 
 
 def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:

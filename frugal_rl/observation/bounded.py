@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,8 @@ class BoundedTable(StaticTable):
     alone needs more than the bound gets what it needs. Places move when something is dropped: ask
     for them anew before every read.
     """
+
+    moves: ClassVar[bool] = True
 
     def __init__(self, name: str, fields: tuple[TableField, ...], most_bytes: int) -> None:
         super().__init__(name, fields)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.errors import EncodingError
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import DenseCodec
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Private, Static, Stored
 

@@ -13,8 +13,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack, Label, Storage
 from frugal_rl.observation.codecs.bits import BitCodec
-from frugal_rl.observation.codecs.codec import Codec
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import Codec, DenseCodec
 from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.codecs.pooled import PooledCodec, RaggedCodec
 from frugal_rl.observation.spec import (

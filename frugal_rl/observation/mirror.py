@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.observation.bounded import BoundedTable
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.repeated_rows import RepeatedRows
 from frugal_rl.observation.untraced import untraced
@@ -161,8 +160,8 @@ class TableMirror:
     @untraced
     def places(self, ids: Tensor) -> Tensor:
         """Ids [...] int64 -> where their rows lie in `values`; ask before reading `values`."""
-        if not isinstance(self.table, BoundedTable):
-            return ids
+        if not self.table.moves:
+            return ids  # without asking the device for them
         places = self.table.places(ids.numpy(force=True))
         return torch.from_numpy(places).to(ids.device)
 

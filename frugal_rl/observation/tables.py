@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -44,6 +44,9 @@ class StaticTable:
     Fixed fields are read as `table[name][ids]`; a ragged field is an arena of all its rows' items,
     row i being `table[name][offsets[i] : offsets[i + 1]]` with `offsets = table.offsets(name)`.
     """
+
+    moves: ClassVar[bool] = False
+    """Whether rows change their places, so that `places` must be asked before every read."""
 
     def __init__(self, name: str, fields: tuple[TableField, ...]) -> None:
         self.name = name

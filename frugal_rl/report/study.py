@@ -17,7 +17,7 @@ class StudyOptions:
 
     steps: int = 2000
     write: str | None = None
-    """A YAML file for `env.spec_file`."""
+    """A YAML file for `env.spec`."""
 
 
 def show_study(found: Study) -> None:

@@ -9,9 +9,19 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.report.speech import Mode
 
 OTHER_CONFIGURATION = {"--config-path", "-cp", "--config-name", "-cn"}
-ASKING = {"--help", "-h", "--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
+ASKING = {"--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
 ASKING_TO_COMPLETE = ("-sc", "--shell-completion", "--shell_completion")
 """Words that ask Hydra something, instead of running the command."""
+
+
+SAID_OTHERWISE = {"env.spec": "env.spec_file"}
+"""Keys by what people type for them."""
+
+
+def in_our_words(arguments: Sequence[str]) -> list[str]:
+    """The words with the keys that the configurations have."""
+    split = (word.partition("=") for word in arguments)
+    return [SAID_OTHERWISE.get(key, key) + equals + value for key, equals, value in split]
 
 
 def take_mode(arguments: list[str]) -> Mode:
@@ -35,6 +45,11 @@ def sweeps(arguments: Sequence[str]) -> bool:
 def asks(arguments: Sequence[str]) -> bool:
     """Whether help or the like is asked for."""
     return bool((ASKING | set(ASKING_TO_COMPLETE)) & set(arguments))
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Whether the command's own help is asked for."""
+    return bool({"--help", "-h"} & set(arguments))
 
 
 def typed_words(arguments: Sequence[str]) -> list[str]:

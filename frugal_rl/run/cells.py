@@ -18,6 +18,7 @@ from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING
 
+from frugal_rl.errors import CrowdedError
 from frugal_rl.memory import usage
 from frugal_rl.report.files import SUMMARY, read_json, write_json
 from frugal_rl.run.admission import open_ledger
@@ -35,6 +36,9 @@ CELL = "cell.json"
 STARTING_BYTES = 400 << 20
 """A process that reads its configuration and imports torch, before it reserves what it needs."""
 REFUSED = ("ConfigError", "MemoryBudgetError")
+CROWDED = "CrowdedError"
+AGAIN_SECONDS = 5.0
+"""Before a job tries again that found no room beside others that waited, too."""
 """Errors that say that a combination is impossible here."""
 SAID = re.compile(r"(\w+(?:Error|Interrupt)): .+")
 
@@ -87,7 +91,11 @@ def run_cell(job: Job) -> Outcome:
     sweep = build_as(Sweep, dict(job.command.values.get("sweep") or {}))
     began = time.monotonic()
     with beside(sweep, at) as line:
-        cell = replace(trained(job, line), seconds=round(time.monotonic() - began, 1))
+        cell = trained(job, line)
+        while cell.reason.startswith(CROWDED) and cell.end is not End.stopped:
+            time.sleep(AGAIN_SECONDS)
+            cell = trained(job, line)
+        cell = replace(cell, seconds=round(time.monotonic() - began, 1))
     if cell.end is End.refused and sweep.skip_impossible:
         cell = replace(cell, end=End.skipped)
     cell.write(at)
@@ -105,9 +113,20 @@ def beside(sweep: Sweep, at: Path) -> Iterator[Reservation | None]:
         return
     own = usage.of_tree()[:1]
     with ledger.entered(f"The sweep of {at.parent}", usage.held_bytes(own), beside=True) as line:
-        line.resize(line.entry.held + STARTING_BYTES)
+        find_room(line, line.entry.held + STARTING_BYTES)
         line.write(replace(line.entry, held=usage.held_bytes(own), coming=STARTING_BYTES))
         yield line
+
+
+def find_room(line: Reservation, wants: int) -> None:
+    """Wait for room to start a job; where everybody waits, those go first that hold more."""
+    while True:
+        try:
+            line.resize(wants)
+            return
+        except CrowdedError:
+            line.write(replace(line.entry, wants=0))
+            time.sleep(AGAIN_SECONDS)
 
 
 def trained(job: Job, line: Reservation | None) -> Cell:

@@ -26,6 +26,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.memory.honour import settle
+from frugal_rl.run.arguments import in_our_words
 from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
@@ -41,6 +42,7 @@ from frugal_rl.run.search_path import (
     is_group,
     searching,
 )
+from frugal_rl.run.zoo.words import translated
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "options", "run_from"]
 
@@ -186,6 +188,7 @@ def compose_run(
 
     `check=False` trusts the words, as those that were checked before.
     """
+    overrides = translated(in_our_words(overrides))
     with searching(named_plugins(overrides)):
         if check:
             check_words(config_name, overrides)
@@ -223,10 +226,10 @@ def options(cfg: DictConfig, cls: type[T]) -> T:
     return build_as(cls, {k: v for k, v in plain(cfg).items() if k in names})
 
 
-def plain(cfg: DictConfig) -> dict[str, Any]:
-    """The composed configuration as resolved plain values."""
+def plain(cfg: DictConfig, whole: bool = True) -> dict[str, Any]:
+    """The composed configuration as resolved plain values; `whole` refuses one that misses any."""
     try:
-        values = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True, enum_to_str=True)
+        values = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=whole, enum_to_str=True)
     except MissingMandatoryValue as error:
         key = getattr(error, "full_key", None) or "A value"
         raise ConfigError(f"{key} has no value; add {key}=... to the command line.") from error

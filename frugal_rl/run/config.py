@@ -90,6 +90,7 @@ class AlgoConfig(Protocol):
     arithmetic, in the place of a rollout and a probe. One that holds more than a rollout offers
     `parts(run) -> list[Part]`; one whose beginning takes long, `tiny()`, itself without that.
     One that reads switches of the memory profile names them in `honours: ClassVar[frozenset[str]]`.
+    One that several processes can train together offers `shared(ranks)`: itself with one's share.
     """
 
     num_envs: int
@@ -151,8 +152,8 @@ class Launch:
     """How often all processes start again after one was lost, from the last sound checkpoint."""
     timeout_s: Annotated[float, above(0)] = 1800.0
     """Seconds that a process waits for the others."""
-    scheduler: Annotated[str, one_of("", "slurm")] = ""
-    """Who starts the command on the machines; empty means you."""
+    scheduler: Annotated[str, one_of("", "slurm", "ray")] = ""
+    """Who starts the processes on the machines; empty means you."""
     partition: str = ""
     account: str = ""
     minutes: Annotated[int, at_least(1)] = 60
@@ -234,6 +235,8 @@ class RunConfig:
     """Composes the run that other words would be; None where no configuration composed this one."""
     config_dir: str = ""
     """The folder of `--config-dir`, whose YAML files stand beside our own."""
+    ranks: Any = field(default=None, repr=False, compare=False)
+    """The `Ranks` that train this run together, once they have met; None alone."""
 
     def variant(self, extra: Sequence[str]) -> RunConfig:
         """The same run with more overrides; a later word beats an earlier one of the same key."""

@@ -8,26 +8,30 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 from typing import TYPE_CHECKING, Any
 
 import psutil
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 from torch.distributed.elastic.rendezvous import RendezvousError
+from torch.distributed.elastic.rendezvous.utils import _matches_machine_hostname
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
+from frugal_rl.late import Late
 from frugal_rl.learn.ranks import started_by_torchrun
 from frugal_rl.memory.auto import try_out
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
-from frugal_rl.run.admission import admitted
+from frugal_rl.run.admission import MARGIN, admitted
 from frugal_rl.run.compose import folder
 from frugal_rl.run.keeping import own_checkpoints
 from frugal_rl.run.lock import locked
@@ -36,8 +40,11 @@ from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import passing_on
 
 if TYPE_CHECKING:
-    from frugal_rl.run.config import RunConfig
+    from frugal_rl.memory.plan import Plan
+    from frugal_rl.run.config import Launch, RunConfig
 
+ray_ranks = Late("frugal_rl.run.ray_ranks")
+"""Ray is an extra."""
 LAUNCHER_LOCK = "launcher.lock"
 HERE = "localhost:0"
 """Where the processes of one machine meet: any free port."""
@@ -58,21 +65,22 @@ def start_ranks(run: RunConfig) -> bool:
         FolderInUseError: another launcher trains in this folder.
         RankError: a process was lost more often than `launch.restarts`; names it.
     """
-    if run.launch.nodes > 1 and not run.launch.meet:
-        raise ConfigError(
-            f"launch.nodes={run.launch.nodes} need a place to meet: launch.meet=HOST:29400, with "
-            "the first machine's name, in the same command on each of them."
-        )
+    check_meeting(run.launch)
     share = share_of(run)
-    plan_memory(share)
+    plan = plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
-    alone = run.launch.nodes == 1  # several machines see one folder; its first process locks it
-    try_out(share, probe_update)  # else each process would compile
+    by_ray = run.launch.scheduler == "ray"
+    # Several machines see one folder, and its first process locks it; Ray is told by one process.
+    alone = by_ray or run.launch.nodes == 1
+    if not by_ray:
+        try_out(share, probe_update)  # else each process would compile
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
+    room = nullcontext() if by_ray else admitted(run, share)  # Ray counts its machines' memory
     going = doing(f"training in {run.launch.size} processes")
-    with held, admitted(run, share), going, passing_on(own_ranks) as asked:
+    with held, room, going, passing_on(own_ranks) as asked:
+        start = ray_starter(run, plan, asked) if by_ray else start_once
         for attempt in range(run.launch.restarts + 1):
-            lost = start_once(run, attempt)
+            lost = start(run, attempt)
             if lost is None:
                 break
             if attempt == run.launch.restarts or asked or not lost.may_go_on:
@@ -80,6 +88,27 @@ def start_ranks(run: RunConfig) -> bool:
             again = f"{attempt + 1} of launch.restarts={run.launch.restarts}"
             say(f"{lost.words} Starts again, {again}.")
     return bool(asked)
+
+
+def check_meeting(launch: Launch) -> None:
+    """Refuse several machines without a place where they can meet.
+
+    Raises:
+        ConfigError: there is none, or it has no port.
+    """
+    if launch.scheduler == "ray":
+        return  # the first actor tells the others
+    if launch.nodes > 1 and not launch.meet:
+        raise ConfigError(
+            f"launch.nodes={launch.nodes} need a place to meet: launch.meet=HOST:29400, with "
+            "the first machine's name, in the same command on each of them."
+        )
+    host, _, port = launch.meet.rpartition(":")
+    if launch.meet and not (host and port.isdigit() and 0 < int(port) < 65536):
+        raise ConfigError(
+            f"launch.meet={launch.meet} is no HOST:PORT with a port from 1 to 65535; use "
+            f"launch.meet={launch.meet.partition(':')[0] or 'HOST'}:29400."
+        )
 
 
 @dataclass(frozen=True)
@@ -114,9 +143,31 @@ def start_once(run: RunConfig, attempt: int) -> Lost | None:
     return None
 
 
+def ray_starter(
+    run: RunConfig, plan: Plan, asked: Sequence[int]
+) -> Callable[[RunConfig, int], Lost | None]:
+    """`start_once` on a Ray cluster.
+
+    Raises:
+        ConfigError: there is no cluster, or none that is large enough.
+    """
+    needs = ray_ranks.needs_of(run, plan, MARGIN)
+    ray_ranks.join_cluster(needs, run.launch.nodes)
+
+    def start(run: RunConfig, attempt: int) -> Lost | None:
+        end = ray_ranks.train_on_ray(run, rank_words(run), needs, attempt, asked)
+        if end is None:
+            return None
+        who = f"Process {end.rank} of {run.launch.size} ({end.who})"
+        return ended(who, end.status, end.message)
+
+    return start
+
+
 def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
     """The settings of torchrun's agent on this machine."""
     launch = run.launch
+    waits = {"join_timeout": launch.timeout_s, "timeout": launch.timeout_s}
     return LaunchConfig(
         min_nodes=launch.nodes,
         max_nodes=launch.nodes,
@@ -124,7 +175,7 @@ def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
         run_id=f"frugal-rl-{attempt}",
         rdzv_backend="c10d",
         rdzv_endpoint=launch.meet or HERE,
-        rdzv_configs={"join_timeout": launch.timeout_s, "timeout": launch.timeout_s},
+        rdzv_configs=waits | ({"is_host": True} if meets_here(launch.meet) else {}),
         local_addr=launch.address or None,
         max_restarts=0,
         signals_to_handle="SIGHUP,SIGQUIT",
@@ -133,6 +184,21 @@ def launch_config(run: RunConfig, attempt: int = 0) -> LaunchConfig:
             redirects=dict.fromkeys(range(1, launch.processes), Std.ALL),
         ),
     )
+
+
+def meets_here(meet: str) -> bool:
+    """Whether the others meet on this machine, at an address that torch does not know as its own.
+
+    torch asks what this machine's name resolves to, which is seldom each card's address.
+    """
+    host = meet.rpartition(":")[0]
+    if not host or _matches_machine_hostname(host):
+        return False  # torch finds out by itself
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+    except OSError:
+        return False
+    return any(card.address in found for cards in psutil.net_if_addrs().values() for card in cards)
 
 
 def rank_words(run: RunConfig) -> list[str]:
@@ -147,20 +213,34 @@ def _same_folder(run: RunConfig) -> Sequence[str]:
 
 
 def own_ranks() -> list[int]:
+    """Process ids of those that train for this launcher."""
+    return own_ranks_of(psutil.Process())
+
+
+def own_ranks_of(launcher: psutil.Process) -> list[int]:
     """Process ids of those that train; the agent gives each a session of its own."""
-    children = psutil.Process().children()
-    return [child.pid for child in children if os.getsid(child.pid) == child.pid]
+    return [child.pid for child in launcher.children() if os.getsid(child.pid) == child.pid]
 
 
 def _ended(rank: int, failure: ProcessFailure, size: int) -> Lost:
     """Which process ended first, and how."""
     who = f"Process {rank} of {size} (pid {failure.pid})"
-    if failure.exitcode < 0:
-        return Lost(f"{who} was ended by {failure.signal_name()}.")
-    message: Any = failure.message
+    return ended(who, failure.exitcode, failure.message)
+
+
+def ended(who: str, status: int, message: Any) -> Lost:
+    """How a process ended, and whether another attempt may do better.
+
+    Args:
+        who: names the process.
+        status: its exit status, negative for a signal.
+        message: what torch's error handler wrote for it, if anything.
+    """
+    if status < 0:
+        return Lost(f"{who} was ended by {Signals(-status).name}.")
     said = message.get("message", "") if isinstance(message, dict) else ""
     if not said:
-        return Lost(f"{who} ended with {failure.exitcode}.")
+        return Lost(f"{who} ended with {status}.")
     kind, _, words = said.partition(": ")
     if kind == RankError.__name__:
         return Lost(words)

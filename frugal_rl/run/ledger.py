@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 from frugal_rl.doing import doing
-from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.errors import CrowdedError, MemoryBudgetError
 from frugal_rl.memory.part import human
 from frugal_rl.run.disk import told, write_whole
 
@@ -70,6 +70,11 @@ class Entry:
             return False
 
     @property
+    def key(self) -> tuple[str, int, float]:
+        """Tells lines apart: one process may train several runs, and machines share a file."""
+        return self.host, self.pid, self.since
+
+    @property
     def place(self) -> tuple[float, int]:
         """Its place in the queue."""
         return self.since, self.pid
@@ -102,7 +107,7 @@ class Ledger:
             yield reservation
         finally:
             with self.changing() as entries:
-                entries[:] = [e for e in entries if e.pid != reservation.entry.pid]
+                entries[:] = [e for e in entries if e.key != reservation.entry.key]
 
     @contextmanager
     def changing(self) -> Iterator[list[Entry]]:
@@ -130,7 +135,7 @@ class Ledger:
         """Whether an entry may have what it wants; those who came earlier are served first.
 
         Raises:
-            MemoryBudgetError: everybody waits, and this one came last.
+            CrowdedError: everybody waits, and this one came last.
         """
         waiting = [e for e in others if e.wants]
         first = min([own, *waiting], key=lambda e: e.place)
@@ -139,7 +144,7 @@ class Ledger:
             return first is own
         stuck = waiting and all(e.wants or e.beside for e in others)
         if stuck and own is max([own, *waiting], key=lambda e: e.place):
-            raise MemoryBudgetError(
+            raise CrowdedError(
                 f"{own.what} needs {human(own.wants)} beside {len(waiting)} runs that wait for "
                 f"memory, too, and {self.source} has no more. Start fewer at once."
             )
@@ -151,9 +156,14 @@ class Reservation:
 
     def __init__(self, ledger: Ledger, entry: Entry) -> None:
         self.ledger, self.entry = ledger, entry
+        self.base = entry.held
+        """What the process holds in fact before it trains."""
 
     def resize(self, wants: int) -> None:
         """Hold so many bytes from now on; waits for room where that is more than before.
+
+        Who waits gives back what it has reserved without holding it, so that nobody waits for
+        somebody who waits for him.
 
         Raises:
             MemoryBudgetError: they will never fit.
@@ -175,11 +185,12 @@ class Reservation:
     def tried(self, wants: int) -> bool:
         """Whether there is room now; else the wish stands in the ledger."""
         with self.ledger.changing() as entries:
-            others = [e for e in entries if e.pid != self.entry.pid]
+            others = [e for e in entries if e.key != self.entry.key]
             here = [e for e in others if e.host == self.entry.host]
             asking = replace(self.entry, wants=wants)
             admitted = self.ledger.admits(asking, here)
-            self.entry = replace(asking, held=wants, wants=0) if admitted else asking
+            waits = replace(asking, held=min(asking.held, self.base))
+            self.entry = replace(asking, held=wants, wants=0) if admitted else waits
             entries[:] = [*others, self.entry]
         return admitted
 
@@ -187,7 +198,7 @@ class Reservation:
         """Put a changed line into the ledger."""
         self.entry = entry
         with self.ledger.changing() as entries:
-            entries[:] = [*(e for e in entries if e.pid != entry.pid), entry]
+            entries[:] = [*(e for e in entries if e.key != entry.key), entry]
 
     def starting(self, coming: int) -> None:
         """Count a process that is about to be started, until it has a line of its own."""

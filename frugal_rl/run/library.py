@@ -14,7 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.memory.auto import prepare
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.auto import prepare, refuse_hopeless
+from frugal_rl.run.admission import admitted
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.planning import Words, composed, split_words, time_stamp
 from frugal_rl.run.probe import probe_update
@@ -29,16 +31,28 @@ if TYPE_CHECKING:
 def train(run: RunConfig | Words) -> dict[str, Any]:
     """Plan, then train as `scripts/train.py` does; the run's summary, with its `run_dir`.
 
+    Waits for room beside other runs of this machine, in the ledger that all of them share.
+
     Raises:
         MemoryBudgetError: the run does not fit; nothing was allocated.
+        ConfigError: the words ask for several processes, which only the command line starts.
 
     Example:
         >>> summary = train("env=toy algo.total_steps=65536")  # doctest: +SKIP
         >>> summary["eval/success"]  # doctest: +SKIP
         1.0
     """
-    settled, drawn_up = prepare(composed(run), probe_update)
-    return {**train_planned(settled, drawn_up), "run_dir": settled.run_dir}
+    asked = composed(run)
+    if asked.launch.size > 1 or asked.launch.scheduler:
+        raise ConfigError(
+            "frugal_rl.train trains in this process, and launch= starts several; use "
+            "python scripts/train.py with the same words, or launch=single here."
+        )
+    refuse_hopeless(asked)
+    with admitted(asked) as room:
+        settled, drawn_up = prepare(asked, probe_update)
+        room.settle(drawn_up.ram_bytes)
+        return {**train_planned(settled, drawn_up), "run_dir": settled.run_dir}
 
 
 def evaluate(path: str | Path, words: Words = "") -> dict[str, Result]:

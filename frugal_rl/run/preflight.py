@@ -98,9 +98,8 @@ def check_launcher(name: str) -> None:
     Raises:
         ConfigError: naming what is missing.
     """
-    for module in ("submitit", "ray"):
-        if name.startswith(module):
-            _needs(module, f"hydra/launcher={name}")
+    if name.startswith("submitit"):
+        _needs("submitit", f"hydra/launcher={name}")
     if name == "submitit_slurm" and shutil.which("sbatch") is None:
         raise ConfigError(
             "hydra/launcher=submitit_slurm hands jobs to Slurm, and there is no sbatch on this "
@@ -115,6 +114,8 @@ def extras(command: Command) -> None:
         _needs("tensorboard", "tracking.tensorboard=true")
     if command.name == "search":
         _needs("optuna", "scripts/search.py")
+    if command.choices.get("launch") == "ray":
+        _needs("ray", "launch=ray")
     algo = str(command.choices.get("algo") or "")
     if algo in OF_CONTRIB:
         _needs("sb3_contrib", f"algo={algo}")

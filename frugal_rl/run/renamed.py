@@ -12,6 +12,7 @@ MODULES = {
     "frugal_rl.config": "frugal_rl.run.compose",
     "frugal_rl.observation.arena": "frugal_rl.observation.growing_array",
     "frugal_rl.observation.codecs": "frugal_rl.observation.codecs.codec",
+    "frugal_rl.observation.codecs.dense": "frugal_rl.observation.codecs.codec",
     "frugal_rl.observation.edge": "frugal_rl.observation.encoder",
     "frugal_rl.observation.narrow": "frugal_rl.observation.codecs.quantised",
     "frugal_rl.observation.packed": "frugal_rl.observation.codecs.packed",

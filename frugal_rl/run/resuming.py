@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,13 @@ from frugal_rl.learn.update import ALONE
 from frugal_rl.run.finite import ENVIRONMENTS, not_finite
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.identity import check_same_run, identity
-from frugal_rl.run.keeping import newest_sound
-from frugal_rl.run.replay_aside import brought_back
 from frugal_rl.untrusted.printing import printable, shown
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
     from frugal_rl.learn.ranks import Ranks
     from frugal_rl.run.config import RunConfig
+    from frugal_rl.run.keeping import Found
 
 COLLECTOR = "collector"
 NO_STATE = {ENVIRONMENTS: None}
@@ -69,7 +69,9 @@ def of_rank(content: Mapping[str, Any], ranks: Ranks) -> dict[str, Any]:
     """The checkpoint as one rank continues from it; of another number, without environments."""
     others = content.get("ranks", [])
     if len(others) + 1 != ranks.size:
-        learner = {**content["learner"], COLLECTOR: None}
+        learner = content["learner"]
+        if COLLECTOR in learner:
+            learner = {**learner, COLLECTOR: carried_on(learner[COLLECTOR])}
         return {**content, "learner": learner}
     if ranks.first:
         return dict(content)
@@ -77,37 +79,61 @@ def of_rank(content: Mapping[str, Any], ranks: Ranks) -> dict[str, Any]:
     return {**content, "rng": own["rng"], "learner": {**content["learner"], **own["learner"]}}
 
 
-def resume(run: RunConfig, learner: Learner, path: str, ranks: Ranks = ALONE) -> Resumed:
-    """Continue exactly where the newest sound checkpoint of an earlier run ended.
+def carried_on(collector: Any) -> dict[str, Any] | None:
+    """Of where experience comes from, what another number of ranks goes on with.
+
+    That is what all ranks have in common: the reward's scale and what the environments share.
+    """
+    if not isinstance(collector, Mapping) or ENVIRONMENTS not in collector:
+        return None
+    scale = collector.get("scale")
+    moments = {k: v for k, v in scale.items() if k != "returns"} if scale else None
+    return {ENVIRONMENTS: None, "scale": moments, "common": collector.get("common")}
+
+
+def resume(
+    run: RunConfig, learner: Learner, found: Found, path: str, ranks: Ranks = ALONE
+) -> Resumed:
+    """Continue exactly where the checkpoint that was found at `path` ended.
 
     A data-parallel run does so where the number of processes stays; else weights and optimiser go
     on, and all environments begin new episodes.
 
     Raises:
-        CheckpointError: none is sound, or it belongs to another run.
+        CheckpointError: it belongs to another run, or does not hold what this one needs.
     """
-    found = newest_sound(path)
     name = shown(found.file)
-    try:
-        content = of_rank(brought_back(found.content, found.file), ranks)
+    with understood(found.file):
+        content = of_rank(found.content, ranks)
         check_same_run(run, content["identity"], path)
         check_form(learner.state(), content["learner"], name)
         learner.load(content["learner"])
         best = float(content["best"])
         set_rng_state(content["rng"])
         exact = (content["learner"].get(COLLECTOR, {}) or NO_STATE).get(ENVIRONMENTS, 0) is not None
-    except FrugalError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-        raise CheckpointError(
-            f"{name} does not hold what this run continues from "
-            f"({type(error).__name__}: {printable(str(error))}). Use another checkpoint."
-        ) from error
     words = [f"Passed over: {why}" for why in found.unsound]
     words.append(f"Resumed {name} at {learner.num_steps:,} steps.")
     if not exact:
         words.append("Without their state the environments begin new episodes.")
     return Resumed(best, found.file, " ".join(words))
+
+
+@contextmanager
+def understood(file: Path) -> Iterator[None]:
+    """Whatever else fails while a checkpoint is taken apart is refused in words.
+
+    Raises:
+        CheckpointError: naming the file.
+    """
+    try:
+        yield
+    except FrugalError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise CheckpointError(
+            f"{shown(file)} does not hold what this run continues from "
+            f"({type(error).__name__}: {printable(str(error))}). Use another checkpoint."
+        ) from error
 
 
 def check_form(built: Any, saved: Any, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from frugal_rl.errors import DiskError
@@ -11,10 +11,10 @@ from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
 from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.config import RunConfig
-from frugal_rl.run.keeping import save_newest
+from frugal_rl.run.keeping import newest_sound, save_newest
 from frugal_rl.run.manifest import BEST, LAST
-from frugal_rl.run.replay_aside import forget_unused, set_aside
-from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot
+from frugal_rl.run.replay_aside import brought_back, forget_unused, set_aside
+from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot, understood
 
 CHECKPOINTS = "checkpoints"
 
@@ -37,8 +37,15 @@ class Saves:
         return Path(self.run.run_dir) / CHECKPOINTS
 
     def resume(self, path: str) -> Resumed:
-        """Continue exactly where the checkpoint of an earlier run ended."""
-        resumed = resume(self.run, self.learner, path, self.ranks)
+        """Continue exactly where the newest sound checkpoint of an earlier run ended.
+
+        Raises:
+            CheckpointError: none is sound, or it belongs to another run.
+        """
+        found = newest_sound(path)
+        with understood(found.file):
+            found = replace(found, content=brought_back(found.content, found.file))
+        resumed = resume(self.run, self.learner, found, path, self.ranks)
         self.best, self.newest = resumed.best, resumed.file
         return resumed
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory.choices import AUTO
 from frugal_rl.memory.machine import GIB, find_limit
+from frugal_rl.vec_env.episodes import Episodes
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -38,14 +38,16 @@ def shard(run: RunConfig, ranks: Ranks) -> RunConfig:
         return run
     if run.memory.profile == AUTO:
         raise ConfigError("memory=auto plans one process; name a profile with launch=torchrun.")
-    if not isinstance(run.algo, OnPolicyConfig) or run.algo.reward_normalisation:
+    algo: Any = run.algo
+    if not hasattr(algo, "shared"):
         raise ConfigError(
-            f"launch.processes={ranks.size} splits algo=ppo without algo.reward_normalisation; "
-            "use launch=single for this run."
+            f"{type(algo).__name__} trains in one process, and this run has {ranks.size}; use "
+            "launch=single, or an algorithm that splits its work: algo=ppo, cloned_ppo, evolution."
         )
-    algo: Any = replace(
-        run.algo,
-        num_envs=ranks.share(run.algo.num_envs, "algo.num_envs"),
-        batch_size=ranks.share(run.algo.batch_size, "algo.batch_size"),
-    )
-    return replace(run, algo=algo, seed=run.seed + SEED_STEP * ranks.rank)
+    if isinstance(run.vec, Episodes):
+        raise ConfigError(
+            "vec=episodes collects whole episodes, of which each process would have another number "
+            "of steps; use launch=single, or another vec= with launch=torchrun."
+        )
+    seed = run.seed + SEED_STEP * ranks.rank
+    return replace(run, algo=algo.shared(ranks), seed=seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -100,7 +100,7 @@ class Trainer:
         self.result: Result | None = None
         self.guard, self.divergence = NumberGuard(self.folder, run.debug), Divergence()
         self.steps_before, self.guard_at = 0, self.guard.at
-        own = shard(run, self.ranks)
+        own = replace(shard(run, self.ranks), ranks=self.ranks)
         with doing(f"starting {own.algo.num_envs} environments"):
             vec_env = own.env.make_vec(
                 own.algo.num_envs, own.encoding(), own.memory, own.vec, "train"

@@ -14,13 +14,13 @@ from gymnasium import spaces
 
 from frugal_rl.errors import WorkerError
 from frugal_rl.vec_env.backend import Backend, EnvMaker
-from frugal_rl.vec_env.group import GroupEnv, Layout, places_of
-from frugal_rl.vec_env.single import Report, Singles
+from frugal_rl.vec_env.group import GroupEnv, Layout, places_of, singles_of
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.vec_env.interface import VectorEnv
+    from frugal_rl.vec_env.single import Report
 
 
 class StartMethod(Enum):
@@ -50,7 +50,7 @@ class PipedEnv(gym.Env[Any, Any]):
     def __init__(self, maker: EnvMaker, layout: Layout) -> None:
         one = {name: np.zeros((1, *shape[1:]), dtype) for name, (shape, dtype) in layout.items()}
         self.places = places_of(one)
-        self.singles = Singles([maker.make()], maker.spec(), self.places)
+        self.singles = singles_of(maker, 1, self.places)
         self.observation_space = spaces.Dict(
             {name: _space(values[0]) for name, values in self.places.raw.items()}
         )
@@ -69,7 +69,7 @@ class PipedEnv(gym.Env[Any, Any]):
         report = self.singles.step()
         terminated, truncated = bool(self.places.terminated[0]), bool(self.places.truncated[0])
         shown = self.places.final if truncated else self.places.raw
-        told = {"report": report} if report.stats or report.new_rows else {}
+        told = {"report": report} if report else {}
         return _copied(shown), float(self.places.reward[0]), terminated, truncated, told
 
     def close(self) -> None:
@@ -94,6 +94,8 @@ def _copied(fields: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 class Sb3Env(GroupEnv):
     """N environments in `SubprocVecEnv`."""
+
+    crosses = True
 
     def __init__(
         self,
@@ -129,8 +131,8 @@ class Sb3Env(GroupEnv):
 
     @staticmethod
     def _keep(obs: Any, into: dict[str, np.ndarray]) -> None:
-        for name, values in into.items():
-            values[...] = obs[name]
+        for name in obs:
+            into[name][...] = obs[name]
 
     def _asked(self, call: Callable[[], Any]) -> Any:
         """What the workers answer; a dead one as an error in words."""

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.observation.aligned import WORD_BYTES
 from frugal_rl.observation.fields import Padding
 
 if TYPE_CHECKING:
     from frugal_rl.observation.codecs.pooled import PooledCodec
 
-WORD_BYTES = 8
 UNIT_BYTES = 2
 """Pools count in units of two bytes."""
 INDEX_BYTES = 8 + 4
@@ -60,6 +60,10 @@ class ColumnSpec:
         """Rows of T steps of N environments, with those of the past that windows need."""
         return (self.lead + steps) * num_envs
 
+    def dense_bytes(self, steps: int, num_envs: int) -> int:
+        """Bytes of T steps of N environments as they are, whatever a codec expects."""
+        return self.rows(steps, num_envs) * self.row_bytes
+
     def pool_units(self, steps: int, num_envs: int) -> int:
         """Units of two bytes that a pool begins with: what its codec expects."""
         share = self.codec.expected_share if self.codec else 1.0
@@ -68,11 +72,11 @@ class ColumnSpec:
 
     def nbytes(self, steps: int, num_envs: int) -> int:
         """Bytes allocated at first for T steps of N environments; a pool may grow."""
-        rows = self.rows(steps, num_envs)
+        rows, dense = self.rows(steps, num_envs), self.dense_bytes(steps, num_envs)
         if self.codec is None:
-            return rows * self.row_bytes
+            return dense
         if self.codec.pool == FOUND:
-            return math.ceil(rows * self.row_bytes * self.codec.expected_share)
+            return math.ceil(dense * self.codec.expected_share)
         references = num_envs * self.padded_bytes if self.codec.pool == "delta" else 0
         return self.pool_units(steps, num_envs) * UNIT_BYTES + rows * INDEX_BYTES + references
 

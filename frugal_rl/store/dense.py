@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import DenseCodec
 from frugal_rl.observation.encoding import BY_REFERENCE
 from frugal_rl.observation.fields import EPISODE, AnyField, Derived, Static, Stored
 from frugal_rl.observation.repeated_rows import RepeatedRows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -9,12 +10,12 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.choices import FrameStack
-from frugal_rl.observation.codecs.quantised import smallest_integer
 from frugal_rl.observation.fields import EPISODE
-from frugal_rl.store.column_spec import ColumnSpec
+from frugal_rl.observation.integers import smallest_integer
+from frugal_rl.store.column_spec import FOUND, ColumnSpec
 
 if TYPE_CHECKING:
-    from frugal_rl.observation.codecs.pooled import PooledCodec
+    from frugal_rl.observation.codecs.pooled import FoundCodec, PooledCodec
     from frugal_rl.observation.encoding import Encoding
 
 SCALARS = ("rewards", "values", "log_probs", "advantages", "returns")
@@ -26,11 +27,18 @@ def columns_of(encoding: Encoding, episode_steps: int = 0) -> list[ColumnSpec]:
     columns = []
     for r in encoding.rows:
         copied = encoding.frame_stack is FrameStack.copies and r.window > 1
+        shape = (r.window, *r.shape)
         if copied:
-            columns.append(ColumnSpec(r.name, (r.window, *r.shape), r.dtype))
+            columns.append(ColumnSpec(r.name, shape, r.dtype))
             continue
         lead = episode_steps if r.window == EPISODE else r.window - 1
         codec = cast("PooledCodec", r.codec) if r.codec.pool else None
+        if codec is not None and codec.pool == FOUND and r.window > 1:  # it finds stacks itself
+            share = codec.expected_share / r.window
+            form = codec.form and codec.form.stacked(r.window, r.nbytes)
+            kept = replace(cast("FoundCodec", codec), expected_share=share, form=form)
+            columns.append(ColumnSpec(r.name, shape, r.dtype, codec=kept))
+            continue
         columns.append(ColumnSpec(r.name, r.shape, r.dtype, r.window, lead, r.padding, codec))
     if encoding.windowed:
         columns.append(ColumnSpec("age", (1,), np.dtype(np.int32)))

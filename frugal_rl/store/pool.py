@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.observation.aligned import WORD_BYTES
 from frugal_rl.observation.fields import EPISODE, Padding
-from frugal_rl.store.column_spec import WORD_BYTES, ColumnSpec
 from frugal_rl.store.columns import Column, newest
+
+if TYPE_CHECKING:
+    from frugal_rl.store.column_spec import ColumnSpec
 
 UNIT = np.dtype(np.uint16)
 """Pools count in units of two bytes: one line of an 8 x 8 tile in 2-bit pixels."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.observation.encoder import Encoder
-from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
-from frugal_rl.vec_env.plain import SpecEnv, env_seeds
+from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv, env_seeds
+from frugal_rl.vec_env.plain import SpecEnv
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 
+from frugal_rl.errors import DataError
+from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.encoder import Encoder, needed_raw
 from frugal_rl.vec_env.backend import EnvMaker, reuses
 from frugal_rl.vec_env.foreign import as_raw
-from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
-from frugal_rl.vec_env.plain import env_seeds
-from frugal_rl.vec_env.single import IdMap, Places, Report, Stats
+from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv, env_seeds
+from frugal_rl.vec_env.resumable import why_not
+from frugal_rl.vec_env.single import IdMap, Places, Report, Singles, Stats
+from frugal_rl.vec_env.wire import Wire, wires_of
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
@@ -58,20 +61,53 @@ def places_of(arrays: dict[str, np.ndarray]) -> Places:
     )
 
 
+def singles_of(env: EnvMaker, count: int, places: Places, first: int = 0) -> Singles:
+    """`count` environments that write into `places`, the first of them number `first`."""
+    envs, spec = [env.make() for _ in range(count)], env.spec()
+    return Singles(envs, [as_raw(one, spec) for one in envs], spec, places, first)
+
+
 class GroupEnv(VectorEnv):
-    """N single environments; a backend decides where and when they run."""
+    """N single environments; a backend decides where and when they run.
+
+    Where they run in other processes (`crosses`), frozen fields arrive in reports, as what differs.
+    """
+
+    crosses: ClassVar[bool] = False
 
     def __init__(
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
     ) -> None:
-        self.num_envs = num_envs
+        self.num_envs, self._maker = num_envs, env
+        self._why_not: str | None = None
+        self._wires: dict[str, list[Wire]] = {}
         self.encoding = encoding
         self.action_space: spaces.Space[Any] = env.action_space()
         self.layout, self.tables = layout_of(env, num_envs, encoding)
-        self.places = places_of(self._allocate())
+        arrived = self._crossing() if self.crosses else {}
+        self.places = places_of(self._allocate() | arrived)
         self._ids = IdMap(self.tables, num_envs)
         self._encoder = Encoder(encoding, self.tables, num_envs, reuses(memory))
         self._every = np.arange(num_envs)
+
+    def _crossing(self) -> dict[str, np.ndarray]:
+        """Take frozen fields out of the layout; arrays of our own for what arrives of them."""
+        kept = {r.name for r in self.encoding.rows if isinstance(r.codec, FoundCodec)}
+        arrived: dict[str, np.ndarray] = {}
+        for name, form in wires_of(self.encoding.spec).items():
+            if name in kept and f"raw/{name}" in self.layout:
+                shape, dtype = self.layout.pop(f"raw/{name}")
+                del self.layout[f"final/{name}"]
+                arrived |= {f"{at}/{name}": np.zeros(shape, dtype) for at in ("raw", "final")}
+                self._wires[name] = [Wire(shape[1:], dtype, form) for _ in range(self.num_envs)]
+        return arrived
+
+    def _take(self, first: int, report: Report) -> None:
+        """Read what arrived of frozen fields, once."""
+        for place, name, final, message in report.rows:
+            into = self.places.final if final else self.places.raw
+            into[name][first + place] = self._wires[name][first + place].unpack(message)
+        report.rows = []
 
     def _allocate(self) -> dict[str, np.ndarray]:
         return {name: np.zeros(shape, dtype) for name, (shape, dtype) in self.layout.items()}
@@ -103,6 +139,31 @@ class GroupEnv(VectorEnv):
         ended = _ended(stats) if stats else None
         return Step(self._rows(), places.reward, done, places.truncated, index, final_rows, ended)
 
+    def state(self) -> dict[str, Any]:
+        """All environments, where a trial told that theirs can be put back."""
+        if self._why_not is None:
+            two = [as_raw(self._maker.make(), self._maker.spec()) for _ in range(2)]
+            self._why_not = why_not(two, self._maker.action_space())
+        if self._why_not:
+            raise NotImplementedError(f"They cannot be copied: {self._why_not}.")
+        return {"environments": self._states()}
+
+    def load(self, state: dict[str, Any]) -> Rows:
+        """Continue from `state()`."""
+        states = state["environments"]
+        if len(states) != self.num_envs:
+            raise DataError(f"{len(states)} environments were saved, these are {self.num_envs}.")
+        self._learn(self._load(states))
+        return self._rows()
+
+    def _states(self) -> list[Any]:
+        """Of each environment what `Singles.state` tells."""
+        raise NotImplementedError(f"{type(self).__name__} does not ask its workers for them.")
+
+    def _load(self, states: list[Any]) -> list[tuple[int, Report]]:
+        """Put them back; reports as in `_reset`."""
+        raise NotImplementedError(f"{type(self).__name__} does not give them to its workers.")
+
     def _rows(self) -> Rows:
         return self._encoder.encode(self._ids.shared(self.places.raw, self._every))
 
@@ -110,6 +171,7 @@ class GroupEnv(VectorEnv):
         """Intern what was met, in order of environments; the statistics of ended episodes."""
         stats: dict[int, Stats] = {}
         for first, report in reports:
+            self._take(first, report)
             self._ids.learn(first, report.new_rows)
             stats |= {first + place: values for place, values in report.stats.items()}
         return stats
@@ -117,6 +179,9 @@ class GroupEnv(VectorEnv):
     def parts(self) -> dict[str, int]:
         """Bytes of places, tables and coded rows; simulators are not counted here."""
         places = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in self.layout.values())
+        for name, ends in self._wires.items():
+            places += int(self.places.raw[name].nbytes + self.places.final[name].nbytes)
+            places += sum(int(end.last.nbytes) for end in ends)
         return {
             "places": places,
             "static tables": self.tables.nbytes,

@@ -87,3 +87,8 @@ class VectorEnv(ABC):
 
     def close(self) -> None:  # noqa: B027 - most environments hold nothing to release
         """Release workers and files."""
+
+
+def env_seeds(num_envs: int, seed: int) -> list[int]:
+    """One seed per environment, the same for every backend."""
+    return [int(np.random.SeedSequence([seed, i]).generate_state(1)[0]) for i in range(num_envs)]

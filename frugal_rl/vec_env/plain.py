@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 Raw = dict[str, np.ndarray]
 
 
-def env_seeds(num_envs: int, seed: int) -> list[int]:
-    """One seed per environment, the same for every backend."""
-    return [int(np.random.SeedSequence([seed, i]).generate_state(1)[0]) for i in range(num_envs)]
-
-
 class SpecEnv(gym.Env[Any, Any]):
     """A Gymnasium environment whose observation is computed from its spec.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import gymnasium as gym
 from gymnasium import spaces
@@ -17,6 +17,7 @@ from frugal_rl.memory.part import Part
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
 from frugal_rl.observation.spec import ObservationSpec, Stored
+from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, actions_from_zero, leaves_of
 from frugal_rl.vec_env.serial import Serial
 
@@ -46,7 +47,11 @@ class Registered:
 
     compiles: ClassVar[bool] = True
     """Its libraries are unknown: it is tried out in small first (`frugal_rl.memory.kernels`)."""
-    vouched: ClassVar[tuple[str, ...]] = ("gymnasium.wrappers", *(m for m, _ in PROVIDERS.values()))
+    vouched: ClassVar[tuple[str, ...]] = (
+        "gymnasium.wrappers",
+        "stable_baselines3.common.atari_wrappers",
+        *(m for m, _ in PROVIDERS.values()),
+    )
     """What a saved configuration may have imported without a word of the user's."""
     name: str = "gymnasium"
     id: str = ""
@@ -59,6 +64,8 @@ class Registered:
     spec_file: str | None = None
     """A YAML file that `scripts/study.py` wrote: what was found, with the bytes that it takes."""
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
+    frame_stack: Annotated[int, at_least(1)] = 1
+    """How many of the newest observations are shown; each is held once."""
     episode_steps: int = 0
     """The most steps of an episode; 0 takes what the id is registered with."""
 
@@ -120,8 +127,8 @@ class Registered:
         """One stored field per leaf of the observation space."""
         leaves, _ = _spaces(self)
         known = read_found_spec(Path(self.spec_file)) if self.spec_file else FoundSpec({})
-        known.check({leaf.name for leaf in leaves}, str(self.spec_file))
-        return ObservationSpec(tuple(_field(leaf, known) for leaf in leaves))
+        known.check({leaf.name: (leaf.shape, leaf.dtype) for leaf in leaves}, str(self.spec_file))
+        return ObservationSpec(tuple(_field(leaf, known, self.frame_stack) for leaf in leaves))
 
     def action_space(self) -> spaces.Space[Any]:
         """What the environment says, choices counted from 0."""
@@ -179,7 +186,9 @@ def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, An
     return wrapped
 
 
-def _field(leaf: Leaf, known: FoundSpec) -> Stored:
-    codecs = (FoundCodec(expected_share=known.share(leaf.name)),)
+def _field(leaf: Leaf, known: FoundSpec, window: int) -> Stored:
+    share, form = known.share(leaf.name), known.form(leaf.name)
+    codecs = (FoundCodec(expected_share=share, form=form),)
     doc = "one-hot" if leaf.counts else ""
-    return Stored(leaf.name, leaf.shape, leaf.dtype, leaf.low, leaf.high, doc, codecs=codecs)
+    kind = leaf.shape, leaf.dtype, leaf.low, leaf.high
+    return Stored(leaf.name, *kind, doc, codecs=codecs, window=window)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.vec_env.backend import Backend, EnvMaker
-from frugal_rl.vec_env.group import GroupEnv
-from frugal_rl.vec_env.single import Report, Singles
+from frugal_rl.vec_env.group import GroupEnv, singles_of
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.vec_env.interface import VectorEnv
+    from frugal_rl.vec_env.single import Report
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,19 @@ class SerialEnv(GroupEnv):
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
     ) -> None:
         super().__init__(env, num_envs, encoding, memory)
-        self.singles = Singles([env.make() for _ in range(num_envs)], env.spec(), self.places)
+        self.singles = singles_of(env, num_envs, self.places)
 
     def _reset(self, seeds: list[int]) -> list[tuple[int, Report]]:
         return [(0, self.singles.reset(seeds))]
 
     def _step(self) -> list[tuple[int, Report]]:
         return [(0, self.singles.step())]
+
+    def _states(self) -> list[Any]:
+        return self.singles.state()
+
+    def _load(self, states: list[Any]) -> list[tuple[int, Report]]:
+        return [(0, self.singles.load(states))]
 
     def close(self) -> None:
         """Close all environments."""

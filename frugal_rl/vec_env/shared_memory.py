@@ -25,7 +25,7 @@ from frugal_rl.ranges import at_least
 from frugal_rl.vec_env import worker
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv
-from frugal_rl.vec_env.plain import env_seeds
+from frugal_rl.vec_env.interface import env_seeds
 from frugal_rl.vec_env.single import Report
 from frugal_rl.vec_env.threads import shares
 
@@ -68,6 +68,8 @@ class SharedMemory(Backend):
 
 class SharedMemoryEnv(GroupEnv):
     """N environments in equal shares, one per worker process."""
+
+    crosses = True
 
     def __init__(
         self,
@@ -125,6 +127,19 @@ class SharedMemoryEnv(GroupEnv):
     def _step(self) -> list[tuple[int, Report]]:
         for connection in self._connections:
             self._send(connection, worker.STEP)
+        return self._reports()
+
+    def _states(self) -> list[Any]:
+        for connection in self._connections:
+            self._send(connection, worker.STATE)
+        answers = [pickle.loads(self._answer(i)) for i in range(len(self._shares))]
+        if not all(isinstance(answer, list) for answer in answers):
+            raise NotImplementedError("A worker could not tell them.")
+        return [state for answer in answers for state in answer]
+
+    def _load(self, states: list[Any]) -> list[tuple[int, Report]]:
+        for connection, (first, end) in zip(self._connections, self._shares, strict=True):
+            self._send(connection, worker.LOAD + pickle.dumps(states[first:end]))
         return self._reports()
 
     def _send(self, connection: Connection, command: bytes) -> None:
@@ -192,6 +207,7 @@ class SharedMemoryEnv(GroupEnv):
         seeds = env_seeds(self.num_envs, self._seed + self.restarts)[first:end]
         self._send(self._connections[index], pickle.dumps(seeds))
         report = self._receive(index)
+        self._take(first, report)
         part = self.places.part(first, end)
         part.reward[:], part.terminated[:], part.truncated[:] = 0, False, True
         for name, values in part.final.items():

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.foreign import as_raw
+from frugal_rl.vec_env.object_state import put_back, state_of
+from frugal_rl.vec_env.wire import Message, Wire, wires_of
 
 if TYPE_CHECKING:
     from frugal_rl.observation.spec import ObservationSpec
@@ -53,6 +54,11 @@ class Report:
 
     stats: dict[int, Stats] = field(default_factory=dict)
     new_rows: NewRows = field(default_factory=list)
+    rows: list[Message] = field(default_factory=list)
+    """Of fields that cross as differences, in the order in which they are to be read."""
+
+    def __bool__(self) -> bool:
+        return bool(self.stats or self.new_rows or self.rows)
 
 
 class Singles:
@@ -64,23 +70,46 @@ class Singles:
     """
 
     def __init__(
-        self, envs: list[Any], spec: ObservationSpec, places: Places, first: int = 0
+        self,
+        envs: list[Any],
+        cores: list[Any],
+        spec: ObservationSpec,
+        places: Places,
+        first: int = 0,
     ) -> None:
-        self.envs, self.first = envs, first
+        self.envs, self.cores, self.first = envs, cores, first
         self.seeds: list[int] = []
-        self.cores = [as_raw(env, spec) for env in envs]
         self.places = places
         self.returns = np.zeros(len(envs))
         self.lengths = np.zeros(len(envs), np.int64)
         self.told = [dict.fromkeys(core.tables, 0) for core in self.cores]
+        crossing = {n: f for n, f in wires_of(spec).items() if n not in places.raw}
+        kinds = {f.name: (f.shape, np.dtype(f.dtype)) for f in spec.fields}
+        self.wires = [{n: Wire(*kinds[n], form) for n, form in crossing.items()} for _ in envs]
 
     def reset(self, seeds: list[int]) -> Report:
         """Start all episodes."""
-        self.seeds = list(seeds)
+        self.seeds, report = list(seeds), Report()
         for i, (core, seed) in enumerate(zip(self.cores, seeds, strict=True)):
             core.restart(seed)
-            self._begun(i)
-        return Report(new_rows=self._new_rows())
+            self._begun(i, report)
+        report.new_rows = self._new_rows()
+        return report
+
+    def state(self) -> list[Any]:
+        """Environments, and how far their episodes are."""
+        counted = zip(self.returns.tolist(), self.lengths.tolist(), self.seeds, strict=True)
+        return [[state_of(core), *counts] for core, counts in zip(self.cores, counted, strict=True)]
+
+    def load(self, states: list[Any]) -> Report:
+        """Continue from `state()`; shows what was shown last."""
+        report, self.seeds = Report(), [int(seed) for *_, seed in states]
+        for i, (nodes, total, length, seed) in enumerate(states):
+            self.cores[i].restart(seed)
+            put_back(self.cores[i], nodes)
+            self.returns[i], self.lengths[i] = total, length
+            self._show(i, report)
+        return report
 
     def step(self, first: int = 0, end: int | None = None) -> Report:
         """One action each for environments [first, end); ended episodes begin anew."""
@@ -107,14 +136,14 @@ class Singles:
         self.returns[i] += places.reward[i]
         self.lengths[i] += 1
         if not (terminated or truncated):
-            _write(core.raw(), places.raw, i)
+            self._show(i, report)
             return
         if places.truncated[i]:
-            _write(core.raw(), places.final, i)
+            self._show(i, report, final=True)
         own = {"return": float(self.returns[i]), "length": float(self.lengths[i])}
         report.stats[i] = own | stats
         self._restart(i)
-        self._begun(i)
+        self._begun(i, report)
 
     def _restart(self, i: int) -> None:
         try:
@@ -127,10 +156,17 @@ class Singles:
         """Tell which environment an error is of."""
         error.add_note(f"Environment {self.first + i}, begun with seed {self.seeds[i]}, {where}.")
 
-    def _begun(self, i: int) -> None:
+    def _begun(self, i: int, report: Report) -> None:
         self.returns[i] = 0
         self.lengths[i] = 0
-        _write(self.cores[i].raw(), self.places.raw, i)
+        self._show(i, report)
+
+    def _show(self, i: int, report: Report, final: bool = False) -> None:
+        """Write what an environment observes now into its places, and what crosses otherwise."""
+        raw = self.cores[i].raw()
+        _write(raw, self.places.final if final else self.places.raw, i)
+        for name, wire in self.wires[i].items():
+            report.rows.append((i, name, final, wire.pack(raw[name])))
 
     def _new_rows(self, first: int = 0, end: int | None = None) -> NewRows:
         """Rows that the environments' own tables have gained since they were last told."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DataError
 from mine_rl_npv.data.instance import Graph, Instance
 from mine_rl_npv.data.roles import VALUE
 from mine_rl_npv.optimise.closure import max_closure
@@ -160,6 +160,15 @@ def stockpile_values(
     return money[:, WASTE] + milled / (1.0 + rate) ** economics.stockpile_periods
 
 
+def _precedence(model: BlockModel, slopes: Slopes) -> Graph:
+    """The slope graph; what is wrong with the places is said of their file."""
+    try:
+        return Graph(*slope_graph(slopes))
+    except DataError as error:
+        where = f"{model.table.path}: " if model.table is not None else ""
+        raise DataError(f"{where}{error}") from error
+
+
 def model_instance(
     model: BlockModel,
     economics: Economics | None = None,
@@ -174,7 +183,7 @@ def model_instance(
     economics, plan = economics or Economics(), plan or MinePlan()
     money = model_money(model, economics)
     slopes = plan.slopes(model)
-    graph = Graph(*slope_graph(slopes))
+    graph = _precedence(model, slopes)
     tonnes = model.columns["ton"]
     whole = money.max(axis=1)
     if economics.stockpile_cost >= 0:

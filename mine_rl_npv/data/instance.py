@@ -119,6 +119,8 @@ class Instance:
     """Where the blocks are and how steep walls may be; None where a file lists precedences."""
     fields: dict[str, np.ndarray] = field(default_factory=dict)
     """Whatever else the blocks file tells, by column."""
+    bench_advance: int = 0
+    """Benches by which a column may be deepened per period; 0 means any number."""
 
     @property
     def blocks(self) -> int:
@@ -160,4 +162,5 @@ class Instance:
             destination_use=self.destination_use[keep],
             slopes=None if self.slopes is None else self.slopes.restricted(keep),
             fields={name: column[keep] for name, column in self.fields.items()},
+            bench_advance=self.bench_advance,
         )

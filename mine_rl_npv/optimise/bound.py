@@ -25,6 +25,8 @@ from mine_rl_npv.data.instance import Graph, Instance
 from mine_rl_npv.optimise.closure import max_closure, rounding_bound
 
 _MERGE_ABOVE_CELLS = 1200
+LARGE_BLOCKS = 150_000
+"""Mines of more blocks get a coarser LP bound, none below it, and no search."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class BoundConfig:
     """No new iteration starts after this; the bound stays certified, only less tight."""
     pits: int = 40
     """Nested pits that cut the first cells."""
+
+    @classmethod
+    def of_size(cls, blocks: int) -> BoundConfig:
+        """As fine as a mine of that size can use: an iteration of a large one takes a minute."""
+        return cls(tolerance=1e-4) if blocks > LARGE_BLOCKS else cls()
 
 
 @dataclass(frozen=True)
@@ -116,13 +123,13 @@ def relaxation(
     Args:
         instance: upper limits let the search stay inside the ultimate pit; lower limits do not.
         destinations: whether blocks choose among the instance's destinations.
-        config: tolerances.
+        config: tolerances; None: those of the mine's size.
         watch: called per iteration with number, upper bound, primal value, cells.
 
     Raises:
         ConfigError: the instance has general side constraints, which this method does not price.
     """
-    config = config or BoundConfig()
+    config = config or BoundConfig.of_size(instance.blocks)
     if destinations and instance.general is not None:
         raise ConfigError(
             f"Instance {instance.name} has general side constraints; use method=lp_direct."

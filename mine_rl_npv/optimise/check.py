@@ -76,6 +76,7 @@ def check_shares(instance: Instance, share: np.ndarray, slack: float = SLACK) ->
     slopes = None if instance.slopes is None else audit_slopes(instance.slopes, by_then)
     faults = faults[:5] + (slopes.faults() if slopes is not None else [])
     faults += _limit_faults(instance, tonnes, share, slack)
+    faults += _pace_faults(instance, mined, slack)
     if not cpit and instance.general is not None:
         faults += _general_faults(instance, share, slack)
     return Verdict(value, tuple(faults[:10]), slopes)
@@ -95,6 +96,27 @@ def _precedence_faults(instance: Instance, by_then: np.ndarray, slack: float) ->
             f"block {owner[k]} is mined by period {t} before block {graph.index[k]}, which it needs"
             for k in np.flatnonzero(early)[:3]
         ]
+    return faults
+
+
+def _pace_faults(instance: Instance, mined: np.ndarray, slack: float) -> list[str]:
+    """Columns of which one period takes benches too far apart."""
+    faults: list[str] = []
+    if not instance.bench_advance:
+        return faults
+    column = np.unique(instance.position[:, :2], axis=0, return_inverse=True)[1].reshape(-1)
+    bench = instance.position[:, 2].astype(np.int64)
+    for t in range(instance.periods):
+        taken = np.flatnonzero(mined[:, t] > slack)
+        low = np.full(column.max() + 1, np.iinfo(np.int64).max)
+        high = np.full(column.max() + 1, -1)
+        np.minimum.at(low, column[taken], bench[taken])
+        np.maximum.at(high, column[taken], bench[taken])
+        deep = np.flatnonzero((high >= 0) & (high - low >= instance.bench_advance))
+        faults += [
+            f"{len(deep)} columns are deepened by more than {instance.bench_advance} benches in "
+            f"period {t}"
+        ] * bool(len(deep))
     return faults
 
 

@@ -9,6 +9,7 @@ out of the plan when nothing needs it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,17 @@ from mine_rl_npv.optimise.closure import max_closure
 
 if TYPE_CHECKING:
     from mine_rl_npv.optimise.problem import Problem
+
+
+class Decoder(Enum):
+    """How scores become a schedule."""
+
+    forward = "forward"
+    """List scheduling in the earliest feasible period."""
+    two_pass = "two_pass"
+    """Forward, then one backward and one forward settling pass."""
+    shift = "shift"
+    """Two passes, then shift search with groups and an optimal prune."""
 
 
 @dataclass

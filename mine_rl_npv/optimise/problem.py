@@ -31,6 +31,8 @@ class Problem:
     """(T,) float64."""
     preferred: np.ndarray
     """(m, T) uint8 destination that list scheduling takes in a period."""
+    pace: Graph | None = None
+    """What must be gone a period before each block; None where a pit may sink at any pace."""
 
     @property
     def blocks(self) -> int:
@@ -83,4 +85,28 @@ def prepare(
         room=kilograms_down(instance.high),
         discount=instance.discount,
         preferred=net.argmax(axis=1).astype(np.uint8),
+        pace=pace_of(instance.position[inside], instance.bench_advance),
     )
+
+
+def pace_of(position: np.ndarray, benches: int) -> Graph | None:
+    """Arcs from each block to the nearest one of its column at least `benches` above it.
+
+    Args:
+        position: (m, 3) int cells.
+        benches: a column may be deepened by so many in a period; 0 asks for no arcs.
+    """
+    if not benches:
+        return None
+    order = np.lexsort((position[:, 2], position[:, 1], position[:, 0]))
+    place = position[order].astype(np.int64)
+    column = np.cumsum(np.any(np.diff(place[:, :2], axis=0, prepend=place[:1, :2]) != 0, axis=1))
+    tall = int(np.ptp(place[:, 2])) + benches + 1
+    key = column * tall + place[:, 2] - place[:, 2].min()
+    above = np.searchsorted(key, key + benches)
+    found = np.flatnonzero(above < len(key))
+    found = found[column[above[found]] == column[found]]
+    owner, needed = order[found], order[above[found]]
+    rows = np.argsort(owner)
+    pointer = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=len(order)))))
+    return Graph(pointer.astype(np.int64), needed[rows].astype(np.int32))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
     from frugal_rl.learn.networks import Network
     from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.learn.ranks import Ranks
     from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
     from mine_rl_npv.rules.layout import MineLayout
@@ -68,6 +69,10 @@ class ScheduleAlgo:
         """The run's policy without a learner around it."""
         policy: FrugalPolicy = learners.build_policy(self, run, vec_env)
         return policy
+
+    def shared(self, ranks: Ranks) -> Self:
+        """As it is: ranks draw the same candidates, and each decodes its own of them."""
+        return self
 
     def search_floats(self, weights: int) -> int:
         """64-bit numbers that the search holds for so many weights."""

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from mine_rl_npv.priority.features import feature_names
-from mine_rl_npv.priority.search import Watch, going_on
+from mine_rl_npv.priority.watch import Watch, going_on
 
 if TYPE_CHECKING:
     from mine_rl_npv.priority.task import Mine, PriorityTask

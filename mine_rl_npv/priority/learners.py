@@ -18,12 +18,14 @@ from torch import Tensor, nn
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network
 from frugal_rl.learn.policy import FrugalPolicy
+from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.part import Phase
 from mine_rl_npv.optimise.bound import relaxation
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
-from mine_rl_npv.priority.task import Decoder, Mine, PriorityTask
+from mine_rl_npv.priority.task import Mine, PriorityTask
 from mine_rl_npv.rules.features import VIEW, block_views
 
 if TYPE_CHECKING:
@@ -91,9 +93,11 @@ class _ScheduleLearner(ABC):
 
     def __init__(self, algo: ScheduleAlgo, run: RunConfig, vec_env: VectorEnv) -> None:
         self.algo, self.vec_env, self.num_steps = algo, vec_env, 0
+        self.ranks = run.ranks or ALONE
         self.mines = [mine_of(layout) for layout in algo.layouts(run)]
-        self.task = PriorityTask(self.mines, Decoder.two_pass, algo.threads)
-        self.rng = np.random.default_rng(run.seed)
+        self.task = PriorityTask(self.mines, Decoder.two_pass, algo.threads, run.ranks)
+        self.seed = self.ranks.from_first(run.seed)  # all ranks draw the same candidates
+        self.rng = np.random.default_rng(self.seed)
         self.policy = algo.build_policy(run, vec_env)
         vec_env.reset(run.seed)
 
@@ -125,6 +129,8 @@ class _ScheduleLearner(ABC):
 
     def figures(self) -> dict[str, float]:
         """Mean gap to the certified bound of the present weights' schedules, of eight mines."""
+        if not self.ranks.first:
+            return {}
         shown = self.mines[:8]
         gaps = [100 * (1 - m.worth(m.decode(self.score(m), self.task.decoder))) for m in shown]
         return {"schedule/gap_percent": float(np.mean(gaps))}
@@ -155,18 +161,19 @@ class EvolutionLearner(_ScheduleLearner):
         super().__init__(algo, run, vec_env)
         start = nn.utils.parameters_to_vector(self.policy.network.parameters())
         config = EvolutionConfig(algo.population, algo.sigma)
-        self.search = CovarianceAdaptation(start.detach().numpy(), config, run.seed)
+        self.search = CovarianceAdaptation(start.detach().numpy(), config, self.seed)
 
     def iterate(self, phase: Any) -> dict[str, float]:
         """Decode a population and move towards its better half."""
         chosen = self.chosen()
         with phase(Phase.rollout):
             candidates = self.search.ask()
-            keys = [self._keys(weights, chosen) for weights in candidates]
+            every = np.arange(len(candidates))
+            keys = {n: self._keys(candidates[n], chosen) for n in every[self.task.own]}
             totals = [
                 self.task.values(
                     lambda row, mine, place=place: keys[int(row)][place],
-                    np.arange(len(keys)),
+                    every,
                     [i],
                 )
                 for place, i in enumerate(chosen)
@@ -214,7 +221,7 @@ class GradientLearner(_ScheduleLearner):
         super().__init__(algo, run, vec_env)
         config = GradientConfig(algo.pairs, algo.sigma, algo.learning_rate)
         self.ascent = PriorityGradient(
-            self.mines, self.task, run.seed, config, net=self.policy.network
+            self.mines, self.task, self.seed, config, net=self.policy.network
         )
 
     def iterate(self, phase: Any) -> dict[str, float]:

@@ -5,16 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.features import feature_names
 from mine_rl_npv.priority.policy import PriorityNet
-from mine_rl_npv.priority.task import Mine, PriorityTask
+from mine_rl_npv.priority.watch import Watch, going_on
+
+if TYPE_CHECKING:
+    from mine_rl_npv.priority.task import Mine
 
 STALLED_SIGMA = 2e-3
 MAX_POPULATION = 192
+
+
+class Judge(Protocol):
+    """What a search asks of its task: the values of weights on some of the mines."""
+
+    mines: list[Mine]
+
+    def values(self, score: object, candidates: np.ndarray, chosen: list[int]) -> np.ndarray:
+        """Mean relative value (C,) of each candidate over the chosen mines."""
 
 
 @dataclass
@@ -25,7 +38,7 @@ class Evolution:
     candidates, which trades speed for a wider view.
     """
 
-    task: PriorityTask
+    task: Judge
     net: PriorityNet
     start: np.ndarray
     config: EvolutionConfig
@@ -92,18 +105,9 @@ class Learned:
     seconds: float
 
 
-Watch = Callable[[float, int, float], None]
-"""Told of seconds (nan after Ctrl-C), decodes so far and the best value relative to the bound."""
-
-
-def going_on(spent: float, seconds: float, decoded: int, decodes: int) -> bool:
-    """Whether a budget is left: of decodes where one is given, else of seconds."""
-    return decoded < decodes if decodes else spent < seconds
-
-
 def evolve(
     mines: list[Mine],
-    task: PriorityTask,
+    task: Judge,
     seconds: float,
     seed: int,
     hidden: int = 6,

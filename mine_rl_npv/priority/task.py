@@ -4,30 +4,20 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mine_rl_npv.optimise.bound import Bound, relaxation
-from mine_rl_npv.optimise.decode import Schedule, list_schedule, prune
+from mine_rl_npv.optimise.decode import Decoder, Schedule, empty_schedule, list_schedule, prune
+from mine_rl_npv.optimise.paced import fill_paced
 from mine_rl_npv.optimise.problem import Problem, prepare
 from mine_rl_npv.optimise.shift import shift_search
 from mine_rl_npv.priority.features import block_features
 
 if TYPE_CHECKING:
+    from frugal_rl.learn.ranks import Ranks
     from mine_rl_npv.data.instance import Instance
-
-
-class Decoder(Enum):
-    """How scores become a schedule."""
-
-    forward = "forward"
-    """List scheduling in the earliest feasible period."""
-    two_pass = "two_pass"
-    """Forward, then one backward and one forward settling pass."""
-    shift = "shift"
-    """Two passes, then shift search with groups and an optimal prune."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +31,21 @@ class Mine:
 
     def decode(self, priority: np.ndarray, decoder: Decoder) -> Schedule:
         """The schedule of priorities (m,)."""
-        plan = list_schedule(self.problem, priority, two_pass=decoder is not Decoder.forward)
+        two_pass = decoder is not Decoder.forward
+        if self.problem.pace is not None:
+            plan = empty_schedule(self.problem)
+            fill_paced(self.problem, plan, priority, two_pass)
+            return plan
+        plan = list_schedule(self.problem, priority, two_pass)
         if decoder is Decoder.shift:
             shift_search(self.problem, plan, rounds=4, group=0)
         return plan
 
     def polish(self, plan: Schedule) -> None:
-        """What closes a run: group moves and an optimal prune, in place."""
+        """What closes a run: group moves and an optimal prune, in place; with a pace the prune."""
+        if self.problem.pace is not None:
+            prune(self.problem, plan)
+            return
         shift_search(self.problem, plan, rounds=30, group=400)
         prune(self.problem, plan)
         shift_search(self.problem, plan, rounds=30, group=400)
@@ -67,14 +65,18 @@ def open_mine(
 
 
 class PriorityTask:
-    """Values of many score vectors on one or more mines, on all cores.
+    """Values of many score vectors on one or more mines, on all cores of all ranks.
 
-    Kernels and BLAS calls leave the interpreter lock, so plain threads run side by side.
+    Kernels and BLAS calls leave the interpreter lock, so plain threads run side by side. Ranks that
+    are given the same candidates each decode their own, and all of them know all values.
     """
 
-    def __init__(self, mines: list[Mine], decoder: Decoder, threads: int = 2) -> None:
+    def __init__(
+        self, mines: list[Mine], decoder: Decoder, threads: int = 2, ranks: Ranks | None = None
+    ) -> None:
         self.mines = mines
         self.decoder = decoder
+        self.ranks = ranks
         self.pool = ThreadPoolExecutor(threads)
 
     def values(self, score: object, candidates: np.ndarray, chosen: list[int]) -> np.ndarray:
@@ -93,7 +95,18 @@ class PriorityTask:
                 total += mine.worth(mine.decode(score(candidate, mine), self.decoder))
             return total / len(chosen)
 
-        return np.array(list(self.pool.map(one, candidates)))
+        own = np.array(list(self.pool.map(one, candidates[self.own])))
+        if self.ranks is None:
+            return own
+        values = np.empty(len(candidates))
+        for rank, found in enumerate(self.ranks.gathered(own)):
+            values[rank :: self.ranks.size] = found
+        return values
+
+    @property
+    def own(self) -> slice:
+        """Which candidates this rank decodes."""
+        return slice(None) if self.ranks is None else slice(self.ranks.rank, None, self.ranks.size)
 
     def close(self) -> None:
         """Ends the threads."""

@@ -75,7 +75,8 @@ def runs_by_azimuth(
     Args:
         degrees: the slope wherever no sector says otherwise.
         sectors: `FROM-TO:DEGREES` by azimuth, 0 = north (+y), clockwise; 300-60:38 crosses north.
-        bearing: azimuth of the model's own +y axis, for rotated models.
+        bearing: azimuth of the model's own +y axis, for rotated models; a degree of the model
+            that touches two sectors takes the flatter one.
 
     Raises:
         ConfigError: a sector is not of that form, or its slope is not between 0 and 90.
@@ -93,5 +94,7 @@ def runs_by_azimuth(
             )
         span = (end - start) % 360 or 360
         angle[(start + np.arange(span)) % 360] = slope
-    world = (np.arange(360) + 0.5 + bearing) % 360
-    return 1.0 / np.tan(np.radians(angle[np.floor(world).astype(np.int64)]))
+    first, last = np.arange(360) + bearing, np.arange(1, 361) + bearing
+    touched = [np.floor(edge).astype(np.int64) % 360 for edge in (first + 1e-6, last - 1e-6)]
+    flattest = np.minimum(angle[touched[0]], angle[touched[1]])
+    return 1.0 / np.tan(np.radians(flattest))

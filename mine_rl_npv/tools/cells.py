@@ -21,7 +21,7 @@ from frugal_rl.errors import ConfigError, DataError
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.solutions import write_schedule
 from mine_rl_npv.data.whole_files import write_whole
-from mine_rl_npv.priority.task import Decoder
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.tools.peers import PEERS, peer_row
 from mine_rl_npv.tools.solution import peak_mib, write_solution
 from mine_rl_npv.tools.solve import solve

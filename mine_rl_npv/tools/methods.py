@@ -9,21 +9,21 @@ import numpy as np
 
 from mine_rl_npv.data.instance import NEVER
 from mine_rl_npv.optimise import orders
+from mine_rl_npv.optimise.bound import LARGE_BLOCKS
 from mine_rl_npv.optimise.destinations import best_destinations
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
-from mine_rl_npv.priority.search import Watch, evolve
+from mine_rl_npv.priority.search import evolve
 from mine_rl_npv.priority.shipped import shipped_orders
 from mine_rl_npv.priority.task import Mine, PriorityTask
 from mine_rl_npv.tools.solve_config import LEARNING, Method, SolveConfig
 
 if TYPE_CHECKING:
+    from mine_rl_npv.data.instance import Instance
     from mine_rl_npv.optimise.bound import Bound
     from mine_rl_npv.optimise.decode import Schedule
     from mine_rl_npv.optimise.problem import Problem
-
-LARGE_BLOCKS = 150_000
-"""Pits of more blocks are scheduled by the LP's orders alone: one generation takes minutes."""
+    from mine_rl_npv.priority.watch import Watch
 
 
 def schedule(
@@ -121,9 +121,15 @@ def _keys(problem: Problem, bound: Bound, config: SolveConfig) -> dict[str, np.n
     return orders.toposort_orders(problem, bound)
 
 
-def plan_shares(problem: Problem, plan: Schedule) -> np.ndarray:
-    """A plan as shares (n, D, T); with a choice of destinations, the best ones for its periods."""
-    instance = problem.instance
+def plan_shares(problem: Problem, plan: Schedule, instance: Instance | None = None) -> np.ndarray:
+    """A plan as shares (n, D, T); with a choice of destinations, the best ones for its periods.
+
+    Args:
+        problem: what was scheduled.
+        plan: of the pit's blocks.
+        instance: with side rows that the problem leaves out; None: the problem's own.
+    """
+    instance = instance or problem.instance
     period = problem.whole(plan.period)
     sent = np.zeros(instance.blocks, np.int64)
     sent[problem.inside] = plan.destination

@@ -19,7 +19,7 @@ from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.tools import views
-from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.constrained import solve_mine
 from mine_rl_npv.tools.solve_config import BoundKind, Method, SolveConfig
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid var(--line); padding: .25rem .7rem; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 .wide { overflow-x: auto; } img { max-width: 100%; height: auto; background: #fff; }
+.wide th, .wide td { white-space: nowrap; } .told td { white-space: normal; }
+@media screen { .broad img { max-width: none; width: max(100%, 46rem); } }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
 @media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; }
 img, table { break-inside: avoid; } }
@@ -73,9 +75,10 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
     if (period == NEVER).all():
         yield f"<p>{html.escape(' '.join(solution.notes) or 'Nothing is mined.')}</p>"
         return
-    yield _picture(views.period_figure(instance, shares), "figures per period")
+    yield _picture(views.period_figure(instance, shares), "figures per period", broad=True)
     yield "<h2>Pit</h2>"
-    yield _picture(views.sections(instance, period), "plan and sections, coloured by period")
+    words = "plan and sections, coloured by period"
+    yield _picture(views.sections(instance, period), words, broad=True)
     yield _picture(views.voxels(instance, period), "the pit in 3D, the near quarter cut away")
     if "cu" in instance.fields:
         yield _picture(views.grade_tonnage(instance), "tonnage and grade above a cut-off")
@@ -103,7 +106,7 @@ def _certificate(solution: Solution) -> Iterator[str]:
         ("time", f"{solution.seconds:.1f} s, bound {solution.bound_seconds:.1f} s"),
     ]
     cells = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
-    yield f"<div class='wide'><table>{cells}</table></div>"
+    yield f"<div class='wide told'><table>{cells}</table></div>"
 
 
 def _verdict(words: str, good: bool) -> str:
@@ -114,7 +117,7 @@ def _periods(instance: Instance, shares: np.ndarray) -> tuple[list[str], list[li
     """Head and rows of the table of periods; the first period is number 1."""
     figures = views.by_period(instance, shares)
     head = ["period", "tonnes", "cash flow", "cumulative NPV"]
-    head += [f"use of limit {r + 1}" for r in range(instance.resources)]
+    head += [f"use of {name}" for name in views.limit_names(instance)]
     head += ["mean cu of ore, %"] if "grade" in figures else []
     rows = []
     for t in range(instance.periods):
@@ -147,7 +150,7 @@ def _sensitivity(
             continue
         changed = replace(config.economics, **{name: factor * getattr(config.economics, name)})
         instance = replace(model_instance(model, changed, config.plan), high=high)
-        found = solve(
+        found = solve_mine(
             instance, replace(config, method=Method.toposort, bound=BoundKind.lp, decodes=0)
         )
         assert found.shares is not None
@@ -172,8 +175,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<div class='wide'><table><tr>{top}</tr>{body}</table></div>"
 
 
-def _picture(figure: Figure, words: str) -> str:
+def _picture(figure: Figure, words: str, broad: bool = False) -> str:
+    """A picture; a broad one keeps its width on a phone, where it can be pushed sideways."""
     drawn = io.BytesIO()
     figure.savefig(drawn, dpi=100, format="png")
     data = base64.b64encode(drawn.getvalue()).decode("ascii")
-    return f"<p><img alt='{html.escape(words)}' src='data:image/png;base64,{data}'></p>"
+    kind = "wide broad" if broad else "wide"
+    picture = f"<img alt='{html.escape(words)}' src='data:image/png;base64,{data}'>"
+    return f"<div class='{kind}'>{picture}</div>"

@@ -17,10 +17,10 @@ from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 from mine_rl_npv.data.solutions import period_of
+from mine_rl_npv.tools.constrained import solve_mine
 from mine_rl_npv.tools.scenarios import assess, varied
 from mine_rl_npv.tools.schedule_csv import write_schedule_csv
 from mine_rl_npv.tools.solution import Solution, write_solution
-from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run(config: SolveConfig) -> Solution:
     if model is not None:
         _tell(model)
     with doing(f"scheduling by {config.method.value}"):
-        solution = solve(instance, config, Progress())
+        solution = solve_mine(instance, config, Progress())
     if config.risk.realisations:
         with doing("trying the plan on other grades"):
             solution = _with_risk(solution, model, config)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from mine_rl_npv.data.instance import NEVER, Instance
-from mine_rl_npv.optimise.bound import relaxation
+from mine_rl_npv.optimise.bound import Bound, relaxation
 from mine_rl_npv.optimise.decode import list_schedule
 from mine_rl_npv.optimise.orders import toposort_orders
 from mine_rl_npv.optimise.problem import prepare
 
 
-def toposort_plan(instance: Instance) -> np.ndarray:
-    """Periods (n,) of the best TopoSort schedule in the two-pass decoder."""
-    bound = relaxation(instance)
+def toposort_plan(instance: Instance, bound: Bound | None = None) -> np.ndarray:
+    """Periods (n,) of the best TopoSort schedule in the two-pass decoder; `bound` spares an LP."""
+    bound = bound or relaxation(instance)
     problem = prepare(instance)
     plans = [list_schedule(problem, key, True) for key in toposort_orders(problem, bound).values()]
     best = max(plans, key=lambda plan: problem.worth(plan.period, plan.destination))

@@ -18,8 +18,8 @@ from mine_rl_npv.data.economics import MILL, model_money
 from mine_rl_npv.data.realisations import CORRELATED, drillholes, realised_models
 from mine_rl_npv.data.roles import VALUE
 from mine_rl_npv.data.solutions import period_of
+from mine_rl_npv.tools.constrained import solve_mine
 from mine_rl_npv.tools.risk import npv_matrix
-from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Kind, Method, SolveConfig
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def assess(solution: Solution, model: BlockModel | None, config: SolveConfig) ->
     models = realised_models(model, risk.realisations, config.seed, risk.spacing, risk.ranges)
     seen = [_seen(instance, one, config) for one in models]
     mean = _mean(seen)
-    expected = solve(mean, replace(config, method=_quick(config), decodes=0))
+    expected = solve_mine(mean, replace(config, method=_quick(config), decodes=0))
     assert expected.shares is not None
     plans = {
         f"plan asked for ({config.method.value})": period_of(solution.shares),

@@ -10,20 +10,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.doing import doing
-from mine_rl_npv.optimise.bound import Bound, relaxation
+from mine_rl_npv.data.blending import by_period_alone
+from mine_rl_npv.optimise.bound import LARGE_BLOCKS, Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
 from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.tight_bound import tighten
-from mine_rl_npv.priority.task import Decoder
-from mine_rl_npv.tools.methods import LARGE_BLOCKS, plan_shares, schedule
+from mine_rl_npv.tools.methods import plan_shares, schedule
 from mine_rl_npv.tools.solution import Solution, peak_mib
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
-    from mine_rl_npv.priority.search import Watch
+    from mine_rl_npv.priority.watch import Watch
 
 
 def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -> Solution:
@@ -42,7 +43,8 @@ def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -
         return _nothing_pays(instance, config, 0.0)
     if direct:
         return _direct(instance, config)
-    bound = relaxation(instance, choice)
+    free = _without_side_rows(instance, choice)
+    bound = relaxation(free, choice)
     if bound.upper == 0 and instance.without_limits_below():
         return _nothing_pays(instance, config, bound.seconds)
     if config.method is Method.lp:
@@ -61,7 +63,19 @@ def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -
         solution = _compared(instance, bound, config)
     else:
         solution = _scheduled(instance, bound, config, watch)
+    if free is not instance:
+        told.append(
+            f"bound      is that of the mine without its {len(instance.general.low)} side rows "
+            "(blending), which the schedule keeps"
+        )
     return replace(solution, notes=(*solution.notes, *told))
+
+
+def _without_side_rows(instance: Instance, choice: bool) -> Instance:
+    """The instance as orders schedule it: side rows of single periods are left to destinations."""
+    rows = instance.general
+    apart = choice and rows is not None and by_period_alone(rows)
+    return replace(instance, general=None) if apart else instance
 
 
 def _direct(instance: Instance, config: SolveConfig) -> Solution:
@@ -123,9 +137,9 @@ def _scheduled(
     """One method's schedule, checked."""
     choice = config.problem is Kind.pcpsp
     started = time.perf_counter()
-    problem = prepare(instance, choice, bound.prices)
+    problem = prepare(_without_side_rows(instance, choice), choice, bound.prices)
     plan, order = schedule(problem, bound, config, watch)
-    shares = plan_shares(problem, plan)
+    shares = plan_shares(problem, plan, instance)
     spent = time.perf_counter() - started
     return Solution(
         instance,

@@ -8,8 +8,8 @@ from enum import Enum
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.economics import Economics, MinePlan
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.tight_bound import CutsConfig
-from mine_rl_npv.priority.task import Decoder
 from mine_rl_npv.tools.board import Board
 
 
@@ -62,6 +62,25 @@ class BoundKind(Enum):
 DECISIONS = 60  # of bound=auto where schedules are counted instead of seconds
 LEARNING = (Method.evolution, Method.gradient, Method.best)
 BOUNDED_BY_ITSELF = (Method.upit, Method.lp, Method.lp_direct, Method.exact)
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What machines and the mill ask of a block model's schedule beyond slopes and capacities."""
+
+    mining_width: float = 0.0
+    """Metres; every place that is dug out is at least so wide along both axes."""
+    bench_advance: int = 0
+    """Benches by which a column may be deepened per period; 0 means any number."""
+    blend: tuple[str, ...] = ()
+    """Means of the ore milled per period, as `cu:0.4-0.9` or `clays:-3`; needs problem=pcpsp."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.mining_width < float("inf") or self.bench_advance < 0:
+            raise ConfigError(
+                f"constraints.mining_width={self.mining_width} and "
+                f"constraints.bench_advance={self.bench_advance} must be 0 or more."
+            )
 
 
 @dataclass(frozen=True)
@@ -134,6 +153,7 @@ class SolveConfig:
     """Folder for pictures of the schedule; empty draws none."""
     solid: str = ""
     """File for the mine in 3D by PyVista: .png, or .vtu for ParaView; empty writes none."""
+    constraints: Constraints = field(default_factory=Constraints)
     risk: RiskConfig = field(default_factory=RiskConfig)
     leaderboard: str = ""
     """Folder of MineLib instances, each solved by the methods of `board`; empty solves one."""
@@ -161,8 +181,32 @@ class SolveConfig:
                 f"bound_seconds={self.bound_seconds} must be positive, "
                 f"bound_decisions={self.bound_decisions} 0 or more."
             )
+        self._refuse_constraints()
         if self.block_size and (len(self.block_size) != 3 or not min(self.block_size) > 0):
             raise ConfigError(f"block_size={list(self.block_size)}: three lengths above 0.")
+
+    def _refuse_constraints(self) -> None:
+        """Raises ConfigError where a method or problem would not honour `constraints`."""
+        asked, pcpsp = self.constraints, self.problem is Kind.pcpsp
+        if self.economics.stockpile_cost >= 0 and not pcpsp:
+            raise ConfigError(
+                f"economics.stockpile_cost={self.economics.stockpile_cost:g}: a stockpile is a "
+                "third destination; add problem=pcpsp."
+            )
+        if asked.blend and not pcpsp:
+            raise ConfigError("constraints.blend decides where blocks go; add problem=pcpsp.")
+        if (asked.mining_width or asked.bench_advance) and pcpsp:
+            raise ConfigError(
+                "constraints.mining_width and constraints.bench_advance belong to problem=cpit."
+            )
+        deaf = (*BOUNDED_BY_ITSELF, Method.window)
+        if (asked.mining_width or asked.bench_advance) and self.method in deaf:
+            raise ConfigError(
+                f"method={self.method.value} knows no constraints.mining_width and no "
+                "constraints.bench_advance; use method=best or an order."
+            )
+        if (asked.mining_width or asked.bench_advance) and self.bound is BoundKind.cuts:
+            raise ConfigError("bound=cuts knows no constraints.*; leave it out.")
 
     @property
     def cuts(self) -> CutsConfig | None:

@@ -67,6 +67,13 @@ def pit_by_pit(pits: NestedPits) -> Figure:
     return figure
 
 
+def limit_names(instance: Instance) -> list[str]:
+    """What each limit is of: mining and milling of a block model, a number in other files."""
+    if instance.slopes is not None and instance.resources == 2:
+        return ["mining", "milling"]
+    return [f"limit {r + 1}" for r in range(instance.resources)]
+
+
 def by_period(instance: Instance, shares: np.ndarray) -> dict[str, np.ndarray]:
     """Figures of each period (T,): tonnes, use per limit, cash flow, cumulative NPV, mean grade.
 
@@ -106,8 +113,8 @@ def period_figure(instance: Instance, shares: np.ndarray) -> Figure:
     axes = figure.subplots(2, 2)
     axes[0, 0].bar(periods, table["tonnes"] / 1e6, color="slategray")
     axes[0, 0].set(title="Tonnage", ylabel="Mt", xlabel="period")
-    for r in range(instance.resources):
-        axes[0, 1].plot(periods, 100 * table[f"share_{r}"], marker=".", label=f"resource {r}")
+    for r, name in enumerate(limit_names(instance)):
+        axes[0, 1].plot(periods, 100 * table[f"share_{r}"], marker=".", label=name)
     axes[0, 1].set(title="Use of the limits", ylabel="%", xlabel="period", ylim=(0, 105))
     if instance.resources:
         axes[0, 1].legend()

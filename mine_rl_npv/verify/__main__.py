@@ -17,6 +17,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("files", nargs="+", help="DIR/NAME FILE.sol, or SCHEDULE.csv")
     parser.add_argument("--pcpsp", action="store_true", help="blocks choose their destination")
     parser.add_argument("--degrees", type=float, default=45.0)
+    parser.add_argument("--sectors", default="", help="other slopes, as 90-180:38,300-60:42")
     parser.add_argument("--columns", default="", help="as x=EASTING,y=NORTHING,z=RL")
     parser.add_argument("--size", default="", help="edge lengths, as 20,20,15")
     parser.add_argument("--levels", type=int, default=0, help="benches to look at; 0: all")
@@ -28,7 +29,10 @@ def main(words: list[str] | None = None) -> int:
         else:
             names = dict(pair.split("=", 1) for pair in args.columns.split(",") if pair)
             size = [float(word) for word in args.size.split(",") if word] or [1.0, 1.0, 1.0]
-            blocks, faults = slopes.judge(args.files[0], args.degrees, names, size, args.levels)
+            sectors = [word for word in args.sectors.split(",") if word]
+            blocks, faults = slopes.judge(
+                args.files[0], args.degrees, names, size, args.levels, sectors
+            )
             print(f"blocks     {blocks} mined")
     except (OSError, KeyError, ValueError) as error:
         print(f"cannot be judged: {type(error).__name__} {error}", file=sys.stderr)

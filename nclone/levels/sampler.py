@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nclone.levels.categories import CATEGORIES
 from nclone.levels.curriculum import Curriculum, CurriculumConfig, Episode, Sink
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.ranks import Ranks
 
 
 class LevelSampler:
@@ -40,6 +43,10 @@ class LevelSampler:
         self._order = list(stages)
         self.curriculum = Curriculum(rules, stages, log)
         self.steps = 0
+        self.agreed: dict[str, Any] | None = None
+        """What all ranks last had in common; None in one process."""
+        self.since: list[tuple[int, int, bool]] = []
+        """Steps after that, place and success of the episodes that ended here since."""
 
     @property
     def stage(self) -> int:
@@ -60,6 +67,24 @@ class LevelSampler:
         for place, success in zip(places, won, strict=True):
             stage, source = self._place[place]
             self.curriculum.record(Episode(stage, source, bool(success), self.steps))
+            if self.agreed is not None:
+                self.since.append((self.steps - self.agreed["steps"], int(place), bool(success)))
+
+    def agree(self, ranks: Ranks) -> None:
+        """Decide anew from the episodes of all ranks, in the order in which they ended."""
+        if ranks.size == 1:
+            return
+        if self.agreed is not None:
+            base = self.agreed
+            told = ranks.gathered((self.steps - base["steps"], self.since))
+            self.load(base)
+            ended = [(at, rank, *e) for rank, (_, es) in enumerate(told) for at, *e in es]
+            for at, _, place, success in sorted(ended, key=lambda e: e[:2]):
+                stage, source = self._place[place]
+                steps = base["steps"] + at * ranks.size
+                self.curriculum.record(Episode(stage, source, success, steps))
+            self.steps = base["steps"] + sum(steps for steps, _ in told)
+        self.agreed, self.since = self.state(), []
 
     def state(self) -> dict[str, Any]:
         """All that an exact resume needs."""
@@ -69,3 +94,5 @@ class LevelSampler:
         """Continue from `state()`."""
         self.steps = int(state["steps"])
         self.curriculum.load(state["curriculum"])
+        if self.agreed is not None:
+            self.agreed, self.since = self.state(), []

@@ -27,7 +27,7 @@ from nclone.errors import LevelError, LevelWarning, ReplayError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
 from nclone.levels.drawn import drawn_levels, drawn_solutions
 from nclone.levels.files import DRAWING, read_level
-from nclone.levels.generators import CATEGORIES, mirror_level
+from nclone.levels.generators import CATEGORIES, generate, mirror_level
 from nclone.levels.inputs import mirrored_actions
 from nclone.levels.level import Level, load_level
 from nclone.levels.pool import LevelPool, PoolLevel, Split, load_pool
@@ -217,7 +217,7 @@ def _folder(path: Path, skip_unreadable: bool) -> list[Level]:
 
 @lru_cache(maxsize=32)
 def _mirrored(name: str, split: str) -> list[PoolLevel]:
-    return mirrored_members(pool_members(name, split) or [])
+    return mirrored_members(pool_members(name, split) or [], generate)
 
 
 def _is_pool(name: str) -> bool:

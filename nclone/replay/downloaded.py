@@ -8,8 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nclone.errors import ReplayError
-from nclone.replay.attract import demo_bytes, read_demo
-from nclone.replay.inputs import MAX_FRAMES, Replay, read_bytes, unsigned
+from nclone.replay.inputs import (
+    MAX_FRAMES,
+    Replay,
+    read_bytes,
+    read_demo,
+    unsigned,
+    write_demo,
+)
 
 HEADER_BYTES = 16
 LEVEL_SEPARATOR = 0x26
@@ -41,7 +47,7 @@ def read_downloaded(source: bytes | str | Path) -> Download:
 
 def write_downloaded(download: Download) -> bytes:
     """The bytes of a downloaded replay, with a demo section per level."""
-    sections = b"".join(demo_bytes(level) for level in download.levels)
+    sections = b"".join(write_demo(level) for level in download.levels)
     head = struct.pack("<IIII", 0, download.replay_id, download.level_id, download.user_id)
     return head + zlib.compress(sections)
 

@@ -1,7 +1,11 @@
-"""Input bytes, one per frame: bit 0 jump, 1 right, 2 left, 3 reset (specification, section 3.1)."""
+"""Input bytes, one per frame: bit 0 jump, 1 right, 2 left, 3 reset (specification, section 3.1).
+
+A demo section is a header and such bytes; attract files and downloads hold some (section 3.2).
+"""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +22,9 @@ MAX_FRAMES = 1 << 24
 MOST_BYTES = MAX_FRAMES + (1 << 20)
 """A recording and its level."""
 _BYTE_OF_ACTION = np.array([0, LEFT, RIGHT, JUMP, JUMP | LEFT, JUMP | RIGHT], np.uint8)
+
+_DEMO = struct.Struct("<BIIIIIIB4s")
+"""Of a demo section: 0, section length, 1, frames, level id, game mode, 0, 1, four bytes 0xff."""
 
 
 @dataclass(frozen=True)
@@ -83,3 +90,31 @@ def unsigned(data: bytes, at: int, name: str, what: str) -> int:
             f"{name} ends at byte {len(data)}, before its {what} at byte {at}. Is it truncated?"
         )
     return int.from_bytes(data[at : at + 4], "little")
+
+
+def read_demo(data: bytes, start: int, end: int, name: str) -> Replay:
+    """The demo section data[start:end]: its header, then one input byte per frame."""
+    if end - start < _DEMO.size or end > len(data):
+        raise ReplayError(
+            f"The demo of {name} at byte {start} needs {max(end - start, _DEMO.size)} bytes, but "
+            f"the data end at byte {len(data)}. Is it truncated?"
+        )
+    _, length, _, frames, level_id, mode, *_ = _DEMO.unpack_from(data, start)
+    if length != end - start or frames != length - _DEMO.size:
+        raise ReplayError(
+            f"The demo of {name} at byte {start} states {length} bytes and {frames} frames; a "
+            f"section of {end - start} bytes has {end - start - _DEMO.size} frames."
+        )
+    return Replay(data[start + _DEMO.size : end], level_id=level_id, game_mode=mode)
+
+
+def write_demo(replay: Replay) -> bytes:
+    """A demo section."""
+    frames = len(replay.inputs)
+    length = _DEMO.size + frames
+    return (
+        _DEMO.pack(
+            0, length, 1, frames, replay.level_id, replay.game_mode, 0, 1, b"\xff\xff\xff\xff"
+        )
+        + replay.inputs
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,12 @@ import numpy as np
 from nclone.graph.distance import DistanceTables
 from nclone.graph.goals import GOALS
 from nclone.graph.landmarks import Landmarks, find_landmarks
-from nclone.levels.generators import generate
 from nclone.levels.inputs import HOLD_FRAMES, Inputs, mirrored_actions
 from nclone.search.explore import MAX_GUIDED_DOORS, Archive, Guide, explore, new_archive, word_rows
 from nclone.sim.world import Arrays, World
 
 if TYPE_CHECKING:
+    from nclone.levels.generators import Recipe
     from nclone.levels.level import Level
     from nclone.levels.pool import PoolLevel
 
@@ -146,8 +146,10 @@ def win_all(levels: Sequence[Level], inputs: Sequence[Inputs]) -> np.ndarray:
     return world.won.copy()
 
 
-def mirrored_members(members: Sequence[PoolLevel]) -> list[PoolLevel]:
-    """The mirror images of pool levels that are proved winnable.
+def mirrored_members(
+    members: Sequence[PoolLevel], generate: Callable[[Recipe], Level]
+) -> list[PoolLevel]:
+    """The mirror images of pool levels, made by `generate`, that are proved winnable.
 
     The mirrored inputs are played; where they do not win, a new proof is searched for, and a level
     without one is left out.

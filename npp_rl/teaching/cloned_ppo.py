@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from frugal_rl.learn.ppo import PpoLearner
-from nclone.config import NppConfig
+from frugal_rl.learn.update import ALONE
 from npp_rl.teaching.cloning import Epoch, clone
-from npp_rl.teaching.demonstrations import Demonstrations, record, solutions
+from npp_rl.teaching.shares import recorded
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from frugal_rl.learn.update import Rollout
     from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
+    from nclone.config import NppConfig
     from npp_rl.teaching.config import ClonedPpo
+    from npp_rl.teaching.demonstrations import Demonstrations
 
 
 class ClonedPpoLearner(PpoLearner):
@@ -28,17 +30,20 @@ class ClonedPpoLearner(PpoLearner):
     def __init__(self, config: ClonedPpo, run: RunConfig, vec_env: VectorEnv) -> None:
         super().__init__(config, run, vec_env)
         self.history: list[Epoch] = []
+        self.ranks = run.ranks or ALONE
         if config.cloning.epochs and not run.resume:
             self.history = self._imitate(run)
 
     def _imitate(self, run: RunConfig) -> list[Epoch]:
-        env = run.env
-        assert isinstance(env, NppConfig)
+        env = cast("NppConfig", run.env)  # `ClonedPpo.build` has looked
         torch.set_num_threads(self.threads)
-        demos = record(env, self.vec_env.encoding, solutions(env), self.config.gamma, run.memory)
+        ranks, encoding = self.ranks, self.vec_env.encoding
+        inputs = ranks.from_first(self.config.shown(env) if ranks.first else [])
+        demos = recorded(env, encoding, inputs, self.config.gamma, run.memory, ranks)
+        ranks.copy_from_first(self.optimizer.flat.data)
         student = student_policy(self.config, run, demos)
         student.load_state_dict(self.policy.state_dict())
-        history = clone(student, demos, self.config.cloning)
+        history = clone(student, demos, self.config.cloning, ranks=ranks)
         history += self._teach(run, env, student, demos)
         self.policy.load_state_dict(student.state_dict())
         return history

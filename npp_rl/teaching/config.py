@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
+
+import numpy as np
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
@@ -12,11 +14,12 @@ from frugal_rl.memory.part import Part, Phase, human
 from frugal_rl.ranges import SEED, Range, above, at_least, check_ranges
 from nclone.config import NppConfig
 from nclone.levels.inputs import HOLD_FRAMES
-from npp_rl.teaching.demonstrations import solutions
+from npp_rl.teaching.solutions import solutions
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
     from frugal_rl.learn.on_policy_config import Terms
+    from frugal_rl.learn.ranks import Ranks
     from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
 
@@ -61,6 +64,15 @@ class ClonedPpo(PpoConfig):
         learner: Learner = cloned_ppo.ClonedPpoLearner(self, run, vec_env)
         return learner
 
+    def shared(self, ranks: Ranks) -> Self:
+        """One rank's part; steps count for all ranks, so that the policy rests as long as alone."""
+        own = super().shared(ranks)
+        return replace(own, critic_iterations=self.critic_iterations * ranks.size)
+
+    def shown(self, env: NppConfig) -> list[np.ndarray]:
+        """The winning actions that are imitated, for each training level."""
+        return solutions(env)
+
     def tiny(self) -> ClonedPpo:
         """Without cloning, which `parts` counts."""
         return replace(self, cloning=replace(self.cloning, epochs=0))
@@ -69,9 +81,10 @@ class ClonedPpo(PpoConfig):
         """What the demonstrations hold before the first rollout."""
         if not self.cloning.epochs or not isinstance(run.env, NppConfig):
             return []
-        inputs, encoding = solutions(run.env), run.encoding()
-        steps, width = sum(len(actions) for actions in inputs), encoding.row_bytes
-        worlds = run.env.parts(len(inputs), encoding, run.memory, None)
+        lengths, encoding = [len(actions) for actions in self.shown(run.env)], run.encoding()
+        blocks = np.array_split(np.array(lengths, np.int64), run.launch.size)  # each rank's levels
+        steps, width = max(int(block.sum()) for block in blocks), encoding.row_bytes
+        worlds = run.env.parts(len(blocks[0]), encoding, run.memory, None)
         simulators = sum(part.ram_bytes for part in worlds)
         formula = (
             f"{steps:,} steps x {width} B, as recorded and in order of levels, and "

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from npp_rl.teaching.cloned_ppo import ClonedPpoLearner
 from npp_rl.teaching.cloning import Epoch, clone
@@ -28,17 +30,26 @@ class DaggerPpoLearner(ClonedPpoLearner):
         self, run: RunConfig, env: NppConfig, student: FrugalPolicy, demos: Demonstrations
     ) -> list[Epoch]:
         teacher, first = self.config.teacher, len(demos)
-        cloning = replace(self.config.cloning, epochs=teacher.epochs)
+        cloning, ranks = replace(self.config.cloning, epochs=teacher.epochs), self.ranks
         history: list[Epoch] = []
         for number in range(teacher.rounds):
             new, told = taught(
-                student, env, self.vec_env.encoding, run.memory, teacher, self.config.gamma, number
+                student,
+                env,
+                self.vec_env.encoding,
+                run.memory,
+                teacher,
+                self.config.gamma,
+                number,
+                ranks,
             )
+            told = Round(*np.sum([astuple(each) for each in ranks.gathered(told)], axis=0).tolist())
             self.rounds = (*self.rounds, told)
-            if new is None:
+            if not told.shown:
                 break
-            demos = joined(demos, new, teacher.most_samples, first)
-            history += clone(student, demos, cloning)
+            if new is not None:
+                demos = joined(demos, new, teacher.most_samples // ranks.size, first)
+            history += clone(student, demos, cloning, ranks=ranks)
         return history
 
     def learn(self, rollout: Rollout) -> dict[str, float]:

@@ -1,11 +1,9 @@
-"""Expert data: stored winning inputs, replayed through the observation the agent learns from."""
+"""Expert data: winning inputs, replayed through the observation the agent learns from."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,14 +12,11 @@ from frugal_rl.errors import DataError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.history import History
 from frugal_rl.observation.tables import Tables
-from nclone.levels.bundled import bundled_names, winning_inputs
-from nclone.levels.sources import MIRRORED, open_levels, pool_members
-from nclone.search.proof import Prover
-from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
     from nclone.config import NppConfig
+    from nclone.vec_env import NppVecEnv
 
 
 @dataclass(frozen=True)
@@ -52,68 +47,6 @@ class Demonstrations:
         """Bytes of rows, actions, returns and tables."""
         arrays = (*self.rows.values(), self.actions, self.returns, self.level)
         return sum(int(a.nbytes) for a in arrays) + self.tables.nbytes
-
-
-def solutions(config: NppConfig) -> list[np.ndarray]:
-    """Winning actions, one per step, for each training level of a configuration.
-
-    Levels from files are searched; those that the search does not win have no actions.
-    """
-    found: list[np.ndarray] = []
-    for name in config.levels:
-        members = pool_members(name)
-        if members is not None:
-            found += [m.inputs.per_step(config.frame_skip) for m in members]
-        elif name in bundled_names():
-            found.append(bundled_actions(name, config.frame_skip))
-        else:
-            found += searched(name, _stamp(name), config.skip_unreadable, config.frame_skip)
-    return found
-
-
-@lru_cache(maxsize=64)
-def searched(
-    name: str, stamp: int, skip_unreadable: bool, frame_skip: int
-) -> tuple[np.ndarray, ...]:
-    """[steps] uint8 for each level of a file or folder: what a search finds, or nothing.
-
-    `stamp` tells contents apart that were found under the same name.
-    """
-    prover, found = Prover(), []
-    levels = open_levels([name], "train", skip_unreadable)
-    for level in levels:
-        proofs = (prover.prove(level, guided=guided).inputs for guided in (True, False))
-        inputs = next((i for i in proofs if i is not None), None)
-        found.append(np.zeros(0, np.uint8) if inputs is None else inputs.per_step(frame_skip))
-    if not any(len(actions) for actions in found):
-        raise DataError(
-            f"The search wins none of the {len(levels)} levels of {name}, so there is nothing to "
-            "imitate; use algo=ppo, or add levels that it can win."
-        )
-    return tuple(found)
-
-
-def _stamp(name: str) -> int:
-    """When the youngest file of a name was changed."""
-    path = Path(name.removeprefix(MIRRORED))
-    files = [path, *path.iterdir()] if path.is_dir() else [path]
-    return max((file.stat().st_mtime_ns for file in files if file.exists()), default=0)
-
-
-def bundled_actions(name: str, frame_skip: int) -> np.ndarray:
-    """[steps] uint8: the inputs of a bundled level, which change with any frame.
-
-    Raises:
-        DataError: they change inside a step of `frame_skip` frames.
-    """
-    frames = np.asarray(winning_inputs(name))
-    steps = frames[::frame_skip]
-    if not np.array_equal(np.repeat(steps, frame_skip)[: len(frames)], frames):
-        raise DataError(
-            f"The winning inputs of '{name}' change inside a step of {frame_skip} frames; "
-            "clone it with env.frame_skip=1."
-        )
-    return steps
 
 
 def record(
@@ -176,7 +109,7 @@ def in_order(
 ) -> NppVecEnv:
     """Environments of which number n plays training level n, or `chosen[n]`, from its start."""
     quiet = replace(config, start_frames=0, eval_levels=(), curriculum=False)
-    env = NppVecEnv(quiet, count, encoding, memory, "train")
+    env = quiet.batch(count, encoding, memory)
     env.game.order = "in turn"
     if chosen is not None:
         env.game.playlist = env.game.playlist[chosen]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from frugal_rl.learn.update import ALONE
 from frugal_rl.observation.history import History
 from frugal_rl.run.evaluate import PolicyPlayer
 from nclone.search.proof import Prover
@@ -16,6 +17,7 @@ from npp_rl.teaching.demonstrations import Demonstrations, in_order, record
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.learn.ranks import Ranks
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from nclone.config import NppConfig
@@ -124,11 +126,17 @@ def taught(
     teacher: Teacher,
     gamma: float,
     number: int,
+    ranks: Ranks = ALONE,
 ) -> tuple[Demonstrations | None, Round]:
-    """One round: play, ask the teacher, and see what it does; rows of its steps alone."""
+    """One round: play, ask the teacher, and see what it does; rows of its steps alone.
+
+    Each rank does so on levels of its own.
+    """
     rng = np.random.default_rng([teacher.seed, number])
     count = len(config.open_levels("train"))
-    chosen = np.sort(rng.permutation(count)[: teacher.levels])
+    chosen = np.sort(rng.permutation(count)[: teacher.levels])[ranks.rank :: ranks.size]
+    if not len(chosen):
+        return None, Round(0, 0, 0, 0)
     policy.set_training_mode(False)
     seed = int(rng.integers(1 << 31))
     episodes = played(policy, config, encoding, memory, chosen, seed)

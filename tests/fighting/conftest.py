@@ -3,11 +3,12 @@
 import pytest
 
 from fighting.machine import duel
+from fighting.machine.console import boot
 
 
 @pytest.fixture(scope="session")
 def booted():
-    emulator = duel.boot()
+    emulator = boot()
     yield emulator
     emulator.close()
 

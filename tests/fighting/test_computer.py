@@ -3,7 +3,7 @@
 import pytest
 
 from fighting.machine import duel
-from fighting.rom.native import address
+from fighting.rom.logic import address
 
 ME, HE = duel.FIGHTERS
 PLAN, SCORES = HE + 0x46, HE + 0x4C

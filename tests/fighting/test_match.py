@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.duel import DOWN, LEFT, RIGHT, UP, A, B
 
 QUICK = duel.NO_INTRO | duel.SHORT_END
 
 
 def test_the_cartridge_reports_ready_within_80_frames_and_starts_a_match():
-    emulator = duel.boot()
+    emulator = boot()
     assert emulator.pyboy.frame_count <= 80
     emulator.tick(2)
     assert emulator.memory[duel.STATE + duel.PHASE] == duel.INTRO
@@ -123,7 +124,8 @@ import hashlib, sys
 sys.path[:0] = {paths!r}
 import numpy as np
 from fighting.machine import duel
-emulator = duel.boot()
+from fighting.machine.console import boot
+emulator = boot()
 duel.start_match(emulator, duel.MatchSettings(mode=4, level=6, level1=5, seed=9, flags=19))
 digest = hashlib.sha256()
 for frame in range({frames}):

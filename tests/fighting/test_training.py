@@ -14,6 +14,7 @@ from stable_baselines3.common.utils import set_random_seed
 from fighting.choices import Rival
 from fighting.config import DuelConfig
 from fighting.machine import duel
+from fighting.machine.console import boot
 from fighting.machine.emulator import Emulator
 from fighting.opponents.scripts import SCRIPTS
 from fighting.rom import ROM_PATH
@@ -184,10 +185,10 @@ def test_self_play_is_refused_without_its_environment():
 
 
 def test_one_more_cartridge_costs_less_than_two_mebibytes():
-    duel.boot().close()
+    boot().close()
     process = psutil.Process()
     before = process.memory_full_info().uss
-    machines = [duel.boot() for _ in range(24)]
+    machines = [boot() for _ in range(24)]
     each = (process.memory_full_info().uss - before) / len(machines)
     for machine in machines:
         machine.close()

@@ -11,7 +11,7 @@ from fighting.config import DuelConfig
 from fighting.machine.frames import UNPACKED
 from fighting.tools.bouts import known_contestants
 from fighting.tools.play import play
-from fighting.tools.watch import action_words, fight
+from fighting.tools.watch import DUEL, action_words, fight
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import PlayOptions
@@ -89,7 +89,7 @@ def test_levels_named_now_come_before_those_of_the_evaluation(checkpoint, monkey
         met.append(level)
         return fight(run, policy, level, seed)
 
-    monkeypatch.setattr("fighting.tools.watch.fight", noted)
+    monkeypatch.setattr("fighting.tools.play.DUEL", replace(DUEL, shots=noted))
     for words in ((), ("env.levels=[7]",)):
         played(checkpoint, "env.eval_levels=[2]", *words, video=str(tmp_path / "fight.gif"))
     assert met == [2, 7]

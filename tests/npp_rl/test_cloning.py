@@ -1,16 +1,19 @@
 """Expert data from stored solutions, and a clone that learns from it."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 import torch
+from torch.nn.utils import parameters_to_vector
 
 from frugal_rl.errors import DataError
+from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
+from frugal_rl.testing.ranks import together
 from nclone.config import NppConfig
 from nclone.levels.pool import Split, load_pool
 from nclone.spec import Observation
@@ -18,7 +21,9 @@ from npp_rl.choices import GraphEncoding, ObjectiveValues, Readout
 from npp_rl.config import AttentionAgent
 from npp_rl.teaching.cloning import clone, split_levels
 from npp_rl.teaching.config import Cloning
-from npp_rl.teaching.demonstrations import record, solutions
+from npp_rl.teaching.demonstrations import record
+from npp_rl.teaching.shares import recorded
+from npp_rl.teaching.solutions import solutions
 
 CONFIG = NppConfig(obs=Observation.graph, levels=("simplest",))
 ENCODING = Encoding.choose(CONFIG.spec(), Storage.lossless)
@@ -95,6 +100,56 @@ def test_a_clone_predicts_held_out_experts_better_than_their_favourite_action(po
 
     assert history[-1].validation_accuracy > favourite + 0.05
     assert history[-1].loss < history[0].loss
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_ranks_clone_what_one_does_from_all_levels(size):
+    levels = ("walk", "jump", "fall", "mines")
+    config = NppConfig(obs=Observation.state, levels=levels, frame_skip=1)
+    encoding, inputs = Encoding.choose(config.spec(), Storage.lossless), solutions(config)
+    settings = Cloning(epochs=3, batch_size=64, validation=0.25, learning_rate=1e-3)
+    whole = record(config, encoding, inputs, gamma=0.99)
+    students = []
+    for _ in range(size + 1):
+        torch.manual_seed(0)
+        space = (encoding.policy_space(), config.action_space(), lambda _: 1e-3)
+        student = FrugalPolicy(
+            *space,
+            agent=MlpAgent(actor=(16,), critic=(16,)),
+            encoding=encoding,
+            tables=whole.tables,
+        )
+        students.append(student)
+    start = parameters_to_vector(students[0].parameters()).detach().clone()
+    expected = clone(students[-1], whole, settings)
+
+    def learn(ranks):
+        own = recorded(config, encoding, inputs, 0.99, MemoryProfile(), ranks)
+        return len(own), clone(students[ranks.rank], own, settings, ranks=ranks)
+
+    results = together(size, learn)
+
+    assert sum(count for count, _ in results) == len(whole)
+    assert max(count for count, _ in results) < 0.75 * len(whole)
+    weights = [parameters_to_vector(s.parameters()).detach() for s in students]
+    assert all(torch.equal(weights[0], own) for own in weights[:-1])
+    assert (weights[0] - weights[-1]).abs().max() < 1e-5
+    assert (weights[-1] - start).abs().max() > 1e-3
+    for _, history in results:
+        for told, alone in zip(history, expected, strict=True):
+            np.testing.assert_allclose(astuple(told), astuple(alone), atol=1e-5)
+
+
+def test_a_rank_without_levels_of_its_own_holds_no_samples():
+    config = NppConfig(obs=Observation.state, levels=("walk",))
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+
+    parts = together(
+        2, lambda ranks: recorded(config, encoding, solutions(config), 0.99, MemoryProfile(), ranks)
+    )
+
+    assert len(parts[0]) > 0
+    assert len(parts[1]) == 0
 
 
 def test_levels_from_files_are_searched_and_what_is_not_won_is_left_out(tmp_path):

@@ -17,7 +17,8 @@ from nclone.search.proof import Prover
 from nclone.sim.world import World
 from nclone.spec import Observation
 from npp_rl.teaching.config import Teacher
-from npp_rl.teaching.demonstrations import record, solutions
+from npp_rl.teaching.demonstrations import record
+from npp_rl.teaching.solutions import solutions
 from npp_rl.teaching.teacher import Episode, joined, lessons
 
 CONFIG = NppConfig(obs=Observation.state, levels=("walk", "switch_first"), start_frames=0)

@@ -18,7 +18,8 @@ from nclone.spec import Observation
 from npp_rl.choices import GraphEncoding, ObjectiveValues, Readout
 from npp_rl.config import AttentionAgent, AuxiliaryTasks
 from npp_rl.teaching.config import ClonedPpo, Cloning
-from npp_rl.teaching.demonstrations import record, solutions
+from npp_rl.teaching.demonstrations import record
+from npp_rl.teaching.solutions import solutions
 
 LEVELS = ("walk", "fall", "switch_first", "locked_door")
 

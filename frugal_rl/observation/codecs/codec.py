@@ -1,4 +1,4 @@
-"""What every representation of a field offers: `encode`, `decode` and the name of its torch half.
+"""What every representation of a field offers, and the plainest: `dense`, as the space declares.
 
 A codec is one file, which imports no torch, so that workers stay small; its torch half lies beside
 it in `<codec>_torch.py` as `decode(codec, stored)` and is imported when a decoder first asks.
@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from frugal_rl.observation.choices import Label
+
+if TYPE_CHECKING:
+    from frugal_rl.observation.found_form import FoundForm
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Codec(ABC):
         """The codec of the rows that travel: another one where this only says how they are kept."""
         return self
 
+    @property
+    def form(self) -> FoundForm | None:
+        """What a study froze of how rows are kept; None where nothing is."""
+        return None
+
     @abstractmethod
     def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
         """Shape and dtype of the stored row of a field with this shape and dtype."""
@@ -68,3 +76,23 @@ class Codec(ABC):
         if np.issubdtype(stored, np.integer) and stored != dtype:
             return float(np.iinfo(stored).min), float(np.iinfo(stored).max)
         return low, high
+
+
+@dataclass(frozen=True)
+class DenseCodec(Codec):
+    """The dtype and shape that the space declares. Lossless."""
+
+    name: ClassVar[str] = "dense"
+    twin: ClassVar[str] = "frugal_rl.observation.codecs.dense_torch:decode"
+
+    def stored(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[tuple[int, ...], Any]:
+        """The same shape and dtype."""
+        return shape, dtype
+
+    def encode(self, values: np.ndarray) -> np.ndarray:
+        """Unchanged."""
+        return values
+
+    def decode(self, stored: np.ndarray) -> np.ndarray:
+        """Unchanged."""
+        return stored

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from frugal_rl.observation.codecs.dense import DenseCodec
+    from frugal_rl.observation.codecs.codec import DenseCodec
 
 
 def decode(codec: DenseCodec, stored: Tensor) -> Tensor:

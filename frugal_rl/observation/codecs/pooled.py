@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from frugal_rl.observation.codecs.codec import Codec
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import Codec, DenseCodec
+from frugal_rl.observation.found_form import FoundForm
 
 if TYPE_CHECKING:
     from frugal_rl.observation.choices import Label
@@ -79,9 +79,11 @@ class DeltaCodec(PooledCodec):
 class FoundCodec(PooledCodec):
     """Keeps rows in whatever form the rollout finds smallest for them; nothing is declared.
 
-    A plan counts `expected_share`, which a study measures; without one, rows as they are.
+    A plan counts `expected_share`, which a study measures; without one, rows as they are. A `form`
+    is frozen: rollouts begin in it, and rows cross to the main process as what differs.
     """
 
     name: ClassVar[str] = "found"
     pool: ClassVar[str] = "found"
     expected_share: float = 0.99
+    form: FoundForm | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,13 +9,7 @@ import numpy as np
 
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs.codec import Codec
-
-
-def smallest_integer(low: float, high: float) -> np.dtype[Any]:
-    """The smallest integer type that holds all whole numbers in [low, high], and zero."""
-    low, high = min(0, math.floor(low)), max(0, math.ceil(high))
-    kinds = (np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.int64)
-    return next(np.dtype(k) for k in kinds if np.iinfo(k).min <= low and high <= np.iinfo(k).max)
+from frugal_rl.observation.integers import smallest_integer
 
 
 @dataclass(frozen=True)

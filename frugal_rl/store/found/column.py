@@ -15,7 +15,7 @@ from frugal_rl.store.found.handled import (
     lies_channels_last,
 )
 from frugal_rl.store.found.narrow import NarrowColumn
-from frugal_rl.store.found.trial import AS_IT_IS, WORTH, Form, best_form, dense, used_bytes
+from frugal_rl.store.found.trial import AS_IT_IS, WORTH, Form, best_form, dense, frozen, used_bytes
 
 if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
@@ -45,7 +45,8 @@ class FoundColumn(Column):
 
     The first rows wait as they are; a look at them chooses the form, later looks correct it. A
     rollout begins in the form that was best for the one before. Where rows of another kind come,
-    the steps from there on are a segment of another form, so that nothing is held twice.
+    the steps from there on are a segment of another form, so that nothing is held twice. A frozen
+    form is tried against no other until rows of another kind come.
     """
 
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int) -> None:
@@ -53,6 +54,11 @@ class FoundColumn(Column):
         self.form = AS_IT_IS
         self.rollouts = 0
         self._channels_last = False
+        self._frozen = frozen(spec)
+        if self._frozen is not None:
+            self.form, self._look_at = self._frozen, 0
+            self.segments = [self._segment(0, self.form)]
+            return
         self._look_at = min(FIRST_LOOK, steps)
         waiting = dense(spec, self._look_at, num_envs)
         self.segments = [Segment(0, self._look_at, AS_IT_IS, waiting)]
@@ -69,7 +75,7 @@ class FoundColumn(Column):
             self._look(seen)
         elif seen % FIRST_LOOK == 0 and seen < self.steps and self._too_large(seen):
             self._change(seen)
-        if seen == self.steps and self.rollouts in RECONSIDERED:
+        if self._frozen is None and seen == self.steps and self.rollouts in RECONSIDERED:
             self.form = self._best(seen)  # for the rollouts that follow
 
     def _begin(self) -> None:
@@ -77,7 +83,7 @@ class FoundColumn(Column):
         self.rollouts += 1
         if self.rollouts == 1:
             return
-        first = self.segments[0]
+        self.form, first = self._frozen or self.form, self.segments[0]
         if first.form.name != self.form.name or first.steps < self.steps:
             self.segments = [self._segment(0, self.form)]
         self.segments = [self.segments[0]]
@@ -132,7 +138,7 @@ class FoundColumn(Column):
     @property
     def _dense_rate(self) -> int:
         """Bytes of one step as it is."""
-        return self.spec.nbytes(1, self.num_envs)
+        return self.spec.dense_bytes(1, self.num_envs)
 
     def _too_large(self, seen: int) -> bool:
         """Whether the newest segment takes about as much as its rows would as they are."""
@@ -140,7 +146,7 @@ class FoundColumn(Column):
         steps = seen - segment.begin
         if segment.form.name == AS_IT_IS.name or steps < max(FIRST_LOOK, self.steps // 8):
             return False
-        return self._used(seen) > WORTH * self.spec.nbytes(steps, self.num_envs)
+        return self._used(seen) > WORTH * self.spec.dense_bytes(steps, self.num_envs)
 
     def _change(self, seen: int) -> None:
         """Keep the steps from here on in the form that is best now."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.observation.aligned import WORD_BYTES
 from frugal_rl.observation.growing_array import GrowingArray
-from frugal_rl.store.column_spec import WORD_BYTES, ColumnSpec
 from frugal_rl.store.columns import Column
 from frugal_rl.store.found.rows import Handles, Rows, row_words
 from frugal_rl.store.found.stacks import (
@@ -19,6 +20,9 @@ from frugal_rl.store.found.stacks import (
     take_apart,
     take_apart_pixels,
 )
+
+if TYPE_CHECKING:
+    from frugal_rl.store.column_spec import ColumnSpec
 
 
 def row_bytes_of(rows: np.ndarray) -> np.ndarray:

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.observation.found_form import WIDTHS
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.store.columns import Column
 
 if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
-
-WIDTHS = (1, 2, 4, 8, 16)
-"""Bits of a number; each divides a byte or is whole bytes."""
 
 
 def range_of(rows: np.ndarray) -> tuple[int, int] | None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from frugal_rl.store.column_spec import WORD_BYTES
+from frugal_rl.observation.aligned import WORD_BYTES
 
 
 class Rows(ABC):

@@ -56,7 +56,8 @@ class Stack:
         return self.shaped(rows)[:, :, :: self.order[1]]
 
     def __str__(self) -> str:
-        return f"stack of {self.parts}"
+        first = "" if self.newest_last else " newest first"
+        return f"stack of {self.parts} along {self.outer} x {self.inner} B{first}"
 
 
 def candidates(shape: tuple[int, ...], itemsize: int) -> list[Stack]:

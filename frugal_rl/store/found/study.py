@@ -75,7 +75,7 @@ class FieldResult:
 
 @dataclass(frozen=True)
 class Study:
-    """What was found of an environment; `spec` goes into a file for `env.spec_file`."""
+    """What was found of an environment; `spec` goes into a file for `env.spec`."""
 
     steps: int
     fields: tuple[FieldResult, ...]
@@ -85,7 +85,16 @@ class Study:
         """Forms and bytes by field."""
         fields = self.fields
         return FoundSpec(
-            {f.name: FoundField(f.form, f.dense_bytes, round(f.found_bytes, 1)) for f in fields}
+            {
+                f.name: FoundField(
+                    f.form.rpartition(" then ")[2],
+                    f.dense_bytes,
+                    round(f.found_bytes, 1),
+                    f.shape,
+                    f.dtype,
+                )
+                for f in fields
+            }
         )
 
     def write(self, path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.found.compressed import Compressed
@@ -19,7 +20,7 @@ from frugal_rl.store.found.interned import Interned
 from frugal_rl.store.found.narrow import NarrowColumn, range_of
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
-from frugal_rl.store.found.stacks import find_stack
+from frugal_rl.store.found.stacks import Stack, find_stack
 from frugal_rl.store.found.worded import Worded
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class Form:
     def total(self, spec: ColumnSpec, steps: int, num_envs: int) -> float:
         """Bytes of a whole rollout, by arithmetic."""
         return self.make(spec, 1, num_envs).nbytes + self.row_bytes * steps * num_envs
+
+
+KINDS: dict[str, type[Rows]] = {k.name: k for k in (Records, Worded, Interned, Compressed, Plain)}
+"""What keeps rows, by its name in `observation.found_form`."""
 
 
 def dense(spec: ColumnSpec, steps: int, num_envs: int) -> ArrayColumn:
@@ -90,9 +95,26 @@ def forms(spec: ColumnSpec, history: np.ndarray) -> dict[str, tuple[type[Rows], 
         kinds += (Compressed,)
     if stack is None:
         return {k.name: (k, partial(HandledColumn, kind=k)) for k in kinds}
-    name = f"stack of {stack.parts} along {stack.outer} x {stack.inner} B"
     kinds += (Plain,)
-    return {f"{name}, {k.name}": (k, partial(StackedColumn, kind=k, stack=stack)) for k in kinds}
+    return {f"{stack}, {k.name}": (k, partial(StackedColumn, kind=k, stack=stack)) for k in kinds}
+
+
+def frozen(spec: ColumnSpec) -> Form | None:
+    """The form that a column's codec is frozen in, if any."""
+    form = spec.codec.form if isinstance(spec.codec, FoundCodec) else None
+    if form is None:
+        return None
+    if form.bits:
+        make: Make = partial(NarrowColumn, low=form.low, bits=form.bits)
+        return Form(f"whole numbers from {form.low} in {form.bits} bits", make, math.inf)
+    if not form.rows:
+        return AS_IT_IS
+    kind = KINDS[form.rows]
+    if form.parts == 1:
+        return Form(kind.name, partial(HandledColumn, kind=kind), math.inf)
+    stack = Stack(form.outer, form.parts, form.inner, form.newest_last)
+    make = partial(StackedColumn, kind=kind, stack=stack)
+    return Form(f"{stack}, {kind.name}", make, math.inf)
 
 
 def row_bytes_in(make: Make, spec: ColumnSpec, rows: np.ndarray) -> float:
@@ -121,7 +143,7 @@ def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int, current: str) -> F
         for name, (kind, make) in forms(spec, history).items()
     ]
     found += narrow_form(spec, rows)
-    most = WORTH * spec.nbytes(steps, num_envs)
+    most = WORTH * spec.dense_bytes(steps, num_envs)
     worth = [form for form in found if form.total(spec, steps, num_envs) < most]
 
     def cost(form: Form) -> float:

@@ -8,8 +8,9 @@ from nclone.levels.categories import CATEGORIES, EASY, LIVELY, PLAIN, Category
 from nclone.levels.format import pack_level
 from nclone.levels.generators.canvas import Canvas
 from nclone.levels.generators.dice import Dice
+from nclone.levels.generators.lively import ARENAS, BUILDINGS, CAVES
 from nclone.levels.generators.mirror import mirror_level
-from nclone.levels.generators.presets import PRESETS
+from nclone.levels.generators.presets import PLAIN_PRESETS, Generator
 from nclone.levels.level import Level, load_level
 
 __all__ = [
@@ -28,6 +29,13 @@ __all__ = [
     "mirror_level",
 ]
 
+PRESETS: dict[str, dict[str, Generator]] = {
+    **PLAIN_PRESETS,
+    "building": {**BUILDINGS},
+    "cave": {**CAVES},
+    "arena": {**ARENAS},
+}
+"""The presets of all generators."""
 ONE_SIDED = (
     "single_chamber",
     "jump_required",

@@ -1,4 +1,4 @@
-"""The presets of all generators."""
+"""The presets of the plain generators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol
 from nclone.levels.generators.chambers import MultiChamber, SingleChamber
 from nclone.levels.generators.corridors import Corridors, HorizontalCorridor, VerticalCorridor
 from nclone.levels.generators.jumps import JumpPlatforms, JumpRequired
-from nclone.levels.generators.lively import ARENAS, BUILDINGS, CAVES
 from nclone.levels.generators.maze import Maze, MineMaze
 from nclone.levels.generators.terrain import Hills, Islands
 
@@ -22,7 +21,7 @@ class Generator(Protocol):
         """Carve rooms and place spawn, exit and mines."""
 
 
-PRESETS: dict[str, dict[str, Generator]] = {
+PLAIN_PRESETS: dict[str, dict[str, Generator]] = {
     "maze": {
         "tiny": Maze((6, 10), (4, 7)),
         "small": Maze((10, 16), (6, 10)),
@@ -101,7 +100,4 @@ PRESETS: dict[str, dict[str, Generator]] = {
         "medium": Hills((20, 34), (10, 16), (2, 5), change=(1, 4)),
         "complex": Hills((28, 38), (12, 19), (4, 8), (2, 3), (2, 8), ("mild", "straight", "steep")),
     },
-    "building": {**BUILDINGS},
-    "cave": {**CAVES},
-    "arena": {**ARENAS},
 }

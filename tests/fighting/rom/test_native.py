@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fighting.machine import duel
-from fighting.rom import DUEL, native
+from fighting.rom import DUEL, logic, native
 from frugal_rl.errors import DataError
 
 SEEN = [*range(0x20, 0x40), *range(0x100, 0x133), *range(0x200, 0x234)]
@@ -17,7 +17,7 @@ QUEUED = 0x42
 def frame():
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
-    return native.compiled()
+    return logic.library().frame
 
 
 @pytest.mark.parametrize("mode", [duel.HOST_HOST, duel.HOST_CPU, duel.CPU_CPU])
@@ -25,7 +25,7 @@ def test_a_frame_of_machine_code_leaves_what_the_emulator_leaves(booted, frame, 
     rom = np.frombuffer(DUEL.image.read_bytes(), np.uint8).copy()
     settings = duel.MatchSettings(mode=mode, level=7, level1=4, seed=5, flags=19, gap=40)
     duel.start_match(booted, settings)
-    ram = np.array(booted.read(0xC000, native.WORK_RAM), np.uint8)
+    ram = np.array(booted.read(0xC000, logic.WORK_RAM), np.uint8)
     hands, different = np.random.default_rng(mode), 0
     for number in range(900):
         if number % 3 == 0:

@@ -22,8 +22,7 @@ from frugal_rl.observation.tables import Tables
 from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.sb3.adapter import PolicyFormEnv, Sb3VecEnv
 from frugal_rl.testing.toy import Toy
-from frugal_rl.vec_env.interface import EndedEpisodes, Step, VectorEnv
-from frugal_rl.vec_env.plain import env_seeds
+from frugal_rl.vec_env.interface import EndedEpisodes, Step, VectorEnv, env_seeds
 
 UPDATES = 4
 ALGO = PpoConfig(

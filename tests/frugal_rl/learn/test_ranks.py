@@ -1,9 +1,8 @@
 """Several processes learn what one would: shards of a minibatch give the whole one's step."""
 
 import os
-import threading
-from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples
@@ -14,45 +13,17 @@ from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.ranks import Ranks, RollCall
+from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.learn.update import Record
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.run.resuming import of_rank
 from frugal_rl.run.shares import shard
+from frugal_rl.testing.ranks import together
 from frugal_rl.testing.toy import Toy
 
 ALGO = PpoConfig(num_envs=8, n_steps=16, batch_size=128, n_epochs=1, total_steps=1280)
-
-
-class Meeting:
-    """Where two threads exchange values, as processes do over the network."""
-
-    def __init__(self, size):
-        self.barrier = threading.Barrier(size)
-        self.values = [None] * size
-
-    def exchange(self, rank, value):
-        self.values[rank] = value
-        self.barrier.wait()
-        values = list(self.values)
-        self.barrier.wait()
-        return values
-
-
-@dataclass(frozen=True)
-class ThreadRanks(Ranks):
-    """Ranks in threads of one process."""
-
-    meeting: Meeting | None = None
-
-    def average(self, tensor):
-        given = self.meeting.exchange(self.rank, tensor.clone())
-        tensor.copy_(torch.stack(given).mean(0))
-
-    def moments(self, values):
-        whole = torch.cat(self.meeting.exchange(self.rank, values))
-        return whole.mean(), whole.std()
 
 
 def learner():
@@ -72,9 +43,7 @@ def part_of(batch, rows):
 @pytest.mark.parametrize("size", [2, 4])
 def test_ranks_learn_in_ten_iterations_what_one_does_on_all_environments(size):
     parts, whole = [learner() for _ in range(size)], learner()
-    meeting, terms = Meeting(size), ALGO.terms(0.0)
-    for rank, part in enumerate(parts):
-        part.update.ranks = ThreadRanks(rank, size, meeting=meeting)
+    terms = ALGO.terms(0.0)
 
     for iteration in range(10):
         batches = []
@@ -82,16 +51,14 @@ def test_ranks_learn_in_ten_iterations_what_one_does_on_all_environments(size):
             set_random_seed(iteration)
             batches.append(next(iter(each.collector.collect(each.policy).get(128))))
 
-        def learn(rank, batches=batches):
-            rows = slice(128 // size * rank, 128 // size * (rank + 1))
-            parts[rank].update.learn(part_of(batches[rank], rows), terms, Record())
+        def learn(ranks, batches=batches):
+            rank, rows = ranks.rank, 128 // size
+            parts[rank].update.ranks = ranks
+            own = slice(rows * rank, rows * (rank + 1))
+            parts[rank].update.learn(part_of(batches[rank], own), terms, Record())
 
-        threads = [threading.Thread(target=learn, args=(rank,)) for rank in range(size)]
-        for thread in threads:
-            thread.start()
+        together(size, learn)
         whole.update.learn(batches[-1], terms, Record())
-        for thread in threads:
-            thread.join()
 
     expected = whole.optimizer.flat.detach()
     assert all(torch.equal(parts[0].optimizer.flat, part.optimizer.flat) for part in parts)
@@ -138,10 +105,10 @@ def test_sizes_that_cannot_be_split_are_refused_with_one_that_can():
 
 @pytest.mark.parametrize(
     "words",
-    [["env=mine_daily_small", "algo=evolution"], ["algo.reward_normalisation=true"]],
+    [["env=toy", "vec=episodes"], ["env=gymnasium", "env.id=CartPole-v1", "algo=dqn"]],
 )
 def test_what_runs_on_one_process_only_says_so(words):
-    run = compose_run(["env=toy", "launch=torchrun", *words] if len(words) == 1 else words)
+    run = compose_run([*words, "launch=torchrun"])
 
     with pytest.raises(ConfigError, match=r"launch=single"):
         shard(run, Ranks(0, 2))
@@ -158,3 +125,37 @@ def test_another_number_of_processes_begins_new_episodes():
     assert of_rank(content, Ranks(1, 2))["learner"] == {"policy": 1, "collector": "b"}
     assert of_rank(content, Ranks(1, 2))["rng"] == 7
     assert of_rank(content, Ranks())["learner"]["collector"] is None
+    scale = {"mean": 1.0, "var": 2.0, "count": 3.0, "returns": [4.0]}
+    content["learner"]["collector"] = {"vec_env": 1, "scale": scale, "common": {"stage": 5}, "a": 6}
+    assert of_rank(content, Ranks())["learner"]["collector"] == {
+        "vec_env": None,
+        "scale": {"mean": 1.0, "var": 2.0, "count": 3.0},
+        "common": {"stage": 5},
+    }
+
+
+def test_ranks_scale_rewards_by_what_all_of_them_have_seen():
+    rng = np.random.default_rng(1)
+    rewards = [rng.normal(2, 3, (2, 5, 4)).astype(np.float32) for _ in range(3)]
+    never, whole = np.zeros(8, np.bool_), RewardScale(8, 0.9)
+
+    def seen(ranks):
+        scale = RewardScale(4, 0.9)
+        for rollout in rewards:
+            for reward in rollout[ranks.rank]:
+                scale(reward, never[:4])
+            scale.agree(ranks)
+        again = RewardScale(4, 0.9)
+        again.load(scale.state())
+        again.agree(ranks)  # nothing new
+        assert again.var == pytest.approx(scale.var, rel=1e-12)
+        return scale.mean, scale.var, scale.count
+
+    results = together(2, seen)
+    for rollout in rewards:
+        for pair in np.moveaxis(rollout, 0, 1):
+            whole(pair.ravel(), never)
+
+    assert results[0] == results[1]
+    np.testing.assert_allclose(results[0][:2], (whole.mean, whole.var), rtol=1e-6)
+    assert results[0][2] == pytest.approx(whole.count)

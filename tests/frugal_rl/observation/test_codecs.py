@@ -11,11 +11,12 @@ from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs.bits import BitCodec
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import DenseCodec
 from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.codecs.packed import PackedCodec
 from frugal_rl.observation.codecs.pooled import DeltaCodec, RaggedCodec
-from frugal_rl.observation.codecs.quantised import NarrowCodec, smallest_integer
+from frugal_rl.observation.codecs.quantised import NarrowCodec
+from frugal_rl.observation.integers import smallest_integer
 from frugal_rl.testing.codec import check_codec
 
 BATCHED = array_shapes(min_dims=2, max_dims=4, max_side=7)

@@ -9,13 +9,14 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError, EncodingError
 from frugal_rl.observation.choices import FrameStack, Label, Storage
 from frugal_rl.observation.codecs.bits import BitCodec
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import DenseCodec
 from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.codecs.packed import PackedCodec
 from frugal_rl.observation.codecs.pooled import DeltaCodec, FoundCodec, RaggedCodec
-from frugal_rl.observation.codecs.quantised import NarrowCodec, smallest_integer
+from frugal_rl.observation.codecs.quantised import NarrowCodec
 from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.encoding import Encoding, default_representation, offered
+from frugal_rl.observation.integers import smallest_integer
 from frugal_rl.observation.spec import (
     EPISODE,
     Derived,

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from frugal_rl.observation.codecs.bits import BitCodec
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import DenseCodec
 from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.codecs.packed import PackedCodec
 from frugal_rl.observation.codecs.packed_torch import decode_by_table

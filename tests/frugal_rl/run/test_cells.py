@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from frugal_rl.errors import CrowdedError
 from frugal_rl.report.files import write_json
 from frugal_rl.run import cells
 from frugal_rl.run.cells import CELL, Cell, End, cells_in, run_cell
+from frugal_rl.run.ledger import Ledger, Reservation
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.sweep_table import sum_up
 
@@ -126,3 +129,32 @@ def test_a_sweep_tells_each_job_and_goes_on_with_the_rest(tmp_path):
     assert "2 finished, 2 skipped" in first.stdout
     assert again.stdout.count("Finished already") == 1
     assert "Resumed" in again.stdout
+
+
+def test_a_job_that_found_no_room_beside_others_that_wait_tries_again(job, monkeypatch):
+    crowded = Cell((), End.refused, "CrowdedError: The run needs more beside 3 runs that wait.")
+    ends = [crowded, crowded, Cell((), End.finished)]
+    monkeypatch.setattr(cells, "trained", lambda job, line: ends.pop(0))
+    monkeypatch.setattr(cells, "AGAIN_SECONDS", 0.0)
+    made = job(0)
+
+    assert run_cell(made).status == 0
+    assert not ends
+    assert Cell.read(made.command.folder).end is End.finished
+
+
+def test_a_sweep_that_finds_no_room_to_start_a_job_lets_the_others_go_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(cells, "AGAIN_SECONDS", 0.0)
+    tries = []
+
+    def resize(line, wants):
+        tries.append(line.entry.wants)
+        line.write(replace(line.entry, wants=wants))
+        if len(tries) < 3:
+            raise CrowdedError("No room.")
+
+    monkeypatch.setattr(Reservation, "resize", resize)
+    with Ledger(tmp_path / "ledger.json", 100, "a test").entered("sweep", 1, beside=True) as line:
+        cells.find_room(line, 40)
+
+    assert tries == [0, 0, 0]  # it wished for nothing while it waited

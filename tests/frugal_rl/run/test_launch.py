@@ -65,6 +65,24 @@ def test_several_machines_need_a_place_to_meet(tmp_path):
     assert Launch(nodes=2, processes=3, meet="first:29400").size == 6
 
 
+@pytest.mark.parametrize("meet", ["first", "first:0", "first:99999", "first:here", ":29400"])
+def test_a_place_to_meet_has_a_port(tmp_path, meet):
+    with pytest.raises(ConfigError, match=r"is no HOST:PORT .*use launch\.meet=\w+:29400"):
+        start_ranks(run_in(tmp_path, "launch.nodes=2", f"launch.meet='{meet}'"))
+
+
+def test_the_machine_with_the_address_of_the_meeting_hosts_it(tmp_path, monkeypatch):
+    cards = {"eth1": [SimpleNamespace(address="10.77.0.1")]}
+    monkeypatch.setattr(launch.psutil, "net_if_addrs", lambda: cards)
+    words = ["launch.nodes=2", "launch.meet=10.77.0.{}:29400"]
+
+    configs = [
+        launch_config(run_in(tmp_path, words[0], words[1].format(end))).rdzv_configs for end in "12"
+    ]
+
+    assert [config.get("is_host") for config in configs] == [True, None]
+
+
 def test_a_folder_has_one_launcher(tmp_path):
     with (
         locked(tmp_path, LAUNCHER_LOCK),
@@ -75,7 +93,7 @@ def test_a_folder_has_one_launcher(tmp_path):
 
 def failed(monkeypatch, **failure):
     """An agent whose process 1 failed first."""
-    values = {"pid": 7, "exitcode": 1, "message": "", "signal_name": lambda: "SIGKILL"}
+    values = {"pid": 7, "exitcode": 1, "message": ""}
     error = launch.ChildFailedError.__new__(launch.ChildFailedError)
     error.failures = {1: SimpleNamespace(**values | failure), 0: None}
 

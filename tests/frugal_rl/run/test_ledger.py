@@ -10,7 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.errors import ConfigError, MemoryBudgetError
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.run import library
+from frugal_rl.run.admission import MARGIN
+from frugal_rl.run.compose import compose_run
 from frugal_rl.run.ledger import Entry, Ledger, taken
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -143,3 +147,49 @@ def test_processes_together_never_hold_more_than_the_budget(tmp_path):
         most = max(most, held)
     assert held == 0
     assert max(sizes) < most <= 100
+
+
+def test_one_process_may_hold_two_lines(ledger):
+    with ledger.entered("first", 10) as first, ledger.entered("second", 20) as second:
+        first.resize(60)
+        assert sorted(e["held"] for e in lines(ledger)) == [20, 60]
+        assert not second.tried(50)  # 60 + 50 are more than all
+
+    assert lines(ledger) == []
+
+
+def test_a_library_run_waits_for_room_beside_others(tmp_path, monkeypatch):
+    """The line of a run that is trained by `frugal_rl.train`, seen while it trains."""
+    file = tmp_path / "ledger.json"
+    run = compose_run(["env=toy", "sweep.budget_gib=8", f"sweep.ledger={file}"])
+    seen = []
+
+    def trained(settled, drawn_up):
+        seen.append(json.loads(file.read_text()))
+        return {}
+
+    monkeypatch.setattr(library, "train_planned", trained)
+    monkeypatch.setattr(library, "prepare", lambda asked, probe: (asked, draw_up(asked)))
+    library.train(replace(run, run_dir=str(tmp_path)))
+
+    ((line,),) = seen
+    assert line["held"] == int(MARGIN * draw_up(run).ram_bytes)
+    assert json.loads(file.read_text()) == []
+
+
+def test_a_library_run_does_not_start_processes(tmp_path):
+    with pytest.raises(ConfigError, match=r"scripts/train\.py .*launch=single"):
+        library.train("env=toy launch=torchrun")
+
+
+def test_who_waits_gives_back_what_it_does_not_hold(ledger):
+    """Two that were admitted to plan, and whose plans turn out larger: both find room in turn."""
+    with ledger.entered("early", 5) as early, ledger.entered("late", 5) as late:
+        early.resize(45)
+        late.resize(45)
+        assert not late.tried(60)  # early holds 45; what late reserved is free again
+        assert sorted(e["held"] for e in lines(ledger)) == [5, 45]
+        assert early.tried(60)
+        assert not late.tried(60)
+        early.resize(5)
+        assert late.tried(60)

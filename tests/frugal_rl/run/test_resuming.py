@@ -18,7 +18,8 @@ from frugal_rl.run import trainer as trainer_module
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
 from frugal_rl.run.evaluate import Result, Score
-from frugal_rl.run.resuming import check_form, resume, snapshot
+from frugal_rl.run.resuming import check_form, snapshot
+from frugal_rl.run.saves import Saves
 from frugal_rl.run.trainer import Trainer, train
 from frugal_rl.testing.toy import Toy
 from frugal_rl.vec_env.episodes import Episodes
@@ -95,7 +96,7 @@ def test_best_score_and_generators_come_back(tmp_path):
     run = toy_run(tmp_path)
     save_checkpoint(tmp_path / "last.pt", snapshot(run, learner_of(run), 17.5))
     drawn = torch.rand(2), np.random.rand(2), random.random()  # noqa: NPY002
-    assert resume(run, learner_of(run), str(tmp_path)).best == 17.5
+    assert Saves(run, learner_of(run)).resume(str(tmp_path)).best == 17.5
     again = torch.rand(2), np.random.rand(2), random.random()  # noqa: NPY002
     assert torch.equal(drawn[0], again[0])
     assert_array_equal(drawn[1], again[1])
@@ -176,7 +177,7 @@ def test_content_that_does_not_fit_the_run_is_refused_in_one_line(spoil, words, 
     spoil(content)
     save_checkpoint(tmp_path / "last.pt", content)
     with pytest.raises(CheckpointError, match=words) as refused:
-        resume(run, learner_of(run), str(tmp_path))
+        Saves(run, learner_of(run)).resume(str(tmp_path))
     assert "\n" not in str(refused.value)
 
 
@@ -207,7 +208,7 @@ def test_ids_of_rows_that_no_table_has_never_reach_a_kernel(value, tmp_path):
     content["learner"]["collector"]["obs"]["map_id"][2] = value
     save_checkpoint(tmp_path / "last.pt", content)
     with pytest.raises(FrugalError, match="id of table 'map' lies outside its"):
-        resume(run, learner_of(run), str(tmp_path))
+        Saves(run, learner_of(run)).resume(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -225,4 +226,4 @@ def test_environments_take_only_the_arrays_that_they_give(spoil, tmp_path):
     spoil(content["learner"]["collector"]["vec_env"]["game"]["worlds"])
     save_checkpoint(tmp_path / "last.pt", content)
     with pytest.raises(CheckpointError, match=r"vec_env\.game\.worlds"):
-        resume(run, learner_of(run), str(tmp_path))
+        Saves(run, learner_of(run)).resume(str(tmp_path))

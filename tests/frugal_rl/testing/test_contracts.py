@@ -11,7 +11,7 @@ import torch
 from frugal_rl.errors import EncodingError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.codecs.dense import DenseCodec
+from frugal_rl.observation.codecs.codec import DenseCodec
 from frugal_rl.observation.codecs.half import HalfCodec
 from frugal_rl.observation.encoder import Encoder, decode
 from frugal_rl.observation.encoding import Encoding

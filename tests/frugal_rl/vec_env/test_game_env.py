@@ -12,7 +12,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.testing.toy import TOY_SPEC, Toy, ToyBatch, ToyGame
 from frugal_rl.testing.vec_env import check_vec_env
 from frugal_rl.vec_env.game_env import GameVecEnv, game_state
-from frugal_rl.vec_env.plain import env_seeds
+from frugal_rl.vec_env.interface import env_seeds
 from frugal_rl.vec_env.serial import SerialEnv
 
 ENCODING = Encoding.choose(TOY_SPEC, Storage.lossless)

@@ -11,11 +11,10 @@ from mine_rl_npv.data.synthetic import varied_instance
 from mine_rl_npv.optimise import orders
 from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.check import check_periods, check_shares
-from mine_rl_npv.optimise.decode import list_schedule, prune
+from mine_rl_npv.optimise.decode import Decoder, list_schedule, prune
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.shift import shift_search
 from mine_rl_npv.optimise.window import slide_windows
-from mine_rl_npv.priority.task import Decoder
 from mine_rl_npv.tools.methods import plan_shares
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Kind, Method, SolveConfig

@@ -1,10 +1,13 @@
 """Priorities are learned: by evolution and by gradient, alone and under the trainer."""
 
+import copy
 import json
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from frugal_rl.errors import ConfigError
@@ -15,14 +18,17 @@ from frugal_rl.memory.plan import draw_up, own_parts
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.session import evaluate_saved, train_planned
+from frugal_rl.run.shares import shard
 from frugal_rl.run.trainer import no_meter
+from frugal_rl.testing.ranks import together
 from mine_rl_npv.data.synthetic import varied_instance
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.priority.evolution import CovarianceAdaptation, EvolutionConfig
 from mine_rl_npv.priority.features import CLIP, feature_names
 from mine_rl_npv.priority.gradient import GradientConfig, PriorityGradient
 from mine_rl_npv.priority.policy import PriorityNet
 from mine_rl_npv.priority.search import Evolution, evolve
-from mine_rl_npv.priority.task import Decoder, PriorityTask, open_mine
+from mine_rl_npv.priority.task import PriorityTask, open_mine
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +117,46 @@ def test_learners_run_under_the_trainer_and_resume_exactly(algo):
     other.load(one.state())
     assert one.iterate(no_meter) == other.iterate(no_meter)
     assert one.num_steps == other.num_steps
+
+
+@pytest.mark.parametrize(("algo", "size"), [("evolution", 3), ("schedule_gradient", 2)])
+def test_ranks_learn_to_the_bit_what_one_does(algo, size):
+    words = ["env=mine_cpit", "agent=priority", f"algo={algo}", "env.data=porphyry_tiny"]
+    run = compose_run([*words, "algo.threads=1", "seed=4"])
+    worlds = [run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train") for _ in range(4)]
+    alone = run.algo.build(run, worlds.pop())
+    start = copy.deepcopy(alone.state())
+    decoded = Counter()
+
+    def learn(ranks):
+        own = replace(shard(run, ranks), ranks=ranks)
+        learner = own.algo.build(own, worlds[ranks.rank])
+        assert learner.seed == run.seed
+        learner.load(start)  # threads share torch's random numbers, processes do not
+        learner.task.pool = Counting(learner.task.pool, decoded, ranks.rank)
+        return [learner.iterate(no_meter) for _ in range(3)], learner.state()
+
+    expected = [alone.iterate(no_meter) for _ in range(3)]
+    results = together(size, learn)
+
+    assert results[0][0] == expected
+    for _, state in results:
+        weights = state["policy"]
+        assert all(torch.equal(weights[name], w) for name, w in alone.state()["policy"].items())
+        assert state["num_steps"] == alone.num_steps
+    assert len(set(decoded.values())) == 1  # each its part
+    assert len(decoded) == size
+
+
+class Counting:
+    """A pool that counts what a rank decodes."""
+
+    def __init__(self, pool, counts, rank):
+        self.pool, self.counts, self.rank = pool, counts, rank
+
+    def map(self, work, items):
+        self.counts[self.rank] += len(items)
+        return self.pool.map(work, items)
 
 
 @pytest.fixture(scope="module", params=["evolution", "schedule_gradient"])

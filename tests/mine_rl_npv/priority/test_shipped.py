@@ -4,10 +4,11 @@ import numpy as np
 
 from mine_rl_npv.data.synthetic import varied_instance
 from mine_rl_npv.optimise.bound import relaxation
+from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.orders import random_order
 from mine_rl_npv.priority.features import GEOLOGY, block_features
 from mine_rl_npv.priority.shipped import PATH, shipped_orders, shipped_policies, write_policies
-from mine_rl_npv.priority.task import Decoder, open_mine
+from mine_rl_npv.priority.task import open_mine
 
 
 def test_they_are_small_and_read_back_as_they_were_written(tmp_path):

@@ -103,3 +103,41 @@ def test_a_plan_that_a_wrong_graph_allows_is_rejected_by_the_checker():
     nothing = check_periods(instance, np.full(instance.blocks, -1))
     assert nothing.feasible
     assert nothing.slopes.blocks == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_audit_names_what_looking_at_every_pair_names(seed):
+    rng = np.random.default_rng([seed, 7])
+    sectors = ("90-180:38", "300-20:55") if seed % 2 else ()
+    run = runs_by_azimuth(45.0, sectors)
+    cells = np.argwhere(rng.random((5, 6, 5)) < rng.choice([0.5, 0.9]))
+    size = rng.uniform(5.0, 25.0, 3)
+    slopes = cell_slopes(cells, size, run, 0)
+    if seed % 4 > 1:  # sub-blocks: edges and places of their own
+        edge = slopes.edge * rng.choice([0.5, 1.0], (len(cells), 1))
+        centre = slopes.centre + rng.uniform(-0.2, 0.2, cells.shape) * (slopes.edge - edge)
+        slopes = replace(slopes, centre=centre, stated=centre, edge=edge, regular=False)
+    depth = cells[:, 2].max() - cells[:, 2]
+    late = np.clip(depth + rng.integers(-1, 2, len(cells)) * (rng.random(len(cells)) < 0.1), 0, 5)
+    period = np.where(rng.random(len(cells)) < 0.05, -1, late)
+    audit = audit_slopes(slopes, mined(period, 6))
+    assert sorted(audit.broken.tolist()) == undercut_by_pairs(slopes, period)
+
+
+def undercut_by_pairs(slopes, period):
+    """Mined blocks that some later or unmined block stands on: every pair, in plain words."""
+    gone = np.where(period < 0, 99, period)
+    found = []
+    for b in np.flatnonzero(period >= 0):
+        for a in np.flatnonzero(gone > gone[b]):
+            x, y, z = slopes.centre[a] - slopes.centre[b]
+            if z <= 1e-6:
+                continue
+            azimuth = int(np.degrees(np.arctan2(x, y)) % 360) % 360
+            cone = np.hypot(x, y) <= z * slopes.run[azimuth] + 1e-6
+            wide = 0.49 * (slopes.edge[a] + slopes.edge[b])
+            over = abs(x) < wide[0] and abs(y) < wide[1] and z >= wide[2]
+            if cone or over:
+                found.append(int(b))
+                break
+    return found

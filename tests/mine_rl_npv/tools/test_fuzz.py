@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from frugal_rl.errors import FrugalError
+from mine_rl_npv.data.economics import MinePlan
 from mine_rl_npv.data.lattice import turn
 from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.tools.planner import open_mine
@@ -84,6 +85,21 @@ MUTATIONS = (
 )
 
 
+def split_blocks(rng, rows):
+    """Some blocks as eight of half the edge, and the edges (N, 3) of all: a sub-blocked model."""
+    edge = np.tile([20.0, 20.0, 15.0], (len(rows), 1))
+    some = rng.random(len(rows)) < 0.2
+    corners = np.array(np.meshgrid(*[[-0.25, 0.25]] * 3)).reshape(3, -1).T
+    parts = np.repeat(rows[some], 8, axis=0)
+    parts[:, :3] += (corners * edge[0] * np.ones((some.sum(), 1, 1))).reshape(-1, 3)
+    parts[:, 3] /= 8
+    rows = np.vstack((rows[~some], parts))
+    return rows, np.vstack((edge[~some], np.tile(edge[0] / 2, (len(parts), 1))))
+
+
+SECTORS = ("90-180:38", "300-20:50")
+
+
 def with_a_word(rng, lines, divide):
     """A word in place of one number."""
     row = int(rng.integers(1, len(lines)))
@@ -98,36 +114,41 @@ def verdict(seed, tmp_path):
     rows = table(rng)
     for mutate in rng.choice(len(MUTATIONS), rng.integers(1, 3), replace=False):
         rows = MUTATIONS[mutate](rng, rows)
-    divide = str(rng.choice([",", ";", "\t"]))
-    lines = [divide.join(HEAD), *(divide.join(map(repr, row)) for row in rows.tolist())]
+    divide, head = str(rng.choice([",", ";", "\t"])), HEAD
+    sectors = SECTORS if rng.random() < 0.3 else ()
+    written = rows
+    if rng.random() < 0.2:
+        rows, edge = split_blocks(rng, rows)
+        written, head = np.hstack((rows, edge)), [*HEAD, "dx", "dy", "dz"]
+    lines = [divide.join(head), *(divide.join(map(repr, row)) for row in written.tolist())]
     spoilt = rng.random() < 0.15
     if spoilt:
         lines = with_a_word(rng, lines, divide)
     path = tmp_path / f"{seed}.csv"
     path.write_text("\n".join(lines))
-    solution, refusal = solved(path)
+    solution, refusal = solved(path, MinePlan(slope_levels=0, slope_sectors=sectors))
     if solution is None:
         assert str(path) in refusal
         assert "\n" not in refusal
         return None
     assert not spoilt, (seed, "a word among numbers was scheduled")
     assert solution.verdict.feasible, (seed, solution.report())
-    judged(solution, rows, tmp_path / "judged.csv")
+    judged(solution, rows, tmp_path / "judged.csv", sectors)
     return solution
 
 
-def solved(path):
+def solved(path, plan):
     """A solution and no words, or none and the words of the refusal."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            instance, _ = open_mine(SolveConfig(model=str(path)))
+            instance, _ = open_mine(SolveConfig(model=str(path), plan=plan))
             return solve(instance, SolveConfig(method=Method.toposort)), ""
     except FrugalError as error:
         return None, str(error)
 
 
-def judged(solution, rows, path):
+def judged(solution, rows, path, sectors):
     """The independent program looks at the coordinates of the file itself."""
     gone = solution.shares.sum(axis=1)
     period = np.where(gone.max(axis=1) > 0.5, gone.argmax(axis=1) + 1, 0)
@@ -136,11 +157,11 @@ def judged(solution, rows, path):
         for (x, y, z), t in zip(rows[:, :3].tolist(), period.tolist(), strict=True)
     ]
     path.write_text("\n".join(["x,y,z,period", *lines]))
-    _, faults = slopes.judge(str(path), 45.0, {}, [1e-9, 1e-9, 1.0], 0)
+    _, faults = slopes.judge(str(path), 45.0, {}, [1e-9, 1e-9, 1.0], 0, sectors)
     assert not faults, faults
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", [*range(24), 203, 286])
 def test_a_mutated_model_is_right_or_refused(tmp_path, seed):
     verdict(seed, tmp_path)
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from frugal_rl.testing.ranks import together
 from nclone.errors import LevelError
 from nclone.levels.curriculum import CurriculumConfig, replay_log
 from nclone.levels.sampler import LevelSampler
@@ -66,3 +67,33 @@ def test_levels_that_are_no_categories_are_refused():
             ),
             CurriculumConfig(),
         )
+
+
+def test_ranks_share_one_curriculum_decided_by_the_episodes_of_all():
+    places = pool_places(NAMES)
+    first = places[0][0]
+    easy = np.flatnonzero([stage == first for stage, _ in places])
+    rng = np.random.default_rng(2)
+    ended = [rng.choice(easy, (2, 40, 3)) for _ in range(3)]  # of rollouts: rank, step, episode
+    won = [rng.random((2, 40, 3)) < 0.97 for _ in range(3)]
+    whole = LevelSampler(places, CurriculumConfig())
+    for rollout, successes in zip(ended, won, strict=True):
+        for step in range(40):
+            whole.steps += 6
+            for rank in range(2):
+                whole.record(rollout[rank, step], successes[rank, step])
+
+    def shared(ranks):
+        sampler = LevelSampler(places, CurriculumConfig())
+        sampler.agree(ranks)
+        for rollout, successes in zip(ended, won, strict=True):
+            for step in range(40):
+                sampler.steps += 3
+                sampler.record(rollout[ranks.rank, step], successes[ranks.rank, step])
+            sampler.agree(ranks)
+        return sampler.state()
+
+    one, other = together(2, shared)
+
+    assert one == other == whole.state()
+    assert whole.stage > 0

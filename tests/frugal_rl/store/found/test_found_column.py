@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.found.compressed import Compressed
@@ -268,3 +269,16 @@ def test_signs_of_zero_and_payloads_of_nan_are_kept():
         out = np.zeros((ENVS, 1, 2), np.uint64)
         from_rows.read(handles[:, None], out)
         assert out.tobytes() == rows.tobytes()
+
+
+def test_what_a_study_expects_does_not_decide_what_is_worth_keeping():
+    rng, dtype = np.random.default_rng(0), np.dtype(np.float32)
+    plain = ColumnSpec("obs", (3, 40), dtype)
+    studied = ColumnSpec("obs", (3, 40), dtype, codec=FoundCodec(expected_share=0.1))
+    columns = [FoundColumn(spec, 256, ENVS) for spec in (plain, studied)]
+    rows = np.zeros((ENVS, 3, 40), np.float32)
+    for t in range(256):
+        rows = np.concatenate([rows[:, 1:], rng.normal(size=(ENVS, 1, 40))], 1, dtype=np.float32)
+        for column in columns:
+            column.write(t, rows, None)
+    assert columns[0].nbytes == columns[1].nbytes < 0.5 * plain.dense_bytes(256, ENVS)

@@ -1,0 +1,1 @@
+"""`algo=zoo`: hyperparameter files of RL Baselines3 Zoo, read as they are."""
