@@ -9,6 +9,7 @@ setup(
     package_dir={"frugal_rl.conf": "conf", "frugal_rl.scripts": "scripts"},
     package_data={
         "": ["py.typed"],
+        "frugal_rl": ["completion.sh"],
         "frugal_rl.conf": ["**/*.yaml"],
         "nclone": ["levels/*.npz", "levels/bundled/*", "levels/drawn/*", "levels/bests/*"],
         "fighting": ["rom/*", "profiles/*"],

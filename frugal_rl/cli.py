@@ -11,6 +11,8 @@ from frugal_rl.invocation import called_as, program_word, python_word
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.search_path import folder
 
+COMPLETION = Path(__file__).with_name("completion.sh")
+
 
 def main() -> None:
     """Run the script that the first word names with the words after it."""
@@ -20,6 +22,12 @@ def main() -> None:
         print(usage(scripts, commands))
         return
     command = sys.argv[1]
+    if command == "completion":
+        print(COMPLETION.read_text(), end="")
+        return
+    if command == "commands":
+        print(*commands, sep="\n")
+        return
     if command not in commands:
         sys.exit(f"frugal-rl {command} is no command; {nearest(command, commands)}")
     called_as(*beginning())
@@ -41,7 +49,8 @@ def usage(scripts: Path, commands: list[str]) -> str:
     for command in commands:
         first = (scripts / f"{command}.py").read_text().split("\n", 1)[0]
         lines.append(f"  {command:<{width}}  {first.strip(chr(34)).partition(':')[0]}")
-    return "\n".join([*lines, "", "frugal-rl COMMAND --help lists its options."])
+    lines += ["", "frugal-rl COMMAND --help lists its options."]
+    return "\n".join([*lines, 'Tab completion in bash: eval "$(frugal-rl completion)"'])
 
 
 if __name__ == "__main__":

@@ -6,15 +6,20 @@ Deleting the folder is harmless; one that cannot be written costs a second measu
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+ASK_SECONDS = 0.2
 
 
 def folder() -> Path:
@@ -44,6 +49,33 @@ def write(name: str, values: Mapping[str, Any]) -> None:
         os.replace(file.name, folder() / f"{name}.json")
     except OSError:
         return
+
+
+@contextmanager
+def turn(name: str) -> Iterator[None]:
+    """Let only one of this user's processes at a time into the block; one that dies frees it."""
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        number = os.open(folder() / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError:
+        yield  # nothing can be kept here either: everybody for themselves
+        return
+    try:
+        while not _locked(number):
+            time.sleep(ASK_SECONDS)
+        yield
+    finally:
+        os.close(number)
+
+
+def _locked(number: int) -> bool:
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 @cache

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.advice import (
     can_serve,
@@ -18,12 +19,13 @@ from frugal_rl.memory.advice import (
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.choices import AUTO, Allocator
-from frugal_rl.memory.kernels import is_ready
+from frugal_rl.memory.kernels import is_ready, package_of
 from frugal_rl.memory.plan import Plan, draw_up, measured_base, own_parts
 from frugal_rl.memory.probe import Planning
 from frugal_rl.memory.refusal import plan_memory, refusal, stop_on_errors
 from frugal_rl.memory.savings import BY_NAME, LEAST_PIECE, filled
 from frugal_rl.observation.choices import Label
+from frugal_rl.remembered import turn
 
 if TYPE_CHECKING:
     from frugal_rl.memory.probe import ProbeUpdate
@@ -86,6 +88,8 @@ def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
     """Run a kind of run that is new here once in small: it compiles, and tells what it holds.
 
     That happens in a process of its own, and once per kind; a plan drawn up afterwards uses it.
+    Runs of one environment that begin side by side, as a sweep's, take turns: what two of them
+    compiled would be the same, and takes each half a GiB and a core.
 
     Where that fails, the run itself will say it better, or it knows what a process of its own does
     not, as an environment that the calling script registers. A plan by `plan=probe` does all this
@@ -96,6 +100,13 @@ def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
     """
     if run.plan is Planning.probe or is_ready(run):
         return False
+    with doing("waiting for another run that compiles"), turn(f"compiling_{package_of(run)}"):
+        if is_ready(run):  # by the one that had its turn before
+            return True
+        return _tried(run, probe)
+
+
+def _tried(run: RunConfig, probe: ProbeUpdate) -> bool:
     try:
         found = probe(run) if own_parts(run) is None else None
         measured_base(replace(run, plan=Planning.probe), found)

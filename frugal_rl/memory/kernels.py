@@ -44,12 +44,12 @@ def _name(run: RunConfig) -> str:
     env: Any = getattr(run.env, "tiny", lambda: run.env)()
     memory = replace(run.memory, budget_gib=None, max_hours=None)
     kind = (env, run.agent, type(run.algo), run.vec, memory)
-    versions = (sys.version, metadata.version("numba"), str(_folder(_package(run))))
+    versions = (sys.version, metadata.version("numba"), str(_folder(package_of(run))))
     cache = os.environ.get("NUMBA_CACHE_DIR", "")
     return f"kernels_{remembered.fingerprint(*map(repr, kind), *versions, cache)}"
 
 
-def _package(run: RunConfig) -> str:
+def package_of(run: RunConfig) -> str:
     """The package of the run's environment."""
     return type(run.env).__module__.split(".")[0]
 
@@ -64,7 +64,7 @@ def _folder(package: str) -> Path | None:
 
 def _files_of(run: RunConfig) -> int:
     """Compiled kernels of the environment and of the core."""
-    return sum(_compiled_files(package) for package in {_package(run), CORE})
+    return sum(_compiled_files(package) for package in {package_of(run), CORE})
 
 
 def _compiled_files(package: str) -> int:

@@ -9,7 +9,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.report.speech import Mode
 
 OTHER_CONFIGURATION = {"--config-path", "-cp", "--config-name", "-cn"}
-ASKING = {"--help", "-h", "--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
+ASKING = {"--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
 ASKING_TO_COMPLETE = ("-sc", "--shell-completion", "--shell_completion")
 """Words that ask Hydra something, instead of running the command."""
 
@@ -45,6 +45,11 @@ def sweeps(arguments: Sequence[str]) -> bool:
 def asks(arguments: Sequence[str]) -> bool:
     """Whether help or the like is asked for."""
     return bool((ASKING | set(ASKING_TO_COMPLETE)) & set(arguments))
+
+
+def asks_for_help(arguments: Sequence[str]) -> bool:
+    """Whether the command's own help is asked for."""
+    return bool({"--help", "-h"} & set(arguments))
 
 
 def typed_words(arguments: Sequence[str]) -> list[str]:

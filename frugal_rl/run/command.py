@@ -30,6 +30,7 @@ from frugal_rl.run.compose import (
     run_jobs,
     sweep_folder,
 )
+from frugal_rl.run.help import help_text
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Job, check_launcher, preflight
 from frugal_rl.run.search_path import searching
@@ -97,6 +98,9 @@ class Script:
         beside = arguments.typed_folders(sys.argv[1:])
         with speaking(self.mode) as out, doing("reading the configuration"):
             with searching(plugins_of(sys.argv[1:]), beside):
+                if arguments.asks_for_help(sys.argv[1:]):
+                    out.write(self.help(sys.argv[1:]))
+                    return 0
                 asks = arguments.asks(sys.argv[1:])
                 if not asks:
                     self.check(sys.argv[1:])
@@ -105,6 +109,11 @@ class Script:
             out.write(concluded(self.mode, self.outcomes, self.sweep))
             out.flush()
         return max((outcome.status for outcome in self.outcomes), default=0)
+
+    def help(self, typed: list[str]) -> str:
+        """What the command is for and takes, with the words that stand beside `--help`."""
+        about = str(self.task.__globals__.get("__doc__") or "").strip().partition("\n")[0]
+        return help_text(about, self.config_name, arguments.overrides(typed))
 
     def check(self, typed: list[str]) -> None:
         """Refuse what can be refused by the words and the values that they compose.

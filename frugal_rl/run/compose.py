@@ -226,10 +226,10 @@ def options(cfg: DictConfig, cls: type[T]) -> T:
     return build_as(cls, {k: v for k, v in plain(cfg).items() if k in names})
 
 
-def plain(cfg: DictConfig) -> dict[str, Any]:
-    """The composed configuration as resolved plain values."""
+def plain(cfg: DictConfig, whole: bool = True) -> dict[str, Any]:
+    """The composed configuration as resolved plain values; `whole` refuses one that misses any."""
     try:
-        values = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=True, enum_to_str=True)
+        values = OmegaConf.to_container(cfg, resolve=True, throw_on_missing=whole, enum_to_str=True)
     except MissingMandatoryValue as error:
         key = getattr(error, "full_key", None) or "A value"
         raise ConfigError(f"{key} has no value; add {key}=... to the command line.") from error

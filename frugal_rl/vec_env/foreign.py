@@ -22,28 +22,28 @@ class ForeignEnv:
         self.env = env
         self.spec_fields = spec
         self.tables = tables_of(spec)
-        self._obs: dict[str, np.ndarray] = {}
+        self.shown: dict[str, np.ndarray] = {}
 
     def restart(self, seed: int | None = None) -> None:
         """Start an episode."""
-        self._obs, _ = self.env.reset(seed=seed)
+        self.shown, _ = self.env.reset(seed=seed)
 
     def advance(self, action: Any) -> tuple[float, bool, bool, dict[str, Any]]:
         """Take one action: reward, terminated, truncated, info."""
-        self._obs, reward, terminated, truncated, info = self.env.step(action)
+        self.shown, reward, terminated, truncated, info = self.env.step(action)
         return float(reward), terminated, truncated, info
 
     def raw(self) -> dict[str, np.ndarray]:
         """Raw fields of the current observation, ids of static contents included."""
         raw: dict[str, np.ndarray] = {}
         for f in self.spec_fields.fields:
-            if f.name not in self._obs or isinstance(f, Static):
+            if f.name not in self.shown or isinstance(f, Static):
                 continue
-            value = np.asarray(self._obs[f.name], f.dtype)
+            value = np.asarray(self.shown[f.name], f.dtype)
             windowed = isinstance(f, Stored) and f.window != 1 and value.shape != f.shape
             raw[f.name] = value[-1] if windowed and not isinstance(f, Derived) else value
         for name, table in self.tables.items():
-            rows = {n: np.asarray(self._obs[n], t.dtype) for n, t in table.fields.items()}
+            rows = {n: np.asarray(self.shown[n], t.dtype) for n, t in table.fields.items()}
             raw[f"{name}_id"] = np.array(intern_by_content(table, rows), np.int32)
         return raw
 

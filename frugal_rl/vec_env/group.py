@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
+from frugal_rl.errors import DataError
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.encoder import Encoder, needed_raw
 from frugal_rl.vec_env.backend import EnvMaker, reuses
 from frugal_rl.vec_env.foreign import as_raw
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv, env_seeds
+from frugal_rl.vec_env.resumable import why_not
 from frugal_rl.vec_env.single import IdMap, Places, Report, Singles, Stats
 from frugal_rl.vec_env.wire import Wire, wires_of
 
@@ -76,7 +78,8 @@ class GroupEnv(VectorEnv):
     def __init__(
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
     ) -> None:
-        self.num_envs = num_envs
+        self.num_envs, self._maker = num_envs, env
+        self._why_not: str | None = None
         self._wires: dict[str, list[Wire]] = {}
         self.encoding = encoding
         self.action_space: spaces.Space[Any] = env.action_space()
@@ -135,6 +138,31 @@ class GroupEnv(VectorEnv):
         done = places.terminated | places.truncated
         ended = _ended(stats) if stats else None
         return Step(self._rows(), places.reward, done, places.truncated, index, final_rows, ended)
+
+    def state(self) -> dict[str, Any]:
+        """All environments, where a trial told that theirs can be put back."""
+        if self._why_not is None:
+            two = [as_raw(self._maker.make(), self._maker.spec()) for _ in range(2)]
+            self._why_not = why_not(two, self._maker.action_space())
+        if self._why_not:
+            raise NotImplementedError(f"They cannot be copied: {self._why_not}.")
+        return {"environments": self._states()}
+
+    def load(self, state: dict[str, Any]) -> Rows:
+        """Continue from `state()`."""
+        states = state["environments"]
+        if len(states) != self.num_envs:
+            raise DataError(f"{len(states)} environments were saved, these are {self.num_envs}.")
+        self._learn(self._load(states))
+        return self._rows()
+
+    def _states(self) -> list[Any]:
+        """Of each environment what `Singles.state` tells."""
+        raise NotImplementedError(f"{type(self).__name__} does not ask its workers for them.")
+
+    def _load(self, states: list[Any]) -> list[tuple[int, Report]]:
+        """Put them back; reports as in `_reset`."""
+        raise NotImplementedError(f"{type(self).__name__} does not give them to its workers.")
 
     def _rows(self) -> Rows:
         return self._encoder.encode(self._ids.shared(self.places.raw, self._every))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.group import GroupEnv, singles_of
@@ -40,6 +40,12 @@ class SerialEnv(GroupEnv):
 
     def _step(self) -> list[tuple[int, Report]]:
         return [(0, self.singles.step())]
+
+    def _states(self) -> list[Any]:
+        return self.singles.state()
+
+    def _load(self, states: list[Any]) -> list[tuple[int, Report]]:
+        return [(0, self.singles.load(states))]
 
     def close(self) -> None:
         """Close all environments."""

@@ -129,6 +129,19 @@ class SharedMemoryEnv(GroupEnv):
             self._send(connection, worker.STEP)
         return self._reports()
 
+    def _states(self) -> list[Any]:
+        for connection in self._connections:
+            self._send(connection, worker.STATE)
+        answers = [pickle.loads(self._answer(i)) for i in range(len(self._shares))]
+        if not all(isinstance(answer, list) for answer in answers):
+            raise NotImplementedError("A worker could not tell them.")
+        return [state for answer in answers for state in answer]
+
+    def _load(self, states: list[Any]) -> list[tuple[int, Report]]:
+        for connection, (first, end) in zip(self._connections, self._shares, strict=True):
+            self._send(connection, worker.LOAD + pickle.dumps(states[first:end]))
+        return self._reports()
+
     def _send(self, connection: Connection, command: bytes) -> None:
         with suppress(OSError):  # a dead worker is found out when it should answer
             connection.send_bytes(command)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.vec_env.object_state import put_back, state_of
 from frugal_rl.vec_env.wire import Message, Wire, wires_of
 
 if TYPE_CHECKING:
@@ -93,6 +94,21 @@ class Singles:
             core.restart(seed)
             self._begun(i, report)
         report.new_rows = self._new_rows()
+        return report
+
+    def state(self) -> list[Any]:
+        """Environments, and how far their episodes are."""
+        counted = zip(self.returns.tolist(), self.lengths.tolist(), self.seeds, strict=True)
+        return [[state_of(core), *counts] for core, counts in zip(self.cores, counted, strict=True)]
+
+    def load(self, states: list[Any]) -> Report:
+        """Continue from `state()`; shows what was shown last."""
+        report, self.seeds = Report(), [int(seed) for *_, seed in states]
+        for i, (nodes, total, length, seed) in enumerate(states):
+            self.cores[i].restart(seed)
+            put_back(self.cores[i], nodes)
+            self.returns[i], self.lengths[i] = total, length
+            self._show(i, report)
         return report
 
     def step(self, first: int = 0, end: int | None = None) -> Report:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from frugal_rl.vec_env.backend import EnvMaker
     from frugal_rl.vec_env.single import Report
 
-STEP, CLOSE = b"s", b"c"
-"""Commands; anything else is a pickled list of seeds, and means: start all episodes."""
+STEP, CLOSE, STATE, LOAD = b"s", b"c", b"t", b"l"
+"""Commands, `LOAD` followed by pickled states; anything else is a pickled list of seeds, and means:
+start all episodes."""
 SHOW_STACK = signal.SIGUSR1
 """The signal upon which a worker writes its stack to standard error."""
 ALIGN_BYTES = 64
@@ -67,7 +68,13 @@ def _serve(
     places = places_of(arrays).part(first, end)
     singles = singles_of(env, end - first, places, first)
     while (command := connection.recv_bytes()) != CLOSE:
-        report = singles.step() if command == STEP else singles.reset(pickle.loads(command))
+        if command == STATE:
+            connection.send_bytes(pickle.dumps(singles.state()))
+            continue
+        if command.startswith(LOAD):
+            report = singles.load(pickle.loads(command[len(LOAD) :]))
+        else:
+            report = singles.step() if command == STEP else singles.reset(pickle.loads(command))
         connection.send_bytes(_packed(report))
     for single in singles.envs:
         single.close()

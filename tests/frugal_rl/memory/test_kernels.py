@@ -1,6 +1,9 @@
 """Kernels are compiled before a run, once per kind, and again where their files are gone."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from threading import Barrier
 from typing import ClassVar
 
 import numba
@@ -64,6 +67,31 @@ def test_a_kind_of_run_is_tried_out_once(asked):
     assert try_out(Run(Env(levels=4)))
 
     assert asked == [Env(), Env(levels=4)]
+
+
+def test_runs_that_begin_side_by_side_are_tried_out_once(asked, monkeypatch):
+    began, slow = Barrier(2, timeout=20), auto.measured_base
+
+    def measured_base(run, probe):
+        time.sleep(3 * remembered.ASK_SECONDS)  # the other one asks meanwhile
+        slow(run, probe)
+
+    def begin(_):
+        began.wait()
+        return try_out(Run(Env()))
+
+    monkeypatch.setattr(auto, "measured_base", measured_base)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(begin, range(2))) == [True, True]
+
+    assert len(asked) == 1
+
+
+def test_a_cache_folder_that_cannot_be_made_holds_nobody_up(asked, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path / "file" / "kept")
+
+    assert try_out(Run(Env()))
 
 
 def test_a_budget_makes_no_other_kind(asked):
