@@ -2,6 +2,7 @@
 
     python benchmarks/mine_quality.py values DIR/NAME... [--exact]   # what is published or proven
     python benchmarks/mine_quality.py methods DIR/NAME... [--seconds 20]   # of scripts/solve.py
+    python benchmarks/mine_quality.py script DIR/NAME... [--only best] [--seconds 60] [--seeds 3]
     python benchmarks/mine_quality.py classics DIR/NAME...
     python benchmarks/mine_quality.py learned DIR/NAME... [--seconds 150] [--seeds 3] [--no-lp]
     python benchmarks/mine_quality.py cuts DIR/NAME... [--seconds 150 | --decisions 60] [--learn 30]
@@ -17,6 +18,7 @@ so that a busy machine changes nothing. Every schedule passes the independent ch
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
 import time
@@ -140,6 +142,32 @@ def methods(args: argparse.Namespace) -> None:
                 lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
                 told = [lines[word] for word in ("value", "gap", "time", "memory")]
             print(f"{Path(path).name:11s} {method.value:10s} {'  '.join(told)}", flush=True)
+
+
+def script(args: argparse.Namespace) -> None:
+    """scripts/solve.py by one method with several seeds: gaps to its own bound and to the LP's."""
+    for path in args.instances:
+        for seed in range(args.first, args.first + args.seeds):
+            words = [
+                f"instance={path}",
+                f"method={args.only or Method.best.value}",
+                f"seconds={args.seconds:g}",
+                f"threads={args.threads}",
+                f"seed={seed}",
+            ]
+            done = subprocess.run(
+                [sys.executable, str(SOLVE), *words], capture_output=True, text=True, check=True
+            )
+            lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+            value, upper = float(lines["value"]), float(lines["bound"])
+            found = re.search(r"LP's ([\d.e+]+)", lines.get("tightened", ""))
+            lp = float(found[1]) if found else upper
+            print(
+                f"{Path(path).name:11s} seed {seed}  {lines['method']:32s} value {value:18,.2f}  "
+                f"bound {upper:18,.2f}  gap {100 * (1 - value / upper):.3f} %  to the LP "
+                f"{100 * (1 - value / lp):.3f} %  feasible {lines['feasible']}  {lines['time']}",
+                flush=True,
+            )
 
 
 def gaps(mine: Mine, priority: np.ndarray, decoder: Decoder = Decoder.two_pass) -> tuple:
@@ -291,6 +319,7 @@ def zero_shot(args: argparse.Namespace) -> None:
 MODES = {
     "values": values,
     "methods": methods,
+    "script": script,
     "classics": classics,
     "learned": learned,
     "cuts": cuts,

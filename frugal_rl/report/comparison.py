@@ -90,13 +90,16 @@ def comparison_document(runs: Sequence[RunResult], options: ReportOptions) -> Do
 
 def _incomplete(runs: Sequence[RunResult]) -> list[Block]:
     """Which runs are in no mean, and why."""
-    unfinished = [r.folder.name for r in runs if r.state is State.unfinished]
-    stopped = [r.folder.name for r in runs if r.state is State.stopped]
+    why = {
+        State.running: "Still running",
+        State.killed: "Killed, or ended by an error",
+        State.stopped: "Stopped before their last step",
+    }
     said: list[Block] = []
-    if unfinished:
-        said.append(f"Without a summary (still running, or killed): {', '.join(unfinished)}.")
-    if stopped:
-        said.append(f"Stopped before their last step: {', '.join(stopped)}.")
+    for state, words in why.items():
+        names = [r.folder.name for r in runs if r.state is state]
+        if names:
+            said.append(f"{words}: {', '.join(names)}.")
     if said:
         said.append("They are drawn, and left out of all means.")
     return said

@@ -26,7 +26,7 @@ from frugal_rl.report.files import METRICS, PICTURES, metrics_of
 from frugal_rl.report.live_page import PAGE, SCRIPT, STYLE
 from frugal_rl.report.results import RunResult
 from frugal_rl.report.terminal import say
-from frugal_rl.run.lock import LOCK, Holder, holder_of
+from frugal_rl.run.lock import Holder, writer_of
 
 FILMS = ("films", PICTURES)
 FILM_KINDS = {".gif": "image/gif", ".png": "image/png", ".mp4": "video/mp4"}
@@ -66,7 +66,7 @@ class LiveRun:
             "title": f"{run.env} {run.profile} seed {run.seed}",
             "folder": str(self.folder),
             "command": run.command,
-            "state": "running" if self.holder() else run.state.value,
+            "state": run.state.value,
             "steps": self.last.get("step", 0),
             "total_steps": run.config.get("algo", {}).get("total_steps", 0),
             "seconds": self.last.get("seconds", 0.0),
@@ -124,8 +124,7 @@ class LiveRun:
 
     def holder(self) -> Holder | None:
         """The process that writes into the folder; None where nobody does."""
-        path = self.folder / LOCK
-        return holder_of(path) if path.is_file() else None
+        return writer_of(self.folder)
 
     def stop(self) -> str:
         """Ask the run to stop with a checkpoint, as SIGTERM does."""

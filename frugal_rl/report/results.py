@@ -15,6 +15,7 @@ from typing import Any
 from frugal_rl.errors import DataError
 from frugal_rl.invocation import command_words
 from frugal_rl.report.files import PLAN, RUN, SUMMARY, read_json, read_metrics
+from frugal_rl.run.lock import writer_of
 
 EVALUATION = "eval/success"
 T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
@@ -28,8 +29,10 @@ class State(Enum):
     """All its steps are done."""
     stopped = "stopped"
     """It ended early on request; its checkpoint goes on."""
-    unfinished = "unfinished"
-    """It is still running, or was killed."""
+    running = "running"
+    """A process writes into its folder."""
+    killed = "killed"
+    """It left no summary: it was killed, or ended with an error."""
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,11 @@ class RunResult:
 
     @property
     def state(self) -> State:
-        """How far it came, by its summary and the steps that it was asked for."""
+        """How far it came, by who writes, its summary, and the steps that it was asked for."""
+        if writer_of(self.folder) is not None:
+            return State.running
         if not self.summary:
-            return State.unfinished
+            return State.killed
         done, asked = self.summary.get("num_steps"), self.config.get("algo", {}).get("total_steps")
         short = done is not None and asked is not None and done < asked
         return State.stopped if short or self.summary.get("interrupted") else State.complete

@@ -95,6 +95,15 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
         os.close(number)
 
 
+def writer_of(folder: Path) -> Holder | None:
+    """The process that writes into a run folder; None where nobody does, or it cannot be told."""
+    path = folder / LOCK
+    try:
+        return holder_of(path) if path.is_file() else None
+    except PermissionError:  # of another user, or a folder that can only be read
+        return None
+
+
 def holder_of(path: Path) -> Holder | None:
     """Who holds a lock at this moment; None for one that nobody holds any more.
 

@@ -44,7 +44,7 @@ class BoundConfig:
     @classmethod
     def of_size(cls, blocks: int) -> BoundConfig:
         """As fine as a mine of that size can use: an iteration of a large one takes a minute."""
-        return cls(tolerance=1e-5) if blocks > LARGE_BLOCKS else cls()
+        return cls(tolerance=1e-4) if blocks > LARGE_BLOCKS else cls()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ PROBLEMS = ("upit", "cpit", "pcpsp")
 class Board:
     """The cells of `leaderboard=FOLDER`; budgets of searches are `seconds` and `decodes`."""
 
-    methods: tuple[str, ...] = ("lp", "greedy", "toposort", "toposort:shift+polish", "evolution")
+    methods: tuple[str, ...] = ("lp", "greedy", "toposort", "toposort:shift+polish", "best")
     """METHOD[:DECODER][+polish][+cuts], or a peer: oreblocks, oreblocks:exact, oreblocks:bz."""
     problems: tuple[str, ...] = PROBLEMS
     """Those of which an instance has the file."""

@@ -18,6 +18,7 @@ from frugal_rl.report.results import (
     short_names,
     spread,
 )
+from frugal_rl.run.lock import locked
 
 
 def finished(folder, words, seed, predicted=100, measured=110, success=0.5):
@@ -61,13 +62,25 @@ def test_the_page_holds_its_pictures_and_the_table(tmp_path):
     assert "Title &amp; more" in text
 
 
-def test_a_run_that_was_killed_is_in_the_report_and_said_to_be_unfinished(tmp_path):
-    finished(tmp_path / "a", ["memory=lossless"], 0)
-    (tmp_path / "a" / "report.json").unlink()
-    markdown, _ = write_report(ReportOptions((str(tmp_path),), str(tmp_path / "out")))
+def test_runs_that_go_on_or_were_killed_are_told_apart_and_in_no_mean(tmp_path):
+    for name in ("a", "b", "c"):
+        finished(tmp_path / name, ["memory=lossless"], 0)
+    for name in ("a", "b"):
+        (tmp_path / name / "report.json").unlink()
+    with locked(tmp_path / "b"):
+        markdown, _ = write_report(ReportOptions((str(tmp_path),), str(tmp_path / "out")))
 
-    assert "still running, or killed): a" in markdown.read_text()
+    text = markdown.read_text()
+    assert "Still running: b." in text
+    assert "Killed, or ended by an error: a." in text
+    assert [state_of(text, name) for name in "abc"] == ["killed", "running", "complete"]
     assert RunResult.read(tmp_path / "a").number("eval/success") == 0.5
+
+
+def state_of(markdown, name):
+    """What the table of runs says."""
+    (row,) = re.findall(rf"^\| \S*\b{name} \| (\w+) \|", markdown, re.MULTILINE)
+    return row
 
 
 def test_places_without_runs_are_refused_in_words(tmp_path):

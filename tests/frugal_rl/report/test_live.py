@@ -88,7 +88,7 @@ def test_it_shows_what_the_run_has_logged_so_far(folder):
     assert second["curves"]["episode/return"] == [(s, s / 10) for s in range(1, 6)]
     assert second["memory"]["parts"] == {"rollout": 7}
     assert second["memory"]["held"] == 9
-    assert second["state"] == "unfinished"
+    assert second["state"] == "killed"
 
 
 def test_a_long_run_does_not_make_a_long_page(folder):
