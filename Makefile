@@ -22,10 +22,10 @@ test: .venv/.dev lint
 test-all: .venv/.dev lint
 	$(PYTEST) -m "slow or not slow"
 
-# Every kernel with its indices checked: compiled anew, apart from the others, which takes an hour.
+# Every kernel with its indices checked: compiled anew, apart from the others.
 test-bounds: .venv/.dev
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/bounds $(PYTEST) tests/frugal_rl/store \
-		tests/frugal_rl/observation tests/nclone tests/npp_rl tests/mine_rl_npv tests/fighting
+		tests/frugal_rl/observation tests/frugal_rl/learn tests/frugal_rl/sb3 tests/frugal_rl/vec_env tests/nclone tests/npp_rl tests/mine_rl_npv tests/fighting
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,18 @@ def test_each_profile_declares_every_switch_and_its_own_name(profile):
     assert target == "frugal_rl.memory.MemoryProfile"
     assert set(values) == set(MemoryProfile.__dataclass_fields__)
     assert built.profile == profile
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_the_words_that_a_profile_offers_are_those_of_the_switch(profile):
+    lines = [
+        line.strip() for line in (CONF / "memory" / f"{profile}.yaml").read_text().splitlines()
+    ]
+    for above, line in pairwise(lines):
+        words, key = above.removeprefix("# ").partition(":")[0], line.partition(":")[0]
+        if " | " in words:
+            switch = MemoryProfile.__dataclass_fields__[key].default
+            assert set(words.split(" | ")) == {choice.value for choice in type(switch)}, key
 
 
 def test_a_profile_beats_the_algorithm_and_the_command_line_beats_the_profile():

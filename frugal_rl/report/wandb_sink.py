@@ -7,14 +7,19 @@ and the id is kept in the run folder, from where a resumed run takes it.
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 import warnings
 from collections.abc import Mapping
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import psutil
 
 from frugal_rl.report.files import plain, write_text
 
@@ -28,6 +33,8 @@ TAG_LENGTH = 64
 PATIENCE_SECONDS = 5.0
 """Longest wait for a server; what it did not get lies in the run folder."""
 PROBE_SECONDS = 2.0
+OFFLINE_SECONDS = 1.0
+"""Of the longest wait: what is kept to start offline, should the server not take the run."""
 SERVER = "https://api.wandb.ai"
 
 
@@ -68,17 +75,22 @@ class WandbSink:
     def close(self) -> None:
         """Finish the run; a server that takes its time is not waited for."""
         failed: list[Exception] = []
+        finished = threading.Event()
 
         def finish() -> None:
             try:
                 self.wandb_run.finish()
             except Exception as error:
                 failed.append(error)
+            finished.set()
+            end_service()
 
         ending = threading.Thread(target=finish, name="W&B", daemon=True)
         ending.start()
         ending.join(PATIENCE_SECONDS)
         if ending.is_alive():
+            kill_service()  # else Python waits for it when it ends
+        if not finished.is_set():
             warnings.warn(
                 f"W&B has not taken everything within {PATIENCE_SECONDS:g} s. It is kept in the "
                 f"run folder: send it later with `wandb sync {self.folder}`.",
@@ -88,17 +100,36 @@ class WandbSink:
             raise failed[0]
 
 
+def end_service() -> None:
+    """Let W&B's own process end, unless somebody else in this one still has a run."""
+    wandb: Any = sys.modules.get("wandb")
+    if wandb is not None and wandb.run is None:
+        wandb.teardown()
+
+
+def kill_service() -> None:
+    """End W&B's own process: it waits for a server that says nothing."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if "wandb-core" in child.name():
+                child.kill()
+
+
 def open_wandb(run: RunConfig, plan: Plan) -> list[WandbSink]:
     """The sink of this run; empty, with a warning, where W&B cannot be started at all."""
     folder = Path(run.run_dir)
     # An offline run is whole only if staged files lie in the run folder too.
     for name in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR", "WANDB_ARTIFACT_DIR"):
         os.environ[name] = str((folder / "wandb").absolute())
+    # What it tells its makers of errors it would send to a mute server too, and wait for it.
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     (folder / "wandb").mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
     try:
         if run.tracking.wandb == "online":
             ask_server()
-        return [WandbSink(_start(run, plan, run.tracking.wandb))]
+        left = PATIENCE_SECONDS - OFFLINE_SECONDS - (time.monotonic() - began)
+        return [WandbSink(_start(run, plan, run.tracking.wandb, left))]
     except Exception as error:
         warnings.warn(
             f"W&B does not start {run.tracking.wandb}: {error}. Numbers are kept in the run "
@@ -152,7 +183,9 @@ def run_id(run: RunConfig) -> str | None:
     return None
 
 
-def _start(run: RunConfig, plan: Plan, mode: str) -> Any:
+def _start(
+    run: RunConfig, plan: Plan, mode: str, patience_seconds: float = PATIENCE_SECONDS
+) -> Any:
     import wandb
 
     wandb_run = wandb.init(
@@ -166,7 +199,7 @@ def _start(run: RunConfig, plan: Plan, mode: str) -> Any:
         dir=run.run_dir,
         config=config_of(run, plan),
         tags=[o[:TAG_LENGTH] for o in run.overrides],
-        settings=wandb.Settings(silent=True, console="off", init_timeout=PATIENCE_SECONDS),
+        settings=wandb.Settings(silent=True, console="off", init_timeout=patience_seconds),
     )
     write_text(Path(run.run_dir) / ID_FILE, str(wandb_run.id) + "\n")
     return wandb_run

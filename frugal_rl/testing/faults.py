@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,6 +71,27 @@ def disk(full: FullDisk) -> Iterator[None]:
     finally:
         for name in names:
             setattr(os, name, real[name])
+
+
+@contextmanager
+def slow_disk(seconds: float) -> Iterator[None]:
+    """Let every `fsync`, `link` and `replace` wait first, so that a save can be hit."""
+    real: dict[str, Callable[..., Any]] = {n: getattr(os, n) for n in ("fsync", "link", "replace")}
+
+    def waiting(name: str) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            time.sleep(seconds)
+            return real[name](*args, **kwargs)
+
+        return call
+
+    for name in real:
+        setattr(os, name, waiting(name))
+    try:
+        yield
+    finally:
+        for name, call in real.items():
+            setattr(os, name, call)
 
 
 @contextmanager

@@ -158,7 +158,8 @@ class LeavesEnv(gym.Wrapper[dict[str, np.ndarray], Any, Any, Any]):
         if self._first is not None:
             action = action + self._first
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._read(observation), float(reward), bool(terminated), bool(truncated), info
+        paid = float(np.asarray(reward).item())  # some give an array of one
+        return self._read(observation), paid, bool(terminated), bool(truncated), info
 
     def _read(self, observation: Any) -> dict[str, np.ndarray]:
         return {leaf.name: leaf.read(observation) for leaf in self.leaves}

@@ -126,11 +126,9 @@ class Singles:
             reward, terminated, truncated, info = core.advance(
                 action.item() if action.ndim == 0 else action
             )
+            stats = _stats(info or {}) if terminated or truncated else {}
         except Exception as error:
-            error.add_note(
-                f"Environment {self.first + i}, begun with seed {self.seeds[i]}, step "
-                f"{self.lengths[i]} of its episode, action {action.tolist()}."
-            )
+            self._name(error, i, f"step {self.lengths[i]} of its episode, action {action.tolist()}")
             raise
         places.reward[i] = reward
         places.terminated[i] = terminated
@@ -142,9 +140,21 @@ class Singles:
             return
         if places.truncated[i]:
             self._show(i, report, final=True)
-        report.stats[i] = _stats(info, self.returns[i], self.lengths[i])
-        core.restart()
+        own = {"return": float(self.returns[i]), "length": float(self.lengths[i])}
+        report.stats[i] = own | stats
+        self._restart(i)
         self._begun(i, report)
+
+    def _restart(self, i: int) -> None:
+        try:
+            self.cores[i].restart()
+        except Exception as error:
+            self._name(error, i, f"in its reset after {self.lengths[i]} steps")
+            raise
+
+    def _name(self, error: Exception, i: int, where: str) -> None:
+        """Tell which environment an error is of."""
+        error.add_note(f"Environment {self.first + i}, begun with seed {self.seeds[i]}, {where}.")
 
     def _begun(self, i: int, report: Report) -> None:
         self.returns[i] = 0
@@ -175,10 +185,21 @@ def _write(raw: Mapping[str, np.ndarray], into: Mapping[str, np.ndarray], i: int
         values[i] = raw[name]
 
 
-def _stats(info: Mapping[str, Any], total: float, length: int) -> Stats:
-    success = info.get("success", info.get("is_success", False))
-    more = {name: float(value) for name, value in info.get("stats", {}).items()}
-    return {"return": float(total), "length": float(length), "success": float(success)} | more
+def _stats(info: Mapping[str, Any]) -> Stats:
+    """What an episode's last `info` tells: `success` (0 where it is no number) and `stats`."""
+    success = _number(info.get("success", info.get("is_success", False)))
+    told = info.get("stats", {})
+    named = told.items() if isinstance(told, Mapping) else ()
+    found = {str(name): _number(value) for name, value in named}
+    return {"success": success or 0.0} | {k: v for k, v in found.items() if v is not None}
+
+
+def _number(value: Any) -> float | None:
+    """A number of a stranger's `info`; None for what is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
 
 
 class IdMap:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mine_rl_npv.data.precedence import best_of_needing, cone_sums
-from mine_rl_npv.optimise.filling import filling_times
 from mine_rl_npv.optimise.pits import penalised_pits
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def nested_pit_order(problem: Problem, count: int = 60) -> np.ndarray:
 
 def filling_orders(problem: Problem) -> dict[str, np.ndarray]:
     """Keys (m,) by name: pits dug in the order in which they fill the capacity; see `filling`."""
-    most, scarcest, delayed = filling_times(problem)
+    most, scarcest, delayed = problem.filling
     return {"most": -most, "scarcest": -scarcest, "delayed": -delayed}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import NEVER, Graph, Instance
 from mine_rl_npv.data.kilograms import kilograms_down, kilograms_up
 from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.filling import filling_times
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Problem:
     def blocks(self) -> int:
         """Number of blocks m inside the pit."""
         return self.value.shape[0]
+
+    @cached_property
+    def filling(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """`filling_times`, whose 192 closures are worth keeping."""
+        return filling_times(self)
 
     def whole(self, period: np.ndarray) -> np.ndarray:
         """Periods (m,) of the pit's blocks as periods (n,) of the instance's."""

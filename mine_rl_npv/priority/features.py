@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mine_rl_npv.data.precedence import cone_sums
-from mine_rl_npv.optimise.filling import capacity_shares, filling_times
+from mine_rl_npv.optimise.filling import capacity_shares
 from mine_rl_npv.optimise.orders import cone_order
 from mine_rl_npv.optimise.pits import penalised_pits
 
@@ -93,7 +93,7 @@ def block_features(problem: Problem, bound: Bound | None = None) -> np.ndarray:
     ]
     cone = cone_order(problem)
     stack += [cone, _rank(cone)]
-    for filled in filling_times(problem):
+    for filled in problem.filling:
         stack += [filled, _rank(filled)]
     if bound is not None:
         expected = bound.expected_period()[inside]

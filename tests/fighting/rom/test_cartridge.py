@@ -17,7 +17,7 @@ LOGO_SHA1 = "0745fdef34132d1b3d488cfbdf0379a39fd54b4c"
 
 
 HASHES = {
-    "duel": "51171da0d8255f92f2a0a65e176393ca29579cf5",
+    "duel": "4d011e230bee15cfde4e90f4f3aa9fb4192d0076",
     "hop": "bd26d3fe84b31270b1e2866529b2bde65ae43578",
     "stack": "c6067eb0d63cfc9595f57050ad8b23f53a21babd",
 }

@@ -83,6 +83,10 @@ def test_a_minibatch_holds_windows_scalars_and_the_samples_order():
     assert bytes_by_name("algo.batch_size=60")["minibatch"] == 3 * bytes_by_name()["minibatch"]
 
 
+def test_whole_trajectories_are_learned_from_in_minibatches_of_the_same_bytes():
+    assert bytes_by_name("vec=episodes")["minibatch"] == bytes_by_name()["minibatch"]
+
+
 def test_a_minibatch_is_kept_where_buffers_are_reused_and_made_anew_elsewhere():
     assert phases_by_name()["minibatch"] == {p.value for p in Phase}
     assert phases_by_name("memory.buffers=new")["minibatch"] == {"update"}

@@ -1,8 +1,13 @@
 """A W&B server that is slow or dead is not waited for, and what it missed is kept."""
 
 import socket
+import subprocess
+import sys
+import threading
 import time
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +31,7 @@ def test_a_mute_server_is_given_up_and_the_run_is_kept_offline(mute, tmp_path, m
     monkeypatch.setattr(wandb_sink, "PROBE_SECONDS", 0.3)
     modes = []
 
-    def started(run, plan, mode):
+    def started(run, plan, mode, patience=5):
         modes.append(mode)
         return type("Run", (), {"define_metric": lambda *a, **k: None, "dir": str(tmp_path)})()
 
@@ -72,3 +77,63 @@ def test_an_end_that_fails_is_told(monkeypatch):
     slow.finish = lambda: 1 / 0
     with pytest.raises(ZeroDivisionError):
         wandb_sink.WandbSink(slow).close()
+
+
+class Answers(BaseHTTPRequestHandler):
+    """A server that refuses every key, or takes a first call and says nothing afterwards."""
+
+    mute = False
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.mute and self.path != "/":
+            time.sleep(60)
+        body = b'{"errors": [{"message": "user is not logged in"}]}'
+        self.send_response(200 if self.mute else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = answer  # noqa: N815
+
+    def log_message(self, *words):
+        pass
+
+
+RUN = """
+import sys, time
+from dataclasses import replace
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.report.wandb_sink import open_wandb
+from frugal_rl.run.compose import compose_run
+run = replace(compose_run(["env=toy", "tracking=online"], check=False), run_dir=sys.argv[1])
+began = time.monotonic()
+(sink,) = open_wandb(run, draw_up(run))
+print("opened", time.monotonic() - began, flush=True)
+sink.metrics(1, {"a": 1.0})
+sink.close()
+print("closed", time.monotonic() - began, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mute", [False, True], ids=["wrong key", "mute after the first call"])
+def test_the_real_library_waits_no_longer_and_says_what_is_kept(mute, tmp_path, monkeypatch):
+    kind = type("Kind", (Answers,), {"mute": mute})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{server.server_address[1]}")
+    monkeypatch.setenv("WANDB_API_KEY", "0" * 40)
+    monkeypatch.delenv("WANDB_MODE")
+    root = str(Path(__file__).resolve().parents[3])
+    command = [sys.executable, "-c", RUN, str(tmp_path)]
+    with subprocess.Popen(command, stdout=-1, stderr=-1, text=True, cwd=root) as process:
+        times = [float(process.stdout.readline().split()[1]) for _ in range(2)]
+        closed = time.monotonic()
+        said = process.communicate()[1]
+    server.shutdown()
+    assert times[0] < wandb_sink.PATIENCE_SECONDS + 3  # its own start on a busy machine
+    assert times[1] - times[0] < wandb_sink.PATIENCE_SECONDS + 1
+    assert time.monotonic() - closed < wandb_sink.PATIENCE_SECONDS
+    assert "wandb sync" in said
+    assert list(tmp_path.glob("wandb/offline-run-*/*.wandb"))

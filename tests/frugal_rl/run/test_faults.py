@@ -2,7 +2,6 @@
 
 import io
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -161,35 +160,6 @@ def killed(process, when):
 
 def shared_blocks():
     return {p.name for p in Path("/dev/shm").glob("psm_*")}
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
-    """The folder of a run that nobody killed."""
-    folder = tmp_path_factory.mktemp("whole")
-    begun(folder, None, [*WORDS, "algo.total_steps=6400"]).communicate()
-    return folder
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", range(25))
-@pytest.mark.parametrize("inside_a_save", [False, True])
-def test_a_run_that_is_killed_resumes_to_the_same_bits(
-    moment, inside_a_save, tmp_path, uninterrupted
-):
-    words = [*WORDS, "algo.total_steps=6400"]
-    folder = tmp_path / "killed"
-    end = time.monotonic() + random.Random(moment).uniform(0.3, 1.5)
-
-    def when():
-        saving = list((folder / "checkpoints").glob(".*.part"))
-        return time.monotonic() > end and (saving or not inside_a_save)
-
-    killed(begun(folder, None, words), when)
-    saved = list((folder / "checkpoints").glob("*.pt"))
-    resume = folder if saved else None
-    begun(tmp_path / "resumed", resume, words).communicate()
-    assert same_weights(tmp_path / "resumed", uninterrupted)
 
 
 @pytest.mark.slow

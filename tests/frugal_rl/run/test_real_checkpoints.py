@@ -19,12 +19,36 @@ OFF_POLICY = ("algo.num_envs=2", "algo.n_steps=16", "algo.batch_size=8", "algo.l
               "algo.total_steps=32", "algo.buffer_size=64")  # fmt: skip
 WHOLE = ("env=mine_cpit", "env.data=porphyry_tiny", "agent=priority", "algo.threads=1",
          "algo.total_steps=1")  # fmt: skip
+CONTINUOUS = ("env=gymnasium", "env.id=Pendulum-v1", "agent.actor=[4]")
 RUNS = {
     "ppo": ("env=toy", "agent.actor=[4]", "agent.critic=[4]", *ON_POLICY),
     "dqn": ("env=gymnasium", "algo=dqn", "agent.actor=[4]", *OFF_POLICY),
-    "sac": ("env=gymnasium", "env.id=Pendulum-v1", "algo=sac", "agent.actor=[4]", *OFF_POLICY),
+    "sac": (*CONTINUOUS, "algo=sac", *OFF_POLICY),
+    "qr_dqn": ("env=gymnasium", "algo=qr_dqn", "agent.actor=[4]", *OFF_POLICY),
+    "td3": (*CONTINUOUS, "algo=td3", *OFF_POLICY),
+    "tqc": (*CONTINUOUS, "algo=tqc", *OFF_POLICY),
+    "crossq": (*CONTINUOUS, "algo=crossq", *OFF_POLICY),
+    "cloned_ppo": (
+        "env=nclone",
+        "agent=mlp",
+        "agent.actor=[4]",
+        "agent.critic=[4]",
+        "env.levels=[drawn]",
+        "algo=cloned_ppo",
+        "algo.cloning.epochs=0",
+        *ON_POLICY,
+    ),
     "evolution": (*WHOLE, "algo=evolution"),
     "schedule_gradient": (*WHOLE, "algo=schedule_gradient"),
+    "self_play": (
+        "env=fighting",
+        "algo=fighting_self_play",
+        "env.obs=ram",
+        "env.opponent=self_play",
+        "agent.actor=[4]",
+        "agent.critic=[4]",
+        *ON_POLICY,
+    ),
     "nclone": ("env=nclone", "agent=mlp", "agent.actor=[4]", "agent.critic=[4]", *ON_POLICY),
 }
 QUICK = ("ppo", "dqn")

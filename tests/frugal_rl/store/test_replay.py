@@ -254,6 +254,14 @@ def feed(replay, now, then, ends):
     replay.add(now, then, ends.astype(int), ends * 1.0, ends, infos)
 
 
+def test_a_replay_lies_where_it_is_asked_to_lie(tmp_path):
+    mapped, _ = filled(location=RolloutLocation.memmap, folder=str(tmp_path))
+    here, _ = filled()
+
+    assert mapped.columns["obs"].decided().rows.pool.in_file
+    assert not here.columns["obs"].decided().rows.pool.in_file
+
+
 @pytest.mark.parametrize("location", [RolloutLocation.ram, RolloutLocation.memmap])
 def test_a_replay_that_was_saved_goes_on_as_if_it_had_not_been(location, tmp_path):
     replay, stream = filled(location=location, folder=str(tmp_path))

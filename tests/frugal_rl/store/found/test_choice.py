@@ -187,6 +187,15 @@ def test_the_first_rows_wait_as_they_are_and_the_rest_is_allocated_when_it_comes
     assert column.nbytes == 64 * 2 * 8
 
 
+def test_a_later_segment_is_judged_by_its_own_rows(looks):
+    column = filled(FoundColumn(spec_of(8), 64, 2), noise(64, 2)[:40])
+    column._append(40)
+    newest = column.segments[-1]
+
+    assert newest.begin == 40
+    assert column._used(52) == used_bytes(newest.column, 52 - 40, 64 - 40)
+
+
 def test_a_found_array_counts_and_refuses_as_an_array_does():
     store = FoundArray(4, 3, spaces.Box(0, 1, (2, 5), np.float32))
 

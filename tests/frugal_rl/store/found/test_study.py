@@ -8,6 +8,10 @@ from gymnasium import spaces
 from frugal_rl import FoundArray, study
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.found_spec import read_found_spec
+from frugal_rl.store.column_spec import ColumnSpec
+from frugal_rl.store.found.column import FoundColumn
+from frugal_rl.store.found.study import FieldStudy
+from frugal_rl.vec_env.leaves import Leaf
 
 
 class Room(gym.Env):
@@ -50,6 +54,18 @@ def test_a_study_names_the_form_of_each_field_and_its_file_is_read_back(tmp_path
     assert "0% equal to the row before" in fields["noise"].evidence
     found.write(tmp_path / "room.yaml")
     assert read_found_spec(tmp_path / "room.yaml") == found.spec
+
+
+def test_a_study_counts_pairs_of_rows_that_are_equal_and_the_bytes_that_change():
+    spec = ColumnSpec("row", (4,), np.dtype(np.uint8))
+    field = FieldStudy(Leaf("row", (), (4,), np.dtype(np.uint8)), FoundColumn(spec, 4, 1))
+    for t, row in enumerate([[1, 2, 3, 4], [1, 2, 3, 4], [1, 2, 9, 4], [5, 6, 7, 8]]):
+        field.watch(t, np.array(row, np.uint8))
+
+    assert (field.repeated, field.changed_bytes, len(field.distinct)) == (1, 0 + 1 + 4, 3)
+    assert (
+        field.evidence(4) == "33% equal to the row before, 41.7% of bytes change, 3 of 4 distinct"
+    )
 
 
 def test_an_array_of_any_loop_reads_as_it_was_written():

@@ -135,3 +135,12 @@ def test_words_that_differ_in_any_byte_are_searched_from_different_places(byte):
     slots = np.zeros(1 << 13, np.uint16)
 
     assert len({first_slot(word, slots) for word in words}) > 200
+
+
+def test_trimmed_stores_keep_their_rows_and_nothing_more():
+    rows = changing(np.random.default_rng(3), 30, 40, 9, 0.3)
+    store, handles = kept(rows)
+    store.trim()
+
+    assert (len(store.units), len(store.table)) == (store.counts[0], store.counts[1])
+    np.testing.assert_array_equal(read(store, handles), rows)

@@ -1,0 +1,164 @@
+"""`kill -9` at any moment, in a save too: nothing is left behind, resumed runs equal whole ones.
+
+Each run is a fork of this process, so that no library is imported twice.
+"""
+
+import os
+import random
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from rich.console import Console
+
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.report.log import open_log
+from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.finite import not_finite
+from frugal_rl.run.keeping import newest_sound
+from frugal_rl.run.trainer import train
+from frugal_rl.testing.faults import slow_disk
+
+SMALL = ("tracking=disabled", "hardware.device=cpu", "hardware.threads=1", "evaluation.episodes=0",
+         "algo.num_envs=2", "algo.n_steps=16", "checkpoint_every_steps=32",
+         "agent.actor=[4]")  # fmt: skip
+ON_POLICY = (*SMALL, "agent.critic=[4]", "algo.batch_size=16", "algo.n_epochs=1")
+OFF_POLICY = (*SMALL, "algo.batch_size=8", "algo.learning_starts=8", "algo.buffer_size=200")
+PROBLEMS = {
+    "toy": ("env=toy", *ON_POLICY, "algo.total_steps=800"),
+    "workers": ("env=toy", *ON_POLICY, "algo.total_steps=800", "vec=shared_memory",
+                "vec.workers=2", "vec.start=fork"),
+    "nclone": ("env=nclone", "agent=mlp", *ON_POLICY, "algo.total_steps=800"),
+    "mine": ("env=mine_daily_small", "agent=mlp", *ON_POLICY, "algo.total_steps=800"),
+    "duel": ("env=fighting", "env.obs=ram", *ON_POLICY, "algo.total_steps=800"),
+    "gymnasium": ("env=gymnasium", *ON_POLICY, "algo.total_steps=800"),
+    "dqn": ("env=toy", "algo=dqn", *OFF_POLICY, "algo.total_steps=800"),
+}  # fmt: skip
+SHORT = ("env=toy", *ON_POLICY, "algo.total_steps=96")
+RESTART = {"workers", "gymnasium"}
+"""Single environments, which do not give their state: the run says that they begin anew."""
+ANYWHERE, INSIDE = 6, 2
+"""Kills of each problem at random moments, and inside a save: 42 and 14 in all."""
+
+
+def forked(folder, words, resume=None, inside_a_save=False):
+    """A run in a process of its own; what it says lies in `said` in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pid = os.fork()
+    if pid:
+        return psutil.Process(pid)
+    status = 1
+    try:
+        os.setsid()
+        said = (folder / "said").open("w", buffering=1)
+        os.dup2(said.fileno(), 2)
+        run = replace(compose_run(words, check=False), run_dir=str(folder), resume=resume)
+        with slow_disk(0.3 if inside_a_save else 0), open_log(run, draw_up(run)) as log:
+            train(run, log, console=Console(file=said, width=4000))
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def ended(process):
+    return os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
+
+
+def finished(folder, words, resume=None):
+    """A run that nobody kills; seconds that it took."""
+    began = time.monotonic()
+    assert ended(forked(folder, words, resume)) == 0, (folder / "said").read_text()
+    return time.monotonic() - began
+
+
+def parts(folder):
+    return list((folder / "checkpoints").glob(".*.part"))
+
+
+def in_save(folder, number):
+    """Whether a run writes a checkpoint while it has so many."""
+    return parts(folder) and len(list((folder / "checkpoints").glob("*.pt"))) >= number
+
+
+def killed(folder, words, when, inside_a_save):
+    """Kill a run at a moment that `when` tells; its status, and its children by then."""
+    process, children = forked(folder, words, inside_a_save=inside_a_save), []
+    while process.status() != psutil.STATUS_ZOMBIE:
+        if when():
+            children = process.children(recursive=True)
+            process.kill()
+            break
+        time.sleep(0.001)
+    return ended(process), children
+
+
+def shared_blocks():
+    return {p.name for p in Path("/dev/shm").glob("psm_*")}
+
+
+def same_weights(a, b):
+    ours, theirs = (load_checkpoint(f)["learner"]["policy"] for f in (a, b))
+    return all(torch.equal(v, theirs[k]) for k, v in ours.items())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The folder of a run that nobody killed, and the seconds that it took."""
+    kept = {}
+
+    def of(words):
+        if words not in kept:
+            folder = tmp_path_factory.mktemp("whole")
+            kept[words] = folder, finished(folder, words)
+        return kept[words]
+
+    return of
+
+
+def a_kill_loses_nothing(words, moment, inside_a_save, tmp_path, whole, restarts=False):
+    uninterrupted, seconds = whole(words)
+    folder, before = tmp_path / "killed", shared_blocks()
+    share = random.Random(f"{words} {moment} {inside_a_save}").uniform(0.1, 0.9)
+    due = time.monotonic() + share * seconds
+
+    def when():
+        return in_save(folder, 1 + moment) if inside_a_save else time.monotonic() > due
+
+    status, children = killed(folder, words, when, inside_a_save)
+    assert status == -signal.SIGKILL or not inside_a_save, (folder / "said").read_text()
+    assert bool(parts(folder)) or not inside_a_save, "it was killed outside of a save"
+    assert not psutil.wait_procs(children, timeout=20)[1]
+    deadline = time.monotonic() + 10
+    while shared_blocks() - before and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not shared_blocks() - before
+    saved = list((folder / "checkpoints").glob("*.pt"))
+    if saved:
+        assert not list(not_finite(newest_sound(folder).content["learner"]))
+    finished(tmp_path / "resumed", words, str(folder) if saved else None)
+    begins_anew = "begin new episodes" in (tmp_path / "resumed" / "said").read_text()
+    assert begins_anew == (bool(saved) and restarts)
+    assert begins_anew or same_weights(tmp_path / "resumed", uninterrupted)
+
+
+def test_a_run_that_is_killed_inside_a_save_resumes_to_the_same_bits(tmp_path, whole):
+    a_kill_loses_nothing(SHORT, 0, True, tmp_path, whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(ANYWHERE))
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_kill_at_a_random_moment_loses_nothing(name, moment, tmp_path, whole):
+    a_kill_loses_nothing(PROBLEMS[name], moment, False, tmp_path, whole, name in RESTART)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(INSIDE))
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_kill_inside_a_save_loses_nothing(name, moment, tmp_path, whole):
+    a_kill_loses_nothing(PROBLEMS[name], moment, True, tmp_path, whole, name in RESTART)
