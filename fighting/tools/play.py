@@ -16,7 +16,7 @@ from fighting.tools.address_search import search
 from fighting.tools.by_hand import Session, by_hand
 from fighting.tools.joypad import by_joypad, opened
 from fighting.tools.pictures import check_film
-from fighting.tools.watch import CARTRIDGE, DUEL, watch
+from fighting.tools.watch import CARTRIDGE, DUEL, UNUSED, watch
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 def play(run: RunConfig, options: PlayOptions) -> Iterator[str]:
     """A window with the keyboard, a film, or a search for addresses; a line per written file."""
+    options.without(run.env.name, *UNUSED)
     if options.video:
         check_film(Path(options.video))
     if isinstance(run.env, GameBoyConfig):

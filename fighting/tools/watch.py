@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
     from frugal_rl.run.config import RunConfig
 
+UNUSED = ("solver", "report", "crop", "deterministic")
+"""Options of `scripts/play.py` that change nothing on a Game Boy."""
 AFTER_FRAMES = 48
 """Frames that are shown after the decision."""
 WORDS = {64: "up", 128: "down", 16: "toward", 32: "away", 1: "A", 2: "B", 4: "select", 8: "start"}
@@ -149,8 +151,7 @@ def watch(run: RunConfig, options: PlayOptions, shown: Shown) -> Iterator[str]:
 
     On Duel it meets `env.levels` where they are given now, else those of its evaluation in turn.
     """
-    if options.report:
-        raise ConfigError("report=FOLDER is for env=nclone; video=FILE films a policy here.")
+    options.without(run.env.name, *UNUSED, "record", "probe")
     with open_saved(options.checkpoint, run, 1) as saved:
         config: Any = saved.run.env
         if type(config) is not type(run.env):

@@ -6,7 +6,7 @@ line for each file it wrote; `scripts/play.py` knows nothing else of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,20 @@ class PlayOptions:
             raise ConfigError(f"scale is {self.scale}; use 0.25 to 8.")
         if self.every < 1 or self.episodes < 0 or self.frames < 0:
             raise ConfigError("every must be 1 or more, episodes and frames 0 or more.")
+
+    def without(self, env: str, *names: str) -> PlayOptions:
+        """These options, for an environment that has no use for some of them.
+
+        Raises:
+            ConfigError: one of those was given.
+        """
+        unused = [f for f in fields(self) if f.name in names]
+        for option in (f for f in unused if getattr(self, f.name) != f.default):
+            value = str(getattr(self, option.name)).lower()
+            raise ConfigError(
+                f"{option.name}={value} changes nothing with env={env}; leave it out."
+            )
+        return self
 
 
 @dataclass

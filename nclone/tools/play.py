@@ -128,7 +128,7 @@ class Session:
 
 def play(run: RunConfig, options: PlayOptions) -> Iterator[str]:
     """A window with the keyboard; yields a line per written file."""
-    check_options(options)
+    check_options(options.without(run.env.name, "deterministic"))
     if options.solver:
         yield from solver_at_play(cast("NppConfig", run.env).open_levels("train"), options)
         return

@@ -118,6 +118,14 @@ def test_a_film_that_is_no_film_is_refused_before_anything_is_played(tmp_path, n
         played(video=str(tmp_path / name))
 
 
+@pytest.mark.parametrize("option", [{"solver": True}, {"deterministic": False}, {"crop": False}])
+def test_what_changes_nothing_on_a_game_boy_is_refused(option):
+    with pytest.raises(
+        ConfigError, match=f"{next(iter(option))}=.* changes nothing with env=fighting"
+    ):
+        list(play(compose_run(["env=fighting"]), PlayOptions(**option)))
+
+
 def test_probing_finds_the_health_of_both_fighters_and_the_clock():
     text = "\n".join(played(probe=True, frames=1400))
     assert "p1_hp: {addr: 0xC100, max: 112" in text
