@@ -86,19 +86,17 @@ def in_save(folder, number):
 
 
 def killed(folder, words, when, inside_a_save):
-    """Kill a run at a moment that `when` tells; its status, and its children by then."""
-    process, children = forked(folder, words, inside_a_save=inside_a_save), []
+    """Kill a run at a moment that `when` tells; its status, children and shared blocks."""
+    process = forked(folder, words, inside_a_save=inside_a_save)
+    children, blocks = [], set()
     while process.status() != psutil.STATUS_ZOMBIE:
         if when():
             children = process.children(recursive=True)
+            blocks = {m.path for m in process.memory_maps() if "/psm_" in m.path}
             process.kill()
             break
         time.sleep(0.001)
-    return ended(process), children
-
-
-def shared_blocks():
-    return {p.name for p in Path("/dev/shm").glob("psm_*")}
+    return ended(process), children, blocks
 
 
 def same_weights(a, b):
@@ -122,21 +120,21 @@ def whole(tmp_path_factory):
 
 def a_kill_loses_nothing(words, moment, inside_a_save, tmp_path, whole, restarts=False):
     uninterrupted, seconds = whole(words)
-    folder, before = tmp_path / "killed", shared_blocks()
+    folder = tmp_path / "killed"
     share = random.Random(f"{words} {moment} {inside_a_save}").uniform(0.1, 0.9)
     due = time.monotonic() + share * seconds
 
     def when():
         return in_save(folder, 1 + moment) if inside_a_save else time.monotonic() > due
 
-    status, children = killed(folder, words, when, inside_a_save)
+    status, children, blocks = killed(folder, words, when, inside_a_save)
     assert status == -signal.SIGKILL or not inside_a_save, (folder / "said").read_text()
     assert bool(parts(folder)) or not inside_a_save, "it was killed outside of a save"
     assert not psutil.wait_procs(children, timeout=20)[1]
     deadline = time.monotonic() + 10
-    while shared_blocks() - before and time.monotonic() < deadline:
+    while any(Path(b).exists() for b in blocks) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not shared_blocks() - before
+    assert not [b for b in blocks if Path(b).exists()]
     saved = list((folder / "checkpoints").glob("*.pt"))
     if saved:
         assert not list(not_finite(newest_sound(folder).content["learner"]))
