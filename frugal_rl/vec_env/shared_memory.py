@@ -98,7 +98,7 @@ class SharedMemoryEnv(GroupEnv):
         """A worker of some environments, and our end of the line to it."""
         assert self._block is not None
         ours, theirs = self._context.Pipe()
-        args = (theirs, self._env, self._block.name, self.layout, *share)
+        args = (theirs, self._env, self._block.name, self.layout, share, os.getpid())
         with _without_main(self._env):
             process = self._context.Process(target=worker.work, args=args, daemon=True)
             process.start()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import faulthandler
+import os
 import pickle
 import signal
 import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
+from select import POLLIN, poll
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,20 +49,45 @@ def arrays_in(block: SharedMemory, layout: Layout) -> dict[str, np.ndarray]:
 
 
 def work(
-    connection: Connection, env: EnvMaker, block_name: str, layout: Layout, first: int, end: int
+    connection: Connection,
+    env: EnvMaker,
+    block_name: str,
+    layout: Layout,
+    share: tuple[int, int],
+    run: int,
 ) -> None:
-    """Serve environments [first, end) until told to close or the other side is gone."""
+    """Serve environments [first, end) of `share` until told to close or the other side is gone.
+
+    `run` is the process that trains.
+    """
+    Thread(target=end_with, args=(run,), daemon=True).start()
     # Ctrl-C and Slurm's SIGTERM reach the whole group: the main process decides when we end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     faulthandler.register(SHOW_STACK, all_threads=True)
     block = SharedMemory(block_name)
     try:
-        _serve(connection, env, arrays_in(block, layout), first, end)
+        _serve(connection, env, arrays_in(block, layout), *share)
     except EOFError:
         return
     except BaseException:
         connection.send_bytes(pickle.dumps(traceback.format_exc()))
+
+
+def end_with(process: int) -> None:
+    """Wait until a process is gone, however it ended, and end this one.
+
+    An environment that never comes back would not see that nobody listens any more.
+    """
+    ended = poll()
+    try:
+        ended.register(os.pidfd_open(process), POLLIN)
+        ended.poll()
+    except ProcessLookupError:
+        pass  # it is gone already
+    except (AttributeError, OSError):
+        return  # a system without such handles
+    os._exit(1)
 
 
 def _serve(

@@ -2,8 +2,11 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import psutil
@@ -147,3 +150,52 @@ def test_an_environment_that_raises_is_named_with_seed_step_and_action(opened):
     with pytest.raises(ZeroDivisionError) as raised:
         serial.step(ACTIONS)
     assert "Environment 0, begun with seed" in raised.value.__notes__[0]
+
+
+HANGING = """
+import sys, time
+from dataclasses import dataclass
+import numpy as np
+from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.choices import Storage
+from frugal_rl.observation.encoding import Encoding
+from frugal_rl.testing.toy import TOY_SPEC, Toy, ToyEnv
+from frugal_rl.vec_env.shared_memory import SharedMemory, Start
+
+
+class HangingEnv(ToyEnv):
+    def advance(self, action):
+        time.sleep(600)
+
+
+@dataclass(frozen=True)
+class Hanging(Toy):
+    def make(self, seed=None):
+        return HangingEnv(self.levels, self.episode_steps)
+
+
+def main():
+    backend = SharedMemory(2, Start[sys.argv[1]])
+    encoding = Encoding.choose(TOY_SPEC, Storage.lossless)
+    vec = backend.build(Hanging(), 2, encoding, MemoryProfile())
+    vec.reset(0)
+    print(*[process.pid for process in vec._processes], flush=True)
+    vec.step(np.zeros(2, np.int64))
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "preload"])
+def test_workers_that_hang_die_with_a_run_that_was_killed(tmp_path, start):
+    (tmp_path / "hanging.py").write_text(HANGING)
+    places = os.pathsep.join([str(tmp_path), str(Path.cwd())])
+    words = [sys.executable, "-c", "import hanging; hanging.main()", start]
+    environment = {**os.environ, "PYTHONPATH": places}
+    with subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True) as run:
+        workers = [int(pid) for pid in run.stdout.readline().split()]
+        time.sleep(0.5)  # both are inside the step by now
+        run.kill()
+    assert len(workers) == 2
+    until = time.monotonic() + 20
+    while not all(map(gone, workers)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert all(map(gone, workers))
