@@ -1,9 +1,10 @@
-"""What the guard on numbers costs: its own processor time beside that of whole iterations.
+"""What the guard on numbers costs: iterations with and without it, and its own processor time.
 
     python benchmarks/guard.py [words of a run]
 
-Runs with and without it differ by less than two equal runs do; so its own calls are timed.
-Last result (two cores, busy): see docs/reliability.md.
+Two equal learners in one process take turns, one of them guarded. Their ratio also holds the noise
+of two equal runs, so the guard's own calls are timed as well.
+Last result: see docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from frugal_rl.run.compose import compose_run
@@ -21,7 +23,7 @@ from frugal_rl.run.guard import NumberGuard
 from frugal_rl.run.trainer import no_meter
 
 WORDS = ["env=nclone", "memory=parallel"]
-ITERATIONS = 6
+ITERATIONS = 20
 
 
 class Spent:
@@ -43,24 +45,44 @@ class Spent:
         return timed
 
 
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Processor seconds of all threads during a call."""
+    began = time.process_time()
+    call()
+    return time.process_time() - began
+
+
 def main() -> None:
     words = sys.argv[1:] or WORDS
     with tempfile.TemporaryDirectory() as folder:
         run = replace(compose_run(words), run_dir=folder)
-        env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+        sizes = (run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+        env, other = (run.env.make_vec(*sizes) for _ in range(2))
         guard = NumberGuard(Path(folder))
         own = Spent()
         guard._look = own.timed(guard._look)  # type: ignore[method-assign]
         guard._check = own.timed(guard._check)  # type: ignore[method-assign]
-        learner = run.algo.build(run, guard.watch(env))
-        learner.iterate(no_meter)  # kernels and allocations
-        own.seconds, began = 0.0, time.process_time()
-        for _ in range(ITERATIONS):
-            guard.iterate(learner, lambda: learner.iterate(no_meter))
-        whole = time.process_time() - began
+        guarded = run.algo.build(run, guard.watch(env))
+        plain = run.algo.build(run, other)
+        pair = (
+            lambda: guard.iterate(guarded, lambda: guarded.iterate(no_meter)),
+            lambda: plain.iterate(no_meter),
+        )
+        for iterate in pair:
+            iterate()  # kernels and allocations
+        own.seconds = 0.0
+        taken = []
+        for number in range(ITERATIONS):
+            order = (0, 1) if number % 2 else (1, 0)
+            spent = {place: seconds_of(pair[place]) for place in order}
+            taken.append((spent[0], spent[1]))
         env.close()
-    share, each = own.seconds / whole, 1e3 / ITERATIONS
-    print(f"{' '.join(words)}: {share:.3%} of the processor time is the guard's")
+        other.close()
+    ratios = sorted(a / b for a, b in taken)
+    whole, each = sum(a for a, _ in taken), 1e3 / ITERATIONS
+    print(f"{' '.join(words)}: guarded / plain {median(ratios):.4f}", end=" ")
+    print(f"(middle half {ratios[ITERATIONS // 4]:.4f} to {ratios[-1 - ITERATIONS // 4]:.4f})")
+    print(f"the guard's own calls: {own.seconds / whole:.3%} of the processor time,", end=" ")
     print(f"{each * own.seconds:.2f} of {each * whole:.0f} ms an iteration")
 
 

@@ -57,7 +57,8 @@ class Words:
         return value in self.words or re.fullmatch(self.pattern, str(value)) is not None
 
     def __str__(self) -> str:
-        return f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+        named = [word or "nothing" for word in self.words]
+        return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
 def above(low: float) -> Range:

@@ -188,7 +188,7 @@ class _Reader:
 
     def _macro(self, name: str, steps: Sequence[Any]) -> tuple[tuple[int, int], ...]:
         keys = ("actions", "macros", name)
-        if not isinstance(steps, list) or len(steps) % 2:
+        if not isinstance(steps, list) or not steps or len(steps) % 2:
             raise self.wrong("must alternate buttons and frames: [[down], 3, [a], 2].", *keys)
         pairs = list(zip(steps[::2], steps[1::2], strict=True))
         if any(type(n) is not int or not 1 <= n <= LONGEST_MACRO_FRAMES for _, n in pairs):
@@ -222,16 +222,25 @@ class _Reader:
         addr, size = node.get("addr"), node.get("size", 1)
         if not isinstance(size, int) or not 1 <= size <= 8:
             raise self.wrong(f"size is {size!r}; use 1 to 8 bytes.", *keys, "size")
-        if addr is not None and not (
-            isinstance(addr, int) and LOWEST <= addr <= HIGHEST - size + 1
-        ):
-            shown = f"{addr:#06x}" if isinstance(addr, int) else repr(addr)
+        if addr is not None and type(addr) is not int:
             raise self.wrong(
-                f"address {shown} lies outside $8000-$FFFF; write it like 0xC0A0.", *keys, "addr"
+                f"address {addr!r} is no number; write it like 0xC0A0, without quotes.",
+                *keys,
+                "addr",
+            )
+        if addr is not None and not LOWEST <= addr <= HIGHEST - size + 1:
+            reach = f" with {size} bytes" if size > 1 else ""
+            raise self.wrong(
+                f"address {addr:#06x}{reach} lies outside $8000-$FFFF; write it like 0xC0A0.",
+                *keys,
+                "addr",
             )
         values: dict[str, Any] = {**node, "addr": addr}
         values["status"] = self._member(Status, node.get("status", "unknown"), *keys)
         values["kind"] = self._member(Kind, node.get("kind", "binary"), *keys)
+        for switch, kind in (("signed", Kind.binary), ("zero", Kind.digits)):
+            if node.get(switch) and values["kind"] is not kind:
+                raise self.wrong(f"{switch} is for kind: {kind.value}; leave it out.", *keys)
         for list_name in ("fight", "over", "match_over"):
             values[list_name] = self._bytes(node, list_name, keys)
         most = 256**size - 1

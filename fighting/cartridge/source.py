@@ -15,6 +15,8 @@ from frugal_rl.untrusted.nested import yaml_and_marks
 from frugal_rl.untrusted.printing import printable
 
 Keys = tuple[str | int, ...]
+LONGEST_SHOWN = 200
+"""Characters of an expression in its refusal."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Text:
 
     def problem(self, words: str, offset: int = 0) -> ConfigError:
         """A refusal that names line and column and shows the expression."""
-        shown = printable(" ".join(self.text.split()))
+        shown = printable(" ".join(self.text.split()), LONGEST_SHOWN)
         return ConfigError(f"{self.source.within(self.keys, offset)}: {words}, in `{shown}`.")
 
 
@@ -96,17 +98,26 @@ def read(path: Path) -> tuple[Any, Source]:
             f"{path.name}{comma}{error}. Quote words that hold ':' or '#'."
         ) from error
     marks: dict[Keys, yaml.Node] = {}
-    _mark(node, (), marks)
+    _mark(node, (), marks, path.name)
     return values, Source(path.name, text, marks, path.parent)
 
 
-def _mark(node: yaml.Node | None, keys: Keys, marks: dict[Keys, yaml.Node]) -> None:
+def _mark(node: yaml.Node | None, keys: Keys, marks: dict[Keys, yaml.Node], file: str) -> None:
+    """Note where each value stands.
+
+    Raises:
+        ConfigError: a name that stands twice, of which YAML would keep the second.
+    """
     if node is None:
         return
     marks[keys] = node
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
-            _mark(value, (*keys, str(key.value)), marks)
+            place = (*keys, str(key.value))
+            if place in marks:
+                line = key.start_mark.line + 1
+                raise ConfigError(f"{file}, line {line}: {spelled(place)} stands twice; keep one.")
+            _mark(value, place, marks, file)
     elif isinstance(node, yaml.SequenceNode):
         for number, value in enumerate(node.value):
-            _mark(value, (*keys, number), marks)
+            _mark(value, (*keys, number), marks, file)

@@ -52,6 +52,26 @@ def said(folder, change="", rom=None):
     return str(caught.value).replace(f"{folder}/", "")
 
 
+ODD = {
+    "key twice": ("time_limit: 30", "time_limit: 30\ntime_limit: 60", "time_limit stands twice"),
+    "empty macro": ("[a]]\n", "[a]]\n  macros: {leap: []}\n", "macros.leap: must alternate"),
+    "sign of digits": ("addr: 0xC003", "addr: 0xC003, kind: bcd, signed: true", "signed is for"),
+    "quoted address": ("addr: 0xC003", 'addr: "0xC003"', "no number; write it like 0xC0A0"),
+    "last byte": ("addr: 0xC003", "addr: 0xFFFF, size: 2", "address 0xffff with 2 bytes lies"),
+    "long": ("points: rise(score)", f"points: rise(score){' + 1' * 2000}", "8011 characters"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_would_be_read_otherwise_than_meant_is_refused(tmp_path, monkeypatch, name):
+    old, new, words = ODD[name]
+    monkeypatch.setitem(CHANGES, name, (old, new))
+    line = said(tmp_path, name)
+    assert line.startswith("runner.yaml, line ")
+    assert words in line
+    assert len(line) < 400
+
+
 @pytest.mark.parametrize("change", sorted(set(CHANGES) - {"state"}))
 def test_a_bad_profile_is_one_line_with_file_line_and_remedy(tmp_path, change):
     line = said(tmp_path, change)
