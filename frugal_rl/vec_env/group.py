@@ -142,11 +142,14 @@ class GroupEnv(VectorEnv):
     def state(self) -> dict[str, Any]:
         """All environments, where a trial told that theirs can be put back."""
         if self._why_not is None:
-            two = [as_raw(self._maker.make(), self._maker.spec()) for _ in range(2)]
-            self._why_not = why_not(two, self._maker.action_space())
+            self._why_not = self._tried()
         if self._why_not:
             raise NotImplementedError(f"They cannot be copied: {self._why_not}.")
         return {"environments": self._states()}
+
+    def _tried(self) -> str:
+        """The trial: why environments like these cannot be continued, or nothing."""
+        return why_not(self._maker)
 
     def load(self, state: dict[str, Any]) -> Rows:
         """Continue from `state()`."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.vec_env.foreign import as_raw
 from frugal_rl.vec_env.object_state import put_back, state_of
 
 if TYPE_CHECKING:
@@ -13,17 +14,22 @@ if TYPE_CHECKING:
 
     from gymnasium import spaces
 
+    from frugal_rl.vec_env.backend import EnvMaker
+
 TRIED_STEPS = 40
 """Steps before, and steps behind, the state that is tried."""
 
 
-def why_not(cores: Sequence[Any], space: spaces.Space[Any]) -> str:
-    """Why environments like these two cannot be continued from their state; empty where they can.
+def why_not(env: EnvMaker) -> str:
+    """Why environments cannot be continued from their state; empty where they can.
 
-    One is played, the other one takes its state, and both go on: all they show must be equal.
+    Of two new ones one is played, the other one takes its state, and both go on: all they show must
+    be equal.
     """
+    cores: list[Any] = []
     try:
-        return _tried(cores, space)
+        cores += [as_raw(env.make(), env.spec()) for _ in range(2)]
+        return _tried(cores, env.action_space())
     except Exception as error:  # whatever a stranger's objects raise when they are set
         return f"{type(error).__name__}: {error}"
     finally:

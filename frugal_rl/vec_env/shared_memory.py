@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 PART_SECONDS = 1.0
 """Of a silence: each part is waited for anew, so that time in which nobody ran hardly counts."""
 
+TRIAL_SECONDS = 60.0
+"""How long a trial of an environment may take."""
+
 
 class Start(Enum):
     """How a worker begins: from a small server that has the environment loaded, or as a fork."""
@@ -104,6 +107,26 @@ class SharedMemoryEnv(GroupEnv):
             process.start()
         theirs.close()
         return ours, process
+
+    def _tried(self) -> str:
+        """In a process of its own, as it may hang or end the process that it is in."""
+        ours, theirs = self._context.Pipe(duplex=False)
+        with _without_main(self._env):
+            args = (theirs, self._env, os.getpid())
+            process = self._context.Process(target=worker.try_out, args=args, daemon=True)
+            process.start()
+        theirs.close()
+        patience = min(self.choice.timeout or TRIAL_SECONDS, TRIAL_SECONDS)
+        try:
+            if not ours.poll(patience):
+                return f"a trial of them gave no answer for {patience:g} s"
+            return str(ours.recv_bytes(), "utf-8")
+        except EOFError:
+            return "a trial of them ended its process"
+        finally:
+            kill([process])
+            process.join(1)
+            ours.close()
 
     def _allocate(self) -> dict[str, np.ndarray]:
         size = worker.block_bytes(self.layout)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.vec_env.group import Layout, places_of, singles_of
+from frugal_rl.vec_env.resumable import why_not
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.backend import EnvMaker
@@ -72,6 +73,12 @@ def work(
         return
     except BaseException:
         connection.send_bytes(pickle.dumps(traceback.format_exc()))
+
+
+def try_out(connection: Connection, env: EnvMaker, run: int) -> None:
+    """Tell why environments cannot be continued from their state, if that is so, and end."""
+    Thread(target=end_with, args=(run,), daemon=True).start()
+    connection.send_bytes(why_not(env).encode())
 
 
 def end_with(process: int) -> None:
