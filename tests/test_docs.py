@@ -13,6 +13,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.run.arguments import SAID_OTHERWISE
 from frugal_rl.run.compose import check_words, compose_plain, compose_run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,7 +150,9 @@ def test_every_override_in_the_text_names_what_exists(page, word):
         choices = {p.stem for p in (ROOT / "conf" / key).glob("*.yaml")}
         assert value.strip('".)') in ({"", *choices}), f"{page}: {word}"
     else:
-        assert key in KEYS, f"{page}: no configuration file has the key {key}"
+        assert SAID_OTHERWISE.get(key, key) in KEYS, (
+            f"{page}: no configuration file has the key {key}"
+        )
     if key.startswith("env.fields.") and value:
         representations(key.removeprefix("env.fields."), word)
 

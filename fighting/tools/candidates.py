@@ -27,6 +27,8 @@ class Candidate:
     value: int
     reason: str
     kind: str = "binary"
+    when: tuple[int, ...] = ()
+    """Frames of its changes, where they are known."""
 
     def yaml(self) -> str:
         """A line for a profile's `memory:`; a guess until somebody has checked it."""
@@ -72,7 +74,13 @@ def fallers(frames: np.ndarray, calm: int) -> list[Candidate]:
         if large[a] or (first[a] < SMALL and _seldom(np.flatnonzero(change[:, a] < 0)))
     ]
     return [
-        Candidate("hp", WORK_RAM + int(a), int(first[a]), f"fell {falls[a]} times, never rose")
+        Candidate(
+            "hp",
+            WORK_RAM + int(a),
+            int(first[a]),
+            f"fell {falls[a]} times, never rose",
+            when=tuple(np.flatnonzero(change[:, a]).tolist()),
+        )
         for a in found
     ]
 
@@ -135,8 +143,16 @@ def clocks(frames: np.ndarray) -> list[Candidate]:
 
 
 def fighter_blocks(one: Iterable[Candidate], two: Iterable[Candidate]) -> list[tuple[int, int]]:
-    """Pairs of addresses whose distance is the most frequent one: two fighters' blocks."""
-    pairs = [(a.addr, b.addr) for a in one for b in two if a.addr != b.addr]
+    """Pairs of addresses whose distance is the most frequent one: two fighters' blocks.
+
+    What always changes with another one is no second fighter's, but part of the same thing, such as
+    the rows of a table of sprites. Fighters begin alike, so pairs of equal values come first.
+    """
+    couples = [
+        (a, b) for a in one for b in two if a.addr != b.addr and not (a.when and a.when == b.when)
+    ]
+    alike = [(a, b) for a, b in couples if a.value == b.value]
+    pairs = [(a.addr, b.addr) for a, b in alike or couples]
     if not pairs:
         return []
     strides = np.array([b - a for a, b in pairs])

@@ -27,6 +27,11 @@ Layout = dict[str, tuple[tuple[int, ...], np.dtype[Any]]]
 """Shape and dtype by name, of N environments' arrays."""
 
 
+def trial(env: EnvMaker) -> str:
+    """Why environments cannot be continued from their state; empty where they can."""
+    return why_not(lambda: as_raw(env.make(), env.spec()), env.action_space())
+
+
 def layout_of(env: EnvMaker, num_envs: int, encoding: Encoding) -> tuple[Layout, Tables]:
     """The arrays that N environments write into, found by starting one; and its empty tables."""
     core = as_raw(env.make(), env.spec())
@@ -149,7 +154,7 @@ class GroupEnv(VectorEnv):
 
     def _tried(self) -> str:
         """The trial: why environments like these cannot be continued, or nothing."""
-        return why_not(self._maker)
+        return trial(self._maker)
 
     def load(self, state: dict[str, Any]) -> Rows:
         """Continue from `state()`."""

@@ -6,21 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.foreign import as_raw
 from frugal_rl.vec_env.object_state import put_back, state_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gymnasium import spaces
-
-    from frugal_rl.vec_env.backend import EnvMaker
 
 TRIED_STEPS = 40
 """Steps before, and steps behind, the state that is tried."""
 
 
-def why_not(env: EnvMaker) -> str:
+def why_not(make: Callable[[], Any], space: spaces.Space[Any]) -> str:
     """Why environments cannot be continued from their state; empty where they can.
 
     Of two new ones one is played, the other one takes its state, and both go on: all they show must
@@ -28,8 +25,8 @@ def why_not(env: EnvMaker) -> str:
     """
     cores: list[Any] = []
     try:
-        cores += [as_raw(env.make(), env.spec()) for _ in range(2)]
-        return _tried(cores, env.action_space())
+        cores += [make(), make()]
+        return _tried(cores, space)
     except Exception as error:  # whatever a stranger's objects raise when they are set
         return f"{type(error).__name__}: {error}"
     finally:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.vec_env.group import Layout, places_of, singles_of
-from frugal_rl.vec_env.resumable import why_not
+from frugal_rl.vec_env.group import Layout, places_of, singles_of, trial
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.backend import EnvMaker
@@ -78,7 +77,7 @@ def work(
 def try_out(connection: Connection, env: EnvMaker, run: int) -> None:
     """Tell why environments cannot be continued from their state, if that is so, and end."""
     Thread(target=end_with, args=(run,), daemon=True).start()
-    connection.send_bytes(why_not(env).encode())
+    connection.send_bytes(trial(env).encode())
 
 
 def end_with(process: int) -> None:

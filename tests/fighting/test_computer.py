@@ -3,6 +3,7 @@
 import pytest
 
 from fighting.machine import duel
+from fighting.rom import ROM_PATH
 from fighting.rom.logic import address
 
 ME, HE = duel.FIGHTERS
@@ -62,7 +63,7 @@ def test_the_same_start_with_other_seeds_is_played_differently(match):
 
 
 def test_every_place_of_every_plan_names_a_script():
-    rom = duel.ROM_PATH.read_bytes()
+    rom = ROM_PATH.read_bytes()
     plans = rom[address("Plans") : address("Plans") + PLANS * SITUATIONS * CHOICES]
     assert max(plans) < SCRIPTS
     for free in range(16):  # where nothing forces an answer, the four plans have several

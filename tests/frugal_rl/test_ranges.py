@@ -28,7 +28,7 @@ REFUSED = {
     "agent.actor": ("[64,0]", "[-1]"),
     "agent.image_features": ("0",),
     "evaluation.num_envs": ("0", "-1"),
-    "evaluation.episodes": ("-1", "2000000000"),
+    "evaluation.episodes": ("-1",),
     "evaluation.every_steps": ("-1",),
     "evaluation.seed": ("-1", "4294967296"),
     "hardware.cores": ("0", "-2"),

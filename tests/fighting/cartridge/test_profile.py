@@ -240,6 +240,16 @@ def test_pairs_of_blocks_share_their_distance():
     ]
 
 
+def test_what_falls_in_unison_or_begins_otherwise_is_no_pair_of_fighters():
+    def at(address, value, *when):
+        return candidates.Candidate("hp", address, value, "", when=when)
+
+    sprites = [at(0xC300 + 4 * row, 48, 7, 9) for row in range(5)]
+    one = [at(0xC090, 36, 4), at(0xC100, 112, 3), *sprites]
+    two = [at(0xC200, 112, 5), *sprites]
+    assert candidates.fighter_blocks(one, two) == [(0xC100, 0xC200)]
+
+
 def test_cheat_codes_become_candidates():
     text = 'cheat0_desc = "Infinite Energy P1"\ncheat0_code = "014797C0+01FF00A0"\n'
     (found,) = candidates.from_cheats(text)

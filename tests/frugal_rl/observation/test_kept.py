@@ -178,19 +178,24 @@ def test_a_field_that_is_neither_shown_nor_stored_cannot_be_read():
 
 
 def test_a_study_is_written_and_read_back_and_refused_where_it_is_none(tmp_path):
-    found = FoundSpec({"map": FoundField("distinct rows", 400.0, 3.5), "new": FoundField("", 0, 0)})
+    found = FoundSpec(
+        {"map": FoundField("distinct rows", 400.0, 3.5), "new": FoundField("as it is", 0, 0)}
+    )
     path = tmp_path / "found.yaml"
     path.write_text(found.text())
 
+    kind = ((100,), np.dtype(np.float32))  # 400 bytes
     assert read_found_spec(path) == found
     assert (found.share("map"), found.share("new"), found.share("other")) == (3.5 / 400, 0.99, 0.99)
-    assert FoundSpec({"x": FoundField("", 10.0, 11.0)}).share("x") == 0.99
-    found.check(["map", "new", "more"], "the file")
-    assert text_of(DataError, lambda: found.check(["new", "b", "a"], "the file")) == (
+    assert FoundSpec({"x": FoundField("as it is", 10.0, 11.0)}).share("x") == 0.99
+    found.check(dict.fromkeys(["map", "new", "more"], kind), "the file")
+    assert text_of(
+        DataError, lambda: found.check(dict.fromkeys(["new", "b", "a"], kind), "the file")
+    ) == (
         "the file names ['map'], which this environment does not observe; it has ['a', 'b', "
         "'new']. Study it anew: python scripts/study.py env=gymnasium env.id=..."
     )
-    path.write_text("fields: {map: {form: x}}")
+    path.write_text("fields: {map: {form: as it is}}")
     assert text_of(DataError, lambda: read_found_spec(path)).endswith(
         "is no study of an environment (KeyError: 'dense_bytes'). Write one with: python "
         "scripts/study.py env=gymnasium env.id=..."

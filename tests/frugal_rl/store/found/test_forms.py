@@ -225,7 +225,7 @@ def test_a_stack_knows_its_parts_and_their_order():
     last, first = Stack(2, 4, 3), Stack(2, 4, 3, newest_last=False)
     row = np.arange(24, dtype=np.uint8)[None]
 
-    assert (last.part_bytes, str(last)) == (6, "stack of 4")
+    assert (last.part_bytes, str(last)) == (6, "stack of 4 along 2 x 3 B")
     assert (last.order, first.order) == ((0, 1), (3, -1))
     assert (last.viewed(row) == row.reshape(1, 2, 4, 3)).all()
     assert (first.viewed(row) == row.reshape(1, 2, 4, 3)[:, :, ::-1]).all()
