@@ -154,7 +154,7 @@ class Restore:
 
     def _dict(self, place: int, present: Any, name: str, pairs: list[list[int]]) -> Any:
         same = isinstance(present, dict) and class_name(type(present)) == name
-        kept: Any = present if same else self._class(name)()
+        kept: Any = present if same else self._empty_dict(name)
         self._made[place], before = kept, dict(kept)
         values = {}
         for k, v in pairs:
@@ -163,6 +163,12 @@ class Restore:
         kept.clear()
         kept.update(values)
         return kept
+
+    def _empty_dict(self, name: str) -> Any:
+        kind = self._class(name)
+        if not issubclass(kind, dict):
+            raise NotImplementedError(f"{name} is no dictionary.")
+        return kind.__new__(kind)
 
     def _random(self, place: int, present: Any, state: int) -> Any:
         for kind, (_, write) in generators().items():

@@ -2,7 +2,7 @@
 
 import enum
 import random
-from collections import deque
+from collections import OrderedDict, deque
 
 import gymnasium as gym
 import numpy as np
@@ -130,6 +130,15 @@ def test_only_classes_of_the_simulators_packages_are_made():
         nodes = [["list", [1]], ["object", name, []]]
         with pytest.raises(NotImplementedError, match="no class of the environment's packages"):
             Restore(nodes, [Crowd()]).put(0, [])
+
+
+def test_a_dictionary_in_a_file_makes_dictionaries_only():
+    def put(name):
+        return Restore([["list", [1]], ["dict", name, []]], [Crowd()]).put(0, [])
+
+    assert put("collections:OrderedDict") == [OrderedDict()]
+    with pytest.raises(NotImplementedError, match="Env is no dictionary"):
+        put("gymnasium.core:Env")
 
 
 def test_what_two_objects_share_stays_shared():
