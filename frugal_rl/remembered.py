@@ -19,6 +19,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from frugal_rl.doing import doing
+
 ASK_SECONDS = 0.2
 
 
@@ -52,8 +54,11 @@ def write(name: str, values: Mapping[str, Any]) -> None:
 
 
 @contextmanager
-def turn(name: str) -> Iterator[None]:
-    """Let only one of this user's processes at a time into the block; one that dies frees it."""
+def turn(name: str, waiting: str) -> Iterator[None]:
+    """Let only one of this user's processes at a time into the block; one that dies frees it.
+
+    `waiting` says what a process does that has to wait.
+    """
     try:
         folder().mkdir(parents=True, exist_ok=True)
         number = os.open(folder() / f"{name}.lock", os.O_RDWR | os.O_CREAT, 0o644)
@@ -61,8 +66,10 @@ def turn(name: str) -> Iterator[None]:
         yield  # nothing can be kept here either: everybody for themselves
         return
     try:
-        while not _locked(number):
-            time.sleep(ASK_SECONDS)
+        if not _locked(number):
+            with doing(waiting):
+                while not _locked(number):
+                    time.sleep(ASK_SECONDS)
         yield
     finally:
         os.close(number)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.advice import (
     can_serve,
@@ -100,7 +99,7 @@ def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
     """
     if run.plan is Planning.probe or is_ready(run):
         return False
-    with doing("waiting for another run that compiles"), turn(f"compiling_{package_of(run)}"):
+    with turn(f"compiling_{package_of(run)}", "waiting for another run that compiles"):
         if is_ready(run):  # by the one that had its turn before
             return True
         return _tried(run, probe)
