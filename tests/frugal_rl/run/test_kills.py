@@ -40,8 +40,8 @@ PROBLEMS = {
     "dqn": ("env=toy", "algo=dqn", *OFF_POLICY, "algo.total_steps=800"),
 }  # fmt: skip
 SHORT = ("env=toy", *ON_POLICY, "algo.total_steps=96")
-RESTART = {"workers", "gymnasium"}
-"""Single environments, which do not give their state: the run says that they begin anew."""
+RESTART = {"workers"}
+"""Environments that do not give their state: the run says that they begin anew."""
 ANYWHERE, INSIDE = 6, 2
 """Kills of each problem at random moments, and inside a save: 42 and 14 in all."""
 
