@@ -178,8 +178,8 @@ class DuelConfig:
         seed: int,
         level: int,
         gap: int,
-        hp: tuple[int, int] | None,
-        level1: int,
+        hp: tuple[int, int] | None = None,
+        level1: int = 0,
     ) -> duel.MatchSettings:
         """A match as an environment begins it."""
         return duel.MatchSettings(

@@ -43,10 +43,10 @@ class DuelGame(Game):
         self.level_names = [f"cpu_{level}" for level in range(8)]
         pairs, count = config.pairs(rows), config.machines(rows)
         cpu = config.opponent in (Rival.cpu, Rival.curriculum)
-        mode = duel.HOST_CPU if cpu else duel.HOST_HOST
+        self.mode = duel.HOST_CPU if cpu else duel.HOST_HOST
         native = config.emulator is Emulation.native
         self.emulators: Emulators | NativeEmulators = (
-            NativeEmulators(config, count, mode) if native else Emulators(config, count, mode)
+            NativeEmulators(config, count) if native else Emulators(config, count)
         )
         self.machine = np.concatenate([np.arange(pairs).repeat(2), np.arange(pairs, count)])
         self.seats = np.concatenate([np.arange(2 * pairs) % 2, np.zeros(count - pairs, np.int64)])
@@ -90,9 +90,9 @@ class DuelGame(Game):
                 self.seats[first] = options.get("side", self.seats[first])
             self.level[m] = level
             seed = int(rng.integers(1, 1 << 16))
-            self.emulators.begin(
-                int(m), seed, level, int(options.get("gap", gap)), options.get("hp")
-            )
+            gap = int(options.get("gap", gap))
+            match = self.config.match(self.mode, seed, level, gap, options.get("hp"))
+            self.emulators.begin(int(m), match)
             self._look(int(m))
         self.hands.begin(which)
         self.clock[which] = 0

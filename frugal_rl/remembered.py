@@ -22,6 +22,8 @@ from typing import Any
 from frugal_rl.doing import doing
 
 ASK_SECONDS = 0.2
+PATIENCE_SECONDS = 900.0
+"""Then a turn is taken anyway: who has it may have been stopped, and two at once do no harm."""
 
 
 def folder() -> Path:
@@ -67,8 +69,9 @@ def turn(name: str, waiting: str) -> Iterator[None]:
         return
     try:
         if not _locked(number):
+            until = time.monotonic() + PATIENCE_SECONDS
             with doing(waiting):
-                while not _locked(number):
+                while not _locked(number) and time.monotonic() < until:
                     time.sleep(ASK_SECONDS)
         yield
     finally:

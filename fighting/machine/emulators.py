@@ -30,8 +30,8 @@ class Emulators:
     pixels   N views (144, 160) uint32 of the screens; valid where rendering is on
     """
 
-    def __init__(self, config: DuelConfig, count: int, mode: int) -> None:
-        self.config, self.count, self.mode = config, count, mode
+    def __init__(self, config: DuelConfig, count: int) -> None:
+        self.config, self.count = config, count
         self.machines = [boot() for _ in range(count)]
         self.pixels = [machine.pixels for machine in self.machines]
         self.ram = np.zeros((count, RAM_BYTES), np.uint8)
@@ -43,18 +43,10 @@ class Emulators:
         )
         self.shares = Shares(count, config.threads)
 
-    def begin(
-        self,
-        index: int,
-        seed: int,
-        level: int = 0,
-        gap: int = 64,
-        hp: tuple[int, int] | None = None,
-        level1: int = 0,
-    ) -> None:
+    def begin(self, index: int, match: duel.MatchSettings) -> None:
         """Starts a match; with pictures, one more frame shows it."""
         machine = self.machines[index]
-        duel.start_match(machine, self.config.match(self.mode, seed, level, gap, hp, level1))
+        duel.start_match(machine, match)
         if self.renders:
             machine.tick(1, True)
         self._read(index)

@@ -41,27 +41,18 @@ class NativeEmulators:
     machines: Sequence[Emulator] = ()
     pixels: Sequence[np.ndarray] = ()
 
-    def __init__(self, config: DuelConfig, count: int, mode: int) -> None:
+    def __init__(self, config: DuelConfig, count: int) -> None:
         logic = library()
-        self.config, self.count, self.mode = config, count, mode
+        self.config, self.count = config, count
         self.rom = np.frombuffer(DUEL.image.read_bytes(), np.uint8).copy()
         self.work = np.tile(ready_ram(), (count, 1))
         self.ram = np.zeros((count, SEEN_BYTES), np.uint8)
         self.before = np.zeros_like(self.ram)
         self._hold = logic.hold
 
-    def begin(
-        self,
-        index: int,
-        seed: int,
-        level: int = 0,
-        gap: int = 64,
-        hp: tuple[int, int] | None = None,
-        level1: int = 0,
-    ) -> None:
+    def begin(self, index: int, match: duel.MatchSettings) -> None:
         """Starts a match in the one frame in which the cartridge obeys."""
-        settings = self.config.match(self.mode, seed, level, gap, hp, level1)
-        for address, value in duel.order(settings).items():
+        for address, value in duel.order(match).items():
             self.work[index, address & WORK_RAM - 1] = value
         self._run(slice(index, index + 1), np.zeros(1, np.uint8), np.zeros(1, np.uint8), 1, 0)
         self.before[index] = self.ram[index]

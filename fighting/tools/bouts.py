@@ -131,14 +131,16 @@ def _series(one: Contestant, two: Contestant, fights: int, seed: int) -> float:
         mode = duel.HOST_CPU if two.level is not None else duel.HOST_HOST
     config = DuelConfig(threads=1)
     count = min(SIDE_BY_SIDE, fights)
-    emulators = Emulators(config, count, mode)
+    emulators = Emulators(config, count)
     try:
-        return _play(emulators, one, two, fights, seed)
+        return _play(emulators, mode, one, two, fights, seed)
     finally:
         emulators.close()
 
 
-def _play(emulators: Emulators, one: Contestant, two: Contestant, fights: int, seed: int) -> float:
+def _play(
+    emulators: Emulators, mode: int, one: Contestant, two: Contestant, fights: int, seed: int
+) -> float:
     count = emulators.count
     rngs = [np.random.default_rng([seed, i]) for i in range(count)]
     clock, left = np.zeros(count, np.int64), np.full(count, fights // count)
@@ -149,7 +151,8 @@ def _play(emulators: Emulators, one: Contestant, two: Contestant, fights: int, s
     def begin(i: int) -> None:
         draw = int(rngs[i].integers(1, 1 << 16))
         gap = int(rngs[i].integers(40, 101))
-        emulators.begin(i, draw, two.level or 0, gap, level1=one.level or 0)
+        level, level1 = two.level or 0, one.level or 0
+        emulators.begin(i, emulators.config.match(mode, draw, level, gap, level1=level1))
         clock[i] = 0
 
     for i in range(count):

@@ -101,18 +101,27 @@ class WandbSink:
 
 
 def end_service() -> None:
-    """Let W&B's own process end, unless somebody else in this one still has a run."""
-    wandb: Any = sys.modules.get("wandb")
-    if wandb is not None and wandb.run is None:
-        wandb.teardown()
+    """Let W&B's own process end, unless another run of this one still talks to it."""
+    if "wandb" in sys.modules and not other_runs():
+        sys.modules["wandb"].teardown()
 
 
 def kill_service() -> None:
-    """End W&B's own process: it waits for a server that says nothing."""
+    """End W&B's own process, which waits for a server that says nothing; never another run's."""
+    if other_runs():
+        return
     for child in psutil.Process().children():
         with suppress(psutil.Error):
             if "wandb-core" in child.name():
                 child.kill()
+
+
+def other_runs() -> bool:
+    """Whether runs of this process go on; one that began to finish is none of them any more."""
+    wandb: Any = sys.modules.get("wandb")
+    if wandb is None:
+        return False
+    return wandb.sdk.wandb_setup.singleton().most_recent_active_run is not None
 
 
 def open_wandb(run: RunConfig, plan: Plan) -> list[WandbSink]:

@@ -157,6 +157,21 @@ def _heap_pop(heap, size, priority):
 
 
 @njit(cache=True, nogil=True)
+def bare_blocks(priority, pointer):
+    """What each block waits for, and a heap of those that wait for nothing, with its size."""
+    m = priority.shape[0]
+    waiting = np.empty(m, np.int32)
+    heap = np.empty(m, np.int32)
+    size = 0
+    for b in range(m):
+        waiting[b] = pointer[b + 1] - pointer[b]
+        if waiting[b] == 0:
+            _heap_push(heap, size, priority, b)
+            size += 1
+    return waiting, heap, size
+
+
+@njit(cache=True, nogil=True)
 def forward(
     priority, pointer, index, succ_pointer, succ_index, use, preferred, period, destination, room
 ):
@@ -165,17 +180,9 @@ def forward(
     A block that fits nowhere stays in the ground, and so does what needs it.
     priority (m,) float64; use (m, D, R) int64 kg; preferred (m, T) uint8; room (R, T) int64 kg.
     """
-    m = priority.shape[0]
     periods = room.shape[1]
-    waiting = np.empty(m, np.int32)
-    ready = np.zeros(m, np.int32)
-    heap = np.empty(m, np.int32)
-    size = 0
-    for b in range(m):
-        waiting[b] = pointer[b + 1] - pointer[b]
-        if waiting[b] == 0:
-            _heap_push(heap, size, priority, b)
-            size += 1
+    ready = np.zeros(priority.shape[0], np.int32)
+    waiting, heap, size = bare_blocks(priority, pointer)
     while size > 0:
         b = _heap_pop(heap, size, priority)
         size -= 1

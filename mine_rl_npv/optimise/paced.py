@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from mine_rl_npv.optimise.decode import _fits, _heap_pop, _heap_push, _take, window
+from mine_rl_npv.optimise.decode import _fits, _heap_pop, _heap_push, _take, bare_blocks, window
 
 if TYPE_CHECKING:
     from mine_rl_npv.optimise.decode import Schedule
@@ -50,16 +50,8 @@ def _forward(
     room,
 ):
     """List scheduling in the earliest period with room; what waits for a block comes after it."""
-    m = priority.shape[0]
     periods = room.shape[1]
-    waiting = np.empty(m, np.int32)
-    heap = np.empty(m, np.int32)
-    size = 0
-    for b in range(m):
-        waiting[b] = pointer[b + 1] - pointer[b]
-        if waiting[b] == 0:
-            _heap_push(heap, size, priority, b)
-            size += 1
+    waiting, heap, size = bare_blocks(priority, pointer)
     while size > 0:
         b = _heap_pop(heap, size, priority)
         size -= 1

@@ -87,6 +87,12 @@ def test_runs_that_begin_side_by_side_are_tried_out_once(asked, monkeypatch):
     assert len(asked) == 1
 
 
+def test_one_that_was_stopped_in_its_turn_is_not_waited_for_without_end(asked, monkeypatch):
+    monkeypatch.setattr(remembered, "PATIENCE_SECONDS", 0.1)
+    with remembered.turn(f"compiling_{kernels.package_of(Run(Env()))}", "waiting"):
+        assert try_out(Run(Env()))
+
+
 def test_a_cache_folder_that_cannot_be_made_holds_nobody_up(asked, monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(remembered, "folder", lambda: tmp_path / "file" / "kept")

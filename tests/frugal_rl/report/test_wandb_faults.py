@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -70,6 +71,23 @@ def test_a_slow_end_is_not_waited_for_and_says_what_is_kept(monkeypatch):
     with pytest.warns(UserWarning, match=r"wandb sync runs/x/wandb/run-1"):
         wandb_sink.WandbSink(Slow()).close()
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_service_that_another_run_uses_is_left_to_it(monkeypatch, others):
+    setup = SimpleNamespace(most_recent_active_run=object() if others else None)
+    done = []
+    service = SimpleNamespace(name=lambda: "wandb-core", kill=lambda: done.append("killed"))
+    wandb = SimpleNamespace(
+        sdk=SimpleNamespace(wandb_setup=SimpleNamespace(singleton=lambda: setup)),
+        teardown=lambda: done.append("ended"),
+    )
+    monkeypatch.setitem(sys.modules, "wandb", wandb)
+    monkeypatch.setattr(wandb_sink.psutil.Process, "children", lambda process: [service])
+
+    wandb_sink.kill_service()
+    wandb_sink.end_service()
+    assert done == ([] if others else ["killed", "ended"])
 
 
 def test_an_end_that_fails_is_told(monkeypatch):
