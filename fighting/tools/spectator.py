@@ -146,7 +146,7 @@ CARTRIDGE = Shown(game, lambda run, named: (0,))
 """Without levels one episode is like another."""
 
 
-def watch(run: RunConfig, options: PlayOptions, shown: Shown) -> Iterator[str]:
+def spectate(run: RunConfig, options: PlayOptions, shown: Shown) -> Iterator[str]:
     """Films `options.episodes` episodes of a checkpoint, or shows them in a window.
 
     On Duel it meets `env.levels` where they are given now, else those of its evaluation in turn.
