@@ -11,10 +11,10 @@ from fighting.machine import duel
 from fighting.machine.console import boot
 from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import darker
-from fighting.machine.shares import Shares
 from fighting.machine.trial import try_states
 from fighting.rom import ROM_PATH
 from fighting.signals import RAM_BYTES
+from frugal_rl.vec_env.shares import Shares
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig
@@ -44,7 +44,7 @@ class Emulators:
         self.pooled = (
             [np.zeros((*SCREEN, 4), np.uint8) for _ in range(count)] if config.max_pool else []
         )
-        self.shares = Shares(count, config.threads)
+        self.shares = Shares(config.threads)
 
     def begin(self, index: int, match: duel.MatchSettings) -> None:
         """Starts a match; with pictures, one more frame shows it."""
@@ -73,11 +73,12 @@ class Emulators:
         ones = first.tolist()
         twos: Sequence[int] | None = None if second is None else second.tolist()
 
-        def one(i: int) -> None:
-            self._hold(i, ones[i], 0 if twos is None else twos[i])
-            after(i)
+        def some(first: int, end: int) -> None:
+            for i in range(first, end):
+                self._hold(i, ones[i], 0 if twos is None else twos[i])
+                after(i)
 
-        self.shares.each(one)
+        self.shares.each(self.count, some)
 
     def _hold(self, i: int, one: int, two: int) -> None:
         """One action of both players on one machine."""
