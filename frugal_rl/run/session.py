@@ -18,6 +18,7 @@ from frugal_rl.learn.ranks import Ranks, joined
 from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.auto import prepare
+from frugal_rl.memory.base import keep_libraries
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.finding import Severity
@@ -99,6 +100,7 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
         began = time.perf_counter()
         summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
         summary |= meter.summary(plan) | {"seconds": time.perf_counter() - began}
+        keep_libraries(run, meter.libraries)
         if ranks.size > 1:
             summary["memory/rank_peak_bytes"] = ranks.at_first(meter.peak_bytes)
             log.summary(summary)
