@@ -23,7 +23,7 @@ from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
-from frugal_rl.memory.refusal import stop_on_errors
+from frugal_rl.memory.refusal import stop_on_errors, told_when_full
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.closing import show_closing
 from frugal_rl.report.files import PICTURES, write_json
@@ -98,7 +98,8 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     with told_compiling(), MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
         began = time.perf_counter()
-        summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
+        with told_when_full(plan):
+            summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
         summary |= meter.summary(plan) | {"seconds": time.perf_counter() - began}
         keep_libraries(run, meter.libraries)
         if ranks.size > 1:
