@@ -9,9 +9,9 @@ checkpoint per seed under runs/learning/NAME. `cpu` is the processor time that o
 fight and learn, without evaluations; `wall` is the clock since the start, with everything, all
 seeds together. `minutes` ends the run by the clock; a seed that won the share `stop` at every
 level in two evaluations in a row is done; minutes=0 takes the checkpoints that an earlier run of
-that name left. `final` fights against each of the eight levels end it
-(0: none). Random play and the scripts meet `env.eval_levels`, `baselines` fights each, in the same
-environments on the same evaluation seeds, or those of them that `players` names; scripts see the
+that name left. `final` fights against each of the eight levels end it (0: none), on PyBoy whatever
+`env.emulator` is. Random play and the scripts meet `env.eval_levels`, `baselines` fights each, on
+PyBoy and the same evaluation seeds, or those of them that `players` names; scripts see the
 game's memory also where the policy sees pictures. `spammer` presses toward and B in every step: a
 policy that wins no more often than it has learned no more than one action.
 """
@@ -35,7 +35,7 @@ from stable_baselines3.common.utils import set_random_seed
 from fighting.choices import Emulation
 from fighting.opponents.scripts import SCRIPTS, Script
 from fighting.spec import View
-from fighting.tools.watch import action_words
+from fighting.tools.spectator import action_words
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.evaluate import (
@@ -60,8 +60,8 @@ Row = tuple[str, int, float, float, int, int, int]
 
 
 def won_by_level(run: RunConfig, player: Player, episodes: int) -> Iterator[tuple[int, int, int]]:
-    """Level, episodes, won on PyBoy; as many episodes for each of `env.eval_levels`."""
-    env = evaluation_env(replace(run, env=replace(run.env, emulator=Emulation.pyboy)))
+    """Level, episodes, won; as many episodes for each of `env.eval_levels`."""
+    env = evaluation_env(run)
     try:
         with torch.random.fork_rng():
             stats = play_episodes(env, player, episodes, run.evaluation.seed, 0)
@@ -176,7 +176,7 @@ class ScriptPlayer:
 
 def baselines(run: RunConfig, each: int, only: str) -> Iterator[Row]:
     """Random play and the scripts against `env.eval_levels`, `each` fights per level."""
-    run = replace(run, env=replace(run.env, obs=View.ram))
+    run = replace(run, env=replace(run.env, obs=View.ram, emulator=Emulation.pyboy))
     env = evaluation_env(run)
     players: dict[str, Player] = {
         "random play": RandomPlayer(env.encoding, env.tables, env.action_space, 0)
@@ -241,7 +241,7 @@ def at_the_end(seeds: list[Seed], final: int, begin: float) -> Iterator[Row]:
         return
     print(f"at the end, {final} fights against each level", flush=True)
     for seed in seeds:
-        env = replace(seed.run.env, eval_levels=tuple(range(8)))
+        env = replace(seed.run.env, eval_levels=tuple(range(8)), emulator=Emulation.pyboy)
         every = replace(seed.run, env=env)
         yield from seed.tried(time.perf_counter() - begin, 8 * final, every)
 

@@ -208,21 +208,21 @@ class NppGame(Game):
             write_action_masks(w.worlds, chosen, rows["action_mask"])
             return
         t = self.level_table.tables
-        observe(
-            Worlds(w.worlds, w.entities, w.movers, t.levels, t.things),
-            Routes(
-                self.distances.hops,
-                self.distances.goal_row,
-                self.distances.scale_px,
-                self.entry,
-                self.switch_hit,
-                self.limit,
-            ),
-            self.places,
-            chosen,
-            self._nearest,
-            Rows(*(rows[name] for name in Rows._fields)),
+        routes = Routes(
+            self.distances.hops,
+            self.distances.goal_row,
+            self.distances.scale_px,
+            self.entry,
+            self.switch_hit,
+            self.limit,
         )
+        worlds = Worlds(w.worlds, w.entities, w.movers, t.levels, t.things)
+        written = Rows(*(rows[name] for name in Rows._fields))
+
+        def write(first: int, end: int) -> None:
+            observe(worlds, routes, self.places, chosen, self._nearest, written, first, end)
+
+        w.share(len(chosen), write)
 
     def _write_routes(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
         """Reachability and locked doors of the worlds in `chosen`."""

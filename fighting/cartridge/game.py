@@ -14,11 +14,11 @@ from fighting.cartridge.start_states import StartStates
 from fighting.cartridge.watching import watch
 from fighting.machine.emulator import SCREEN, Emulator
 from fighting.machine.frames import colour, darker, grey, half_screen, pack_screen
-from fighting.machine.shares import Shares
 from fighting.machine.trial import try_states
 from fighting.spec import View
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
+from frugal_rl.vec_env.shares import Shares
 
 if TYPE_CHECKING:
     from fighting.cartridge.config import GameBoyConfig
@@ -42,7 +42,7 @@ class CartridgeGame(Game):
         rom = self.profile.open_rom(config.rom, config.allow_unknown_rom)
         self.rules = compiled(self.profile, config.reward, config.accept_guesses)
         self.machines = [Emulator(rom) for _ in range(count)]
-        self.shares = Shares(count, config.threads)
+        self.shares = Shares(config.threads)
         self.states = StartStates(config.cache, self.machines[0], rom, self.profile)
         self.watched = self.rules.meanings.watched
         self.runs = self.watched.runs()
@@ -81,7 +81,12 @@ class CartridgeGame(Game):
         left_side = rules.left_side(scene).astype(np.int64)
         pressed = self.hands.buttons(actions, left_side, self.rngs).tolist()
         scene.pass_on()
-        self.shares.each(lambda i: self._hold(i, pressed[i]))
+
+        def some(first: int, end: int) -> None:
+            for i in range(first, end):
+                self._hold(i, pressed[i])
+
+        self.shares.each(self.num_worlds, some)
         scene.steps += 1
         scene.frames += self.config.frame_skip
         rules.keep(scene)

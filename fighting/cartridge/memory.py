@@ -25,7 +25,6 @@ class Kind(Enum):
     """Two decimal digits per byte, the highest first."""
     digits = "digits"
     """One decimal digit per byte (often a tile's number), the highest first."""
-    frames = "frames"
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,9 @@ class Address:
     addr: int | None
     size: int = 1
     kind: Kind = Kind.binary
-    min: int = 0
     max: int = 255
     status: Status = Status.unknown
     source: str = ""
-    fight: tuple[int, ...] = ()
     over: tuple[int, ...] = ()
     match_over: tuple[int, ...] = ()
     signed: bool = False

@@ -75,8 +75,6 @@ class Profile:
     """None where the game is a fight: health then says all."""
     features: Mapping[str, Text] = field(default_factory=dict)
     """What env.obs=ram shows, by name."""
-    commands: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    inputs: Mapping[str, Any] = field(default_factory=dict)
     start: tuple[Mapping[str, Any], ...] = ()
     fastest_startup: int = 0
     longest_startup: int = 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence, Set
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from fighting.cartridge.buttons import UnknownButtonError, buttons
+from fighting.cartridge.meaning import CLOCKS
 from fighting.cartridge.memory import Address, Kind, Status
 from fighting.cartridge.profile import Goal, Image, Profile, System
 from fighting.cartridge.source import Keys, Source, Text, read
@@ -23,13 +25,20 @@ OPTIONAL = OF_GOALS | {
     "cartridge_title",
     "roms",
     "rules",
-    "input",
-    "commands",
     "start",
     "features",
     "fastest_startup",
     "longest_startup",
 }
+NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+STEPS = {
+    "press": {"frames", "until", "every", "timeout"},
+    "until": {"timeout"},
+    "wait": set(),
+    "state": set(),
+    "save": set(),
+}
+"""What a step of `start:` does, and what it may say beside; the first that it names is meant."""
 LOWEST, HIGHEST = 0x8000, 0xFFFF
 BYTE = (0, 255)
 LONGEST_MACRO_FRAMES = 3600
@@ -68,8 +77,9 @@ class _Reader:
 
     def profile(self, node: Any) -> Profile:
         self._check_keys(node)
-        rules = self._mapping(node, "rules")
-        actions = self._mapping(node, "actions")
+        rules, actions = self._mapping(node, "rules"), self._mapping(node, "actions")
+        self._known(rules, {"ko_values", "round_seconds"}, "rules")
+        self._known(actions, {"combos", "macros"}, "actions")
         return Profile(
             id=str(node["id"]),
             title=str(node["title"]),
@@ -89,12 +99,7 @@ class _Reader:
             source=self.source,
             goal=self._goal(node),
             features=self._texts(node, "features"),
-            commands={
-                n: self._mapping(self._mapping(node, "commands"), n, "commands")
-                for n in self._mapping(node, "commands")
-            },
-            inputs=self._mapping(node, "input"),
-            start=tuple(self._list(node, "start")),
+            start=tuple(self._step(i, step) for i, step in enumerate(self._list(node, "start"))),
             fastest_startup=self._whole(node, "fastest_startup", (), 0, BYTE),
             longest_startup=self._whole(node, "longest_startup", (), 0, BYTE),
         )
@@ -104,11 +109,28 @@ class _Reader:
             raise self.wrong(f"is not a profile: it has no keys. See {EXAMPLE}.")
         if missing := sorted(REQUIRED - set(node)):
             raise self.wrong(f"{', '.join(missing)} missing. See {EXAMPLE}.")
-        if unknown := sorted(map(str, set(node) - REQUIRED - OPTIONAL)):
-            known = ", ".join(sorted(REQUIRED | OPTIONAL))
-            raise self.wrong(f"unknown key {unknown[0]}; there are {known}.", unknown[0])
+        self._known(node, REQUIRED | OPTIONAL)
         if node["schema"] != SCHEMA:
             raise self.wrong(f"schema {node['schema']}; this version reads {SCHEMA}.", "schema")
+        if "rules" in node and OF_GOALS & set(node):
+            raise self.wrong("count in a fight without reward: and end: only; drop them.", "rules")
+
+    def _known(self, node: Mapping[str, Any], known: Set[str], *keys: str | int) -> None:
+        if unknown := sorted(map(str, set(node) - known)):
+            there = ", ".join(sorted(known))
+            raise self.wrong(f"unknown key {unknown[0]}; there are {there}.", *keys, unknown[0])
+
+    def _step(self, number: int, step: Any) -> Mapping[str, Any]:
+        """One step of the recipe, with nothing in it that would not be done."""
+        kind = next((k for k in STEPS if isinstance(step, dict) and k in step), None)
+        if kind is None:
+            kinds = ", ".join(STEPS)
+            raise ConfigError(f"{self.source.at('start', number)} is none of {kinds}.")
+        self._known(step, {kind} | STEPS[kind], "start", number)
+        if kind == "press" and "until" not in step and {"every", "timeout"} & set(step):
+            raise self.wrong("every and timeout need an until: condition.", "start", number)
+        found: Mapping[str, Any] = step
+        return found
 
     def _mapping(self, node: Mapping[str, Any], key: str, *above: str) -> Mapping[str, Any]:
         value = node.get(key) or {}
@@ -216,9 +238,13 @@ class _Reader:
         keys = ("memory", name)
         if not isinstance(node, dict):
             raise self.wrong("must be like {addr: 0xC0A0, max: 99}.", *keys)
-        allowed = set(Address.__dataclass_fields__)
-        if unknown := sorted(map(str, set(node) - allowed)):
-            raise self.wrong(f"unknown key {unknown[0]}; there are {sorted(allowed)}.", *keys)
+        if not NAME.fullmatch(name) or name in {*CLOCKS, "and", "or", "not"}:
+            raise self.wrong(
+                f"{name!r} means something else in an expression; name it otherwise, "
+                "by letters, digits and _.",
+                *keys,
+            )
+        self._known(node, set(Address.__dataclass_fields__), *keys)
         addr, size = node.get("addr"), node.get("size", 1)
         if not isinstance(size, int) or not 1 <= size <= 8:
             raise self.wrong(f"size is {size!r}; use 1 to 8 bytes.", *keys, "size")
@@ -238,13 +264,15 @@ class _Reader:
         values: dict[str, Any] = {**node, "addr": addr}
         values["status"] = self._member(Status, node.get("status", "unknown"), *keys)
         values["kind"] = self._member(Kind, node.get("kind", "binary"), *keys)
-        for switch, kind in (("signed", Kind.binary), ("zero", Kind.digits)):
-            if node.get(switch) and values["kind"] is not kind:
+        for switch, kind in (("signed", Kind.binary), ("big", Kind.binary), ("zero", Kind.digits)):
+            if switch in node and values["kind"] is not kind:
                 raise self.wrong(f"{switch} is for kind: {kind.value}; leave it out.", *keys)
-        for list_name in ("fight", "over", "match_over"):
+            if switch != "zero" and type(node.get(switch, False)) is not bool:
+                raise self.wrong(f"{switch} is {node[switch]!r}; use true or false.", *keys)
+        for list_name in ("over", "match_over"):
             values[list_name] = self._bytes(node, list_name, keys)
         most = 256**size - 1
-        for number, default, low in (("min", 0, -most), ("max", 255, -most), ("zero", 0, 0)):
+        for number, default, low in (("max", 255, -most), ("zero", 0, 0)):
             values[number] = self._whole(node, number, keys, default, (low, most))
         return Address(**values)
 

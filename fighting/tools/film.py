@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fighting.config import DuelConfig
 from fighting.tools.pictures import save_film
-from fighting.tools.watch import CARTRIDGE, DUEL
+from fighting.tools.spectator import CARTRIDGE, DUEL
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy

@@ -16,7 +16,7 @@ from fighting.tools.address_search import search
 from fighting.tools.by_hand import Session, by_hand
 from fighting.tools.joypad import by_joypad, opened
 from fighting.tools.pictures import check_film
-from fighting.tools.watch import CARTRIDGE, DUEL, UNUSED, watch
+from fighting.tools.spectator import CARTRIDGE, DUEL, UNUSED, spectate
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -44,7 +44,7 @@ def _duel(config: DuelConfig, run: RunConfig, options: PlayOptions) -> Iterator[
         return
     watching = any(word.startswith("env.opponent=") for word in run.overrides)
     if options.checkpoint and (options.video or watching):
-        yield from watch(run, options, DUEL)
+        yield from spectate(run, options, DUEL)
         return
     session = Session(boot(), duel.MatchSettings(level=config.levels[0]))
     if options.checkpoint:
@@ -59,7 +59,7 @@ def _duel(config: DuelConfig, run: RunConfig, options: PlayOptions) -> Iterator[
 def _cartridge(config: GameBoyConfig, run: RunConfig, options: PlayOptions) -> Iterator[str]:
     """The keyboard is the joypad, a checkpoint is watched, or addresses are searched."""
     if options.checkpoint:
-        yield from watch(run, options, CARTRIDGE)
+        yield from spectate(run, options, CARTRIDGE)
     elif options.probe:
         game, rom, emulator = opened(config)
         yield from search(emulator, game, options.frames, options.record, sha1(rom))

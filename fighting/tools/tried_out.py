@@ -18,6 +18,8 @@ STEPS = 1000
 """Random steps in all."""
 NOISE = 0.5
 """Share of random steps that are paid, above which noise is all that a policy needs."""
+SHORTEST = 5
+"""Steps of a random episode, on the average, below which its end holds as it begins."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,12 @@ def judged(config: GameBoyConfig, met: Trial) -> list[Finding]:
     """A finding for each thing that may be missing."""
     at = config.game.source.at
     unlimited = met.ended == 0 and not config.max_steps and _no_limit(config)
+    at_once = met.ended * SHORTEST > STEPS
+    words = f"no episode ended in {STEPS} random steps and the profile names no time limit"
+    remedy = "add time_limit: 60"
+    if at_once:
+        words = f"an episode is over after {STEPS / met.ended:.1f} steps: it ends as it begins"
+        remedy = "begin later (start:)"
     return [
         _finding(
             "F41",
@@ -90,10 +98,10 @@ def judged(config: GameBoyConfig, met: Trial) -> list[Finding]:
         _finding(
             "F42",
             "episode end",
-            unlimited,
+            unlimited or at_once,
             f"{met.ended} ended, {met.cut} cut",
-            f"no episode ended in {STEPS} random steps and the profile names no time limit",
-            f"{at('end')}: check its address, or add time_limit: 60",
+            words,
+            f"{at('end')}: check its address, or {remedy}",
         ),
         _finding(
             "F43",

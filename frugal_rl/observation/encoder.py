@@ -80,7 +80,7 @@ class Encoder:
             return self._gather_static(f, row, raw, reused)
         if f.name in self._needs_past and f.name not in raw:
             raise EncodingError(
-                f"Field '{f.name}' is computed from past rows, which the edge does not have: "
+                f"Field '{f.name}' is computed from past rows, which the encoder does not have: "
                 f"choose env.fields.{f.name}=derived, or let the environment give it as well."
             )
         value = value_of(f.name, self.encoding, raw, self.tables, values)

@@ -26,8 +26,8 @@ from frugal_rl.vec_env import worker
 from frugal_rl.vec_env.backend import Backend, EnvMaker, Processes
 from frugal_rl.vec_env.group import GroupEnv
 from frugal_rl.vec_env.interface import env_seeds
+from frugal_rl.vec_env.shares import shares
 from frugal_rl.vec_env.single import Report
-from frugal_rl.vec_env.threads import shares
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.backend import Backend, EnvMaker
 from frugal_rl.vec_env.serial import SerialEnv
+from frugal_rl.vec_env.shares import Shares
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
@@ -30,8 +28,7 @@ class Threads(Backend):
         self, env: EnvMaker, num_envs: int, encoding: Encoding, memory: MemoryProfile
     ) -> VectorEnv:
         """Environments in this process, on threads."""
-        threads = min(num_envs, self.threads or os.cpu_count() or 1)
-        return ThreadedEnv(env, num_envs, encoding, memory, threads)
+        return ThreadedEnv(env, num_envs, encoding, memory, self.threads)
 
 
 class ThreadedEnv(SerialEnv):
@@ -46,23 +43,13 @@ class ThreadedEnv(SerialEnv):
         threads: int,
     ) -> None:
         super().__init__(env, num_envs, encoding, memory)
-        # The calling thread takes the first share itself: one thread less to wake per step.
-        self._pool = ThreadPoolExecutor(max(threads - 1, 1), "environments")
-        self._shares = shares(num_envs, threads)
+        self._shares = Shares(threads)
 
     def _step(self) -> list[tuple[int, Report]]:
-        own, *others = self._shares
-        steps = [self._pool.submit(self.singles.step, a, b) for a, b in others]
-        first = self.singles.step(*own)
-        return [(0, report) for report in (first, *(step.result() for step in steps))]
+        steps = self._shares.each(self.num_envs, self.singles.step)
+        return [(0, report) for report in steps]
 
     def close(self) -> None:
         """Stop the threads, close all environments."""
-        self._pool.shutdown()
+        self._shares.close()
         super().close()
-
-
-def shares(num_envs: int, workers: int) -> list[tuple[int, int]]:
-    """Environments [first, end) of each worker, as equal as possible."""
-    bounds = [num_envs * w // workers for w in range(workers + 1)]
-    return list(pairwise(bounds))

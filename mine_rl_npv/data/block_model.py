@@ -13,6 +13,7 @@ from frugal_rl.errors import DataError
 from mine_rl_npv.data.csv_table import CsvTable, read_table
 from mine_rl_npv.data.placement import Placement, place_blocks
 from mine_rl_npv.data.roles import ASSAYS, COORDINATES, EDGES, VALUE, roles_of, shown
+from mine_rl_npv.data.units import Units
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.slopes.cone import Slopes, cell_slopes
 
@@ -20,6 +21,12 @@ REQUIRED = (*COORDINATES, "ton")
 NEVER_NEGATIVE = ("ton", "density", *ASSAYS, "upl")
 PER_CENT = ("cu", "mo", "as", "rec", "clays")
 """Shares that cannot exceed 100."""
+WIDEST = 30.0
+"""Metres; longer blocks were more likely measured in feet."""
+LIGHTEST, HEAVIEST = 0.5, 12.0
+"""Tonnes per cubic metre between which rock, and most of what is sold as such, lies."""
+POOREST = 0.05
+"""Per cent of copper below which a whole model was hardly meant in per cent."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +98,7 @@ def read_csv(
     block_size: Sequence[float] | None = None,
     required: Sequence[str] = REQUIRED,
     columns: Mapping[str, str] | None = None,
+    units: Units | None = None,
 ) -> BlockModel:
     """Reads a block model; other columns are kept, also those of words.
 
@@ -99,28 +107,33 @@ def read_csv(
         block_size: metres along x, y, z; None finds the spacing on which the centroids agree.
         required: roles that must be there.
         columns: role -> the file's name for it; the others are guessed.
+        units: of the file; None means metres, tonnes and per cent.
 
     Raises:
-        DataError: a column is missing, a value is no number, a tonnage is negative, a centroid is
-            far off the lattice, or two rows claim the same cell; the message names file and line.
+        DataError: a column is missing, a value is no number, a tonnage is negative, a density is
+            none of rock, a centroid is far off the lattice, or two rows claim the same cell; the
+            message names file and line.
     """
     table = read_table(Path(path))
     roles = roles_of(table.path, table.names, columns or {}, required)
     values, text = _columns(table, roles)
+    values = (units or Units()).converted(values)
     _refuse_impossible(table, values)
     coordinates = np.column_stack([values[axis] for axis in COORDINATES])
     edge = None
     if all(name in values for name in EDGES):
         edge = np.column_stack([values[name] for name in EDGES])
     where = place_blocks(table.path, coordinates, table.place, edge, block_size)
+    if max(where.size[:2]) > WIDEST:
+        words = f"{path}: blocks are {max(where.size[:2]):g} m long; state units.length=ft if feet."
+        warnings.warn(words, stacklevel=2)
     if where.gaps:
         warnings.warn(
             f"{path}: {where.gaps} cells are missing between blocks of their column; they are read "
             "as air, and slopes are kept across them.",
             stacklevel=2,
         )
-    if "ton" not in values and "density" in values:
-        values["ton"] = values["density"] * _volumes(where)
+    _weigh(table.path, values, _volumes(where))
     kept = {name: v for name, v in values.items() if name not in COORDINATES}
     model = BlockModel(
         where.cell, kept, where.size, where.origin, where.gaps, where.stated, where.edge
@@ -166,6 +179,29 @@ def _refuse_impossible(table: CsvTable, values: Mapping[str, np.ndarray]) -> Non
             )
     if "ton" in values and not values["ton"].any():
         raise DataError(f"{table.path}: no block has any tonnage.")
+
+
+def _weigh(path: Path, values: dict[str, np.ndarray], volumes: np.ndarray | float) -> None:
+    """Tonnes from densities where the file states none; tells what no rock and no ore weighs."""
+    weighed = "ton" in values
+    if not weighed and "density" in values:
+        values["ton"] = values["density"] * volumes
+    if "ton" not in values:
+        return
+    solid = values["ton"] > 0
+    usual = float(np.median((values["ton"] / volumes)[solid])) if solid.any() else LIGHTEST
+    if not LIGHTEST <= usual <= HEAVIEST:
+        words = (
+            f"{path}: a cubic metre of the usual block weighs {usual:.3g} t; state the file's "
+            "units, as units.length=ft, units.mass=kg or units.density=kg_m3."
+        )
+        if not weighed:
+            raise DataError(words)
+        warnings.warn(words, stacklevel=3)
+    best = values["cu"].max(initial=0.0) if "cu" in values else 0.0
+    if 0 < best < POOREST:
+        words = f"{path}: copper is at most {best:.3g} per cent; state units.grade=share if it is."
+        warnings.warn(words, stacklevel=3)
 
 
 def _volumes(where: Placement) -> np.ndarray | float:

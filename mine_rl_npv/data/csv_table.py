@@ -63,7 +63,10 @@ class CsvTable:
         return DataError(f"{self.path}: column '{name}' cannot be read as numbers.")
 
     def _plain(self, word: str) -> str:
-        return word.replace(",", ".") if self.decimal_comma else word
+        """A word as Python writes numbers; beside decimal commas a point divides thousands."""
+        if not self.decimal_comma:
+            return word
+        return "" if "." in word else word.replace(",", ".")
 
 
 def read_table(path: Path) -> CsvTable:

@@ -23,6 +23,10 @@ _TOUCHING = 0.995
 _BESIDE = 0.9
 _MANY = 0.05
 _SAMPLE = 20_000
+USUAL = 0.7
+"""Of the blocks beside another at the best step, the share beside one at the first that will do."""
+FARTHEST = 6
+"""Parts of a block by which a share of the model may have been moved."""
 _LEVEL_APART = 1000.0
 
 
@@ -93,13 +97,49 @@ def _fit(centroids: np.ndarray, size: Sequence[float] | None) -> Lattice | None:
             if spacing is None:
                 return None
             found.append(spacing)
-    spacings = _filled(found)
-    origin = [_phase(centroids[:, a], spacings[a]) for a in range(3)]
-    cell = np.round((centroids - origin) / np.asarray(spacings)).astype(np.int64)
+    lattice = _on_lattice(centroids, _filled(found))
+    if size is not None:
+        return lattice
+    apart = [_blocks_apart(lattice.cell, axis) for axis in range(3)]
+    if max(apart) > 1:
+        steps = zip(lattice.size, apart, strict=True)
+        x, y, z = (
+            _refined(centroids[:, axis], far * step) if far > 1 else step
+            for axis, (step, far) in enumerate(steps)
+        )
+        lattice = _on_lattice(centroids, (x, y, z))
+        if len(np.unique(lattice.cell, axis=0)) < len(lattice.cell):
+            return None
+    return lattice if _has_neighbours(lattice.cell) else None
+
+
+def _on_lattice(centroids: np.ndarray, size: tuple[float, float, float]) -> Lattice:
+    """The cells of centroids for a known spacing."""
+    origin = [_phase(centroids[:, a], size[a]) for a in range(3)]
+    cell = np.round((centroids - origin) / np.asarray(size)).astype(np.int64)
     low = cell.min(axis=0)
-    place = tuple((np.asarray(origin) + low * np.asarray(spacings)).tolist())
-    lattice = Lattice((cell - low).astype(np.int32), spacings, place, 0.0, centroids)
-    return lattice if size is not None or _has_neighbours(lattice.cell) else None
+    place = tuple((np.asarray(origin) + low * np.asarray(size)).tolist())
+    return Lattice((cell - low).astype(np.int32), size, place, 0.0, centroids)
+
+
+def _blocks_apart(cell: np.ndarray, axis: int) -> int:
+    """Cells from a block to the next one along an axis.
+
+    It is above 1 where a part of the model was moved by a share of a block: all centroids then
+    agree on a spacing finer than that of the blocks.
+    """
+    if cell[:, axis].max() == 0:
+        return 1
+    step = np.eye(3, dtype=np.int64)[axis]
+    shape = cell.max(axis=0).astype(np.int64) + 1 + 2 * FARTHEST
+    known = np.unique(np.ravel_multi_index(tuple((cell.astype(np.int64) + FARTHEST).T), shape))
+    sample = cell[:: max(len(cell) // _SAMPLE, 1)].astype(np.int64) + FARTHEST
+    beside = []
+    for far in range(1, FARTHEST + 1):
+        one = np.isin(np.ravel_multi_index(tuple((sample + far * step).T), shape), known)
+        other = np.isin(np.ravel_multi_index(tuple((sample - far * step).T), shape), known)
+        beside.append(float((one | other).mean()))
+    return 1 if beside[0] >= USUAL * max(beside) else 1 + int(np.argmax(beside))
 
 
 def _filled(found: list[float | None]) -> tuple[float, float, float]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from frugal_rl.errors import DataError
-from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice
+from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice, turn
 
 
 class Placement(NamedTuple):
@@ -85,13 +85,20 @@ def _repaired(path: Path, place: list[int], lattice: Lattice, off: np.ndarray) -
 def _irregular(
     path: Path, coordinates: np.ndarray, place: list[int], edge: np.ndarray
 ) -> Placement:
-    """A model of unequal blocks: cells of its smallest edges, one block in each at most."""
+    """A model of unequal blocks: cells of its smallest edges, one block in each at most.
+
+    Its largest blocks tell whether it is rotated.
+    """
+    large = np.all(edge == edge[np.argmax(edge.prod(axis=1))], axis=1)
+    whole = fit_lattice(coordinates[large], edge[large][0])
+    bearing = whole.bearing if whole is not None and (whole.off() <= ON).mean() > 0.95 else 0.0
+    coordinates = turn(coordinates, bearing) if bearing else coordinates
     size = edge.min(axis=0)
     low = (coordinates - edge / 2).min(axis=0)
     cell = np.floor((coordinates - low) / size + 1e-6).astype(np.int32)
     _refuse_duplicates(path, cell, place)
     origin = tuple((low + size / 2).tolist())
-    return Placement(cell, tuple(size.tolist()), origin, 0, coordinates, edge, 0.0)
+    return Placement(cell, tuple(size.tolist()), origin, 0, coordinates, edge, bearing)
 
 
 def _refuse_duplicates(path: Path, cell: np.ndarray, place: list[int]) -> None:

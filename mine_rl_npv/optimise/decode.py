@@ -8,9 +8,8 @@ out of the plan when nothing needs it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -33,9 +32,8 @@ class Decoder(Enum):
     """Two passes, then shift search with groups and an optimal prune."""
 
 
-@dataclass
-class Schedule:
-    """A plan for the pit's blocks, and what of each resource it leaves."""
+class Schedule(NamedTuple):
+    """A plan for the pit's blocks, and what of each resource it leaves; kernels fill it."""
 
     period: np.ndarray
     """(m,) int32, -1 for blocks that stay in the ground."""
@@ -57,19 +55,7 @@ def empty_schedule(problem: Problem) -> Schedule:
 def list_schedule(problem: Problem, priority: np.ndarray, two_pass: bool = False) -> Schedule:
     """Places blocks by priority (m,) float64, highest first, ties by id; see the module."""
     plan = empty_schedule(problem)
-    graph, back = problem.graph, problem.graph.successors
-    forward(
-        priority,
-        graph.pointer,
-        graph.index,
-        back.pointer,
-        back.index,
-        problem.use,
-        problem.preferred,
-        plan.period,
-        plan.destination,
-        plan.room,
-    )
+    forward(priority, problem.pit, plan)
     if two_pass:
         settle(problem, plan)
     return plan
@@ -77,22 +63,10 @@ def list_schedule(problem: Problem, priority: np.ndarray, two_pass: bool = False
 
 def settle(problem: Problem, plan: Schedule, rounds: int = 1) -> None:
     """The backward pass, then a forward one that fills what it freed; in place."""
-    graph, back = problem.graph, problem.graph.successors
+    order = problem.pit.order
     for _ in range(rounds):
-        for order in (graph.order[::-1], graph.order):
-            best_moves(
-                order,
-                graph.pointer,
-                graph.index,
-                back.pointer,
-                back.index,
-                problem.value,
-                problem.use,
-                problem.discount,
-                plan.period,
-                plan.destination,
-                plan.room,
-            )
+        for sweep in (order[::-1].copy(), order):
+            best_moves(sweep, problem.pit, plan)
 
 
 def prune(problem: Problem, plan: Schedule) -> None:
@@ -172,31 +146,29 @@ def bare_blocks(priority, pointer):
 
 
 @njit(cache=True, nogil=True)
-def forward(
-    priority, pointer, index, succ_pointer, succ_index, use, preferred, period, destination, room
-):
-    """List scheduling in the earliest feasible period; fills period, destination, room.
+def forward(priority, pit, plan):
+    """List scheduling in the earliest feasible period; fills an empty plan.
 
     A block that fits nowhere stays in the ground, and so does what needs it.
-    priority (m,) float64; use (m, D, R) int64 kg; preferred (m, T) uint8; room (R, T) int64 kg.
+    priority (m,) float64; pit: `Problem.pit`.
     """
-    periods = room.shape[1]
+    preferred, periods = pit.preferred, plan.room.shape[1]
     ready = np.zeros(priority.shape[0], np.int32)
-    waiting, heap, size = bare_blocks(priority, pointer)
+    waiting, heap, size = bare_blocks(priority, pit.needs.pointer)
     while size > 0:
         b = _heap_pop(heap, size, priority)
         size -= 1
         t = ready[b]
-        while t < periods and not _fits(use, b, preferred[b, t], room, t):
+        while t < periods and not _fits(pit.use, b, preferred[b, t], plan.room, t):
             t += 1
         if t == periods:
             continue
         d = preferred[b, t]
-        period[b] = t
-        destination[b] = d
-        _take(use, b, d, room, t, 1)
-        for k in range(succ_pointer[b], succ_pointer[b + 1]):
-            s = succ_index[k]
+        plan.period[b] = t
+        plan.destination[b] = d
+        _take(pit.use, b, d, plan.room, t, 1)
+        for k in range(pit.needed_by.pointer[b], pit.needed_by.pointer[b + 1]):
+            s = pit.needed_by.index[k]
             if t > ready[s]:
                 ready[s] = t
             waiting[s] -= 1
@@ -206,50 +178,40 @@ def forward(
 
 
 @njit(cache=True, nogil=True)
-def window(b, pointer, index, succ_pointer, succ_index, period, periods):
+def window(b, needs, needed_by, period, periods):
     """First period allowed by what b needs and last allowed by what needs b.
 
     The first is `periods` when something it needs is not mined; the last is `periods` when nothing
     mined needs it, which says that b may also be left.
     """
     first = 0
-    for k in range(pointer[b], pointer[b + 1]):
-        t = period[index[k]]
+    for k in range(needs.pointer[b], needs.pointer[b + 1]):
+        t = period[needs.index[k]]
         if t < 0:
             return periods, periods
         if t > first:
             first = t
     last = periods
-    for k in range(succ_pointer[b], succ_pointer[b + 1]):
-        t = period[succ_index[k]]
+    for k in range(needed_by.pointer[b], needed_by.pointer[b + 1]):
+        t = period[needed_by.index[k]]
         if 0 <= t < last:
             last = t
     return first, last
 
 
 @njit(cache=True, nogil=True)
-def best_moves(
-    order,
-    pointer,
-    index,
-    succ_pointer,
-    succ_index,
-    value,
-    use,
-    discount,
-    period,
-    destination,
-    room,
-):
+def best_moves(order, pit, plan):
     """Moves each block, in the given order, to where its window and the room make it worth most.
 
-    Returns the total gain in discounted value; period, destination and room change in place.
+    Returns the total gain in discounted value; the plan changes in place.
     """
+    value, use, discount = pit.value, pit.use, pit.discount
+    period, destination, room = plan.period, plan.destination, plan.room
     periods = discount.shape[0]
     total = 0.0
     for i in range(order.shape[0]):
         b = order[i]
-        first, last = window(b, pointer, index, succ_pointer, succ_index, period, periods)
+        first, last = window(b, pit.needs, pit.needed_by, period, periods)
         now = period[b]
         if now < 0 and first == periods:
             continue

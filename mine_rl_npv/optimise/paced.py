@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from mine_rl_npv.optimise.decode import _fits, _heap_pop, _heap_push, _take, bare_blocks, window
+from mine_rl_npv.optimise.problem import Arcs
 
 if TYPE_CHECKING:
     from mine_rl_npv.optimise.decode import Schedule
@@ -21,50 +22,32 @@ if TYPE_CHECKING:
 def fill_paced(problem: Problem, plan: Schedule, priority: np.ndarray, two_pass: bool) -> None:
     """Places blocks by priority (m,) float64 into an empty plan, in place."""
     assert problem.pace is not None
-    graph, back = problem.graph, problem.graph.successors
-    early, late = problem.pace, problem.pace.successors
-    arcs = (graph.pointer, graph.index, back.pointer, back.index)
-    lags = (early.pointer, early.index, late.pointer, late.index)
-    mutable = (plan.period, plan.destination, plan.room)
-    _forward(priority, *arcs, *lags, problem.use, problem.preferred, *mutable)
+    early, late = Arcs.of(problem.pace), Arcs.of(problem.pace.successors)
+    _forward(priority, problem.pit, early, plan)
     if two_pass:
-        for order in (graph.order[::-1], graph.order):
-            _moves(order, *arcs, *lags, problem.value, problem.use, problem.discount, *mutable)
+        order = problem.pit.order
+        for sweep in (order[::-1].copy(), order):
+            _moves(sweep, problem.pit, early, late, plan)
 
 
 @njit(cache=True, nogil=True)
-def _forward(
-    priority,
-    pointer,
-    index,
-    succ_pointer,
-    succ_index,
-    lag_pointer,
-    lag_index,
-    late_pointer,
-    late_index,
-    use,
-    preferred,
-    period,
-    destination,
-    room,
-):
+def _forward(priority, pit, early, plan):
     """List scheduling in the earliest period with room; what waits for a block comes after it."""
-    periods = room.shape[1]
-    waiting, heap, size = bare_blocks(priority, pointer)
+    preferred, periods = pit.preferred, plan.room.shape[1]
+    waiting, heap, size = bare_blocks(priority, pit.needs.pointer)
     while size > 0:
         b = _heap_pop(heap, size, priority)
         size -= 1
-        t = _first(b, pointer, index, lag_pointer, lag_index, period, periods)
-        while t < periods and not _fits(use, b, preferred[b, t], room, t):
+        t = _first(b, pit.needs, early, plan.period, periods)
+        while t < periods and not _fits(pit.use, b, preferred[b, t], plan.room, t):
             t += 1
         if t >= periods:
             continue
-        period[b] = t
-        destination[b] = preferred[b, t]
-        _take(use, b, destination[b], room, t, 1)
-        for k in range(succ_pointer[b], succ_pointer[b + 1]):
-            s = succ_index[k]
+        plan.period[b] = t
+        plan.destination[b] = preferred[b, t]
+        _take(pit.use, b, preferred[b, t], plan.room, t, 1)
+        for k in range(pit.needed_by.pointer[b], pit.needed_by.pointer[b + 1]):
+            s = pit.needed_by.index[k]
             waiting[s] -= 1
             if waiting[s] == 0:
                 _heap_push(heap, size, priority, s)
@@ -72,16 +55,16 @@ def _forward(
 
 
 @njit(cache=True, nogil=True)
-def _first(b, pointer, index, lag_pointer, lag_index, period, periods):
+def _first(b, needs, early, period, periods):
     """First period that both kinds of arcs allow; `periods` where something is not mined."""
     first = 0
-    for k in range(pointer[b], pointer[b + 1]):
-        t = period[index[k]]
+    for k in range(needs.pointer[b], needs.pointer[b + 1]):
+        t = period[needs.index[k]]
         if t < 0:
             return periods
         first = max(first, t)
-    for k in range(lag_pointer[b], lag_pointer[b + 1]):
-        t = period[lag_index[k]]
+    for k in range(early.pointer[b], early.pointer[b + 1]):
+        t = period[early.index[k]]
         if t < 0:
             return periods
         first = max(first, t + 1)
@@ -89,32 +72,18 @@ def _first(b, pointer, index, lag_pointer, lag_index, period, periods):
 
 
 @njit(cache=True, nogil=True)
-def _moves(
-    order,
-    pointer,
-    index,
-    succ_pointer,
-    succ_index,
-    lag_pointer,
-    lag_index,
-    late_pointer,
-    late_index,
-    value,
-    use,
-    discount,
-    period,
-    destination,
-    room,
-):
+def _moves(order, pit, early, late, plan):
     """Moves each block, in order, to where its window and the room make it worth most."""
+    value, use, discount = pit.value, pit.use, pit.discount
+    period, destination, room = plan.period, plan.destination, plan.room
     periods = discount.shape[0]
     for i in range(order.shape[0]):
         b = order[i]
         d, now = destination[b], period[b]
-        first = _first(b, pointer, index, lag_pointer, lag_index, period, periods)
-        last = window(b, pointer, index, succ_pointer, succ_index, period, periods)[1]
-        for k in range(late_pointer[b], late_pointer[b + 1]):
-            t = period[late_index[k]]
+        first = _first(b, pit.needs, early, plan.period, periods)
+        last = window(b, pit.needs, pit.needed_by, period, periods)[1]
+        for k in range(late.pointer[b], late.pointer[b + 1]):
+            t = period[late.index[k]]
             if t >= 0:
                 last = min(last, t - 1)
         if first == periods:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,37 @@ from mine_rl_npv.data.instance import NEVER, Graph, Instance
 from mine_rl_npv.data.kilograms import kilograms_down, kilograms_up
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.filling import filling_times
+
+
+class Arcs(NamedTuple):
+    """What each block b is tied to: `index[pointer[b] : pointer[b + 1]]`."""
+
+    pointer: np.ndarray
+    """(m + 1,) int64."""
+    index: np.ndarray
+    """(arcs,) int32 blocks."""
+
+    @classmethod
+    def of(cls, graph: Graph) -> Arcs:
+        """The arcs of a graph."""
+        return cls(graph.pointer, graph.index)
+
+
+class Pit(NamedTuple):
+    """The arrays of a problem as one argument of a kernel."""
+
+    order: np.ndarray
+    """(m,) int32, what is needed before what needs it."""
+    needs: Arcs
+    needed_by: Arcs
+    value: np.ndarray
+    """(m, D) float64 undiscounted."""
+    use: np.ndarray
+    """(m, D, R) int64 kilograms."""
+    preferred: np.ndarray
+    """(m, T) uint8 destination that list scheduling takes in a period."""
+    discount: np.ndarray
+    """(T,) float64."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +72,20 @@ class Problem:
     def blocks(self) -> int:
         """Number of blocks m inside the pit."""
         return self.value.shape[0]
+
+    @cached_property
+    def pit(self) -> Pit:
+        """What kernels read."""
+        graph = self.graph
+        return Pit(
+            graph.order,
+            Arcs.of(graph),
+            Arcs.of(graph.successors),
+            self.value,
+            self.use,
+            self.preferred,
+            self.discount,
+        )
 
     @cached_property
     def filling(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

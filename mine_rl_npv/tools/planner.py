@@ -17,6 +17,7 @@ from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 from mine_rl_npv.data.solutions import period_of
+from mine_rl_npv.data.units import Units
 from mine_rl_npv.tools.constrained import solve_mine
 from mine_rl_npv.tools.scenarios import assess, varied
 from mine_rl_npv.tools.schedule_csv import write_schedule_csv
@@ -74,11 +75,13 @@ def open_mine(config: SolveConfig) -> tuple[Instance, BlockModel | None]:
     """
     path = config.model or (config.instance if config.instance.endswith(".csv") else "")
     if path:
-        model = read_csv(path, config.block_size or None, columns=config.columns)
+        size, units = config.block_size or None, config.units
+        model = read_csv(path, size, columns=config.columns, units=units)
         return model_instance(model, config.economics, config.plan, Path(path).stem), model
     files = config.instance not in BUNDLED
     ignored = [f"columns.{role}" for role, name in config.columns.items() if name]
     ignored += ["block_size"] if config.block_size else []
+    ignored += ["units"] if config.units != Units() else []
     if files:
         ignored += ["economics"] if config.economics != Economics() else []
         ignored += ["plan"] if config.plan not in (MinePlan(), MinePlan(slope_levels=0)) else []
@@ -122,7 +125,11 @@ def _tell(model: BlockModel) -> None:
     size = " x ".join(f"{edge:g}" for edge in model.block_size)
     turned = f", axes turned to azimuth {model.bearing:g}" if model.bearing else ""
     grid = " x ".join(map(str, model.shape))
-    print(f"blocks     {len(model.cell)} of {size} m in {grid} cells{turned}")
+    weight = model.columns["ton"].sum() / (len(model.cell) * math.prod(model.block_size))
+    print(
+        f"blocks     {len(model.cell)} of {size} m in {grid} cells{turned}; "
+        f"a cubic metre weighs {weight:.3g} t"
+    )
 
 
 def _write(solution: Solution, model: BlockModel | None, config: SolveConfig) -> None:

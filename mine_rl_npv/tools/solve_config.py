@@ -8,6 +8,7 @@ from enum import Enum
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.economics import Economics, MinePlan
+from mine_rl_npv.data.units import Units
 from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.tight_bound import CutsConfig
 from mine_rl_npv.tools.board import Board
@@ -118,6 +119,8 @@ class SolveConfig:
     """A block model in any table of words, whatever its ending; goes before `instance`."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """The model's name for a role (x, y, z, ton, density, cu, value, ...); the rest is guessed."""
+    units: Units = field(default_factory=Units)
+    """In what the model's file counts; results are in metres and tonnes."""
     block_size: tuple[float, ...] = ()
     """Metres along x, y, z of the model's blocks; empty finds them."""
     economics: Economics = field(default_factory=Economics)

@@ -221,16 +221,16 @@ def write_time(w, limit, out):
     out[0] = max(0.0, 1.0 - w.frame / limit)
 
 
-@njit(cache=True, parallel=True)
-def observe(worlds, routes, places, chosen, nearest, rows):
-    """Write the rows of the worlds listed in `chosen`.
+@njit(cache=True, nogil=True, no_cfunc_wrapper=True)
+def observe(worlds, routes, places, chosen, nearest, rows, first, end):
+    """Write the rows [first, end) of the worlds listed in `chosen`; threads take a range each.
 
     places   [levels, 4] float64  switch x, y and door x, y in px
     chosen   [M] int64        worlds to observe; row m of `rows` belongs to world chosen[m]
     nearest  [N, 8] float64   scratch
     rows     written, [>= M, ...]
     """
-    for m in prange(chosen.size):
+    for m in range(first, end):
         n = chosen[m]
         w = worlds.world[n]
         write_game_state(w, rows.game_state[m])

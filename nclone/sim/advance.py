@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 from nclone.sim import state as st
-from nclone.sim.compile import device, inlined
+from nclone.sim.compile import device, inlined, merged
 from nclone.sim.contacts import MINE_RADII, meet_entities, push_from_entities
 from nclone.sim.geometry import cell_of, touch
 from nclone.sim.grid import window
@@ -174,7 +174,7 @@ def run_entities(level, world, segments, things, doorways, lists, entities, move
             think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
 
 
-@inlined
+@merged
 def advance_frame(
     level, world, segments, things, doorways, lists, entities, movers, doors, w, h, j
 ):
@@ -230,7 +230,7 @@ def reset_world(tables, arrays, w):
             world.head[c] = level.head[c]
 
 
-@inlined
+@merged
 def advance_world(tables, arrays, actions, frames, on_end, w):
     """Play actions[:, w] for `frames` frames each; the number of frames that were executed.
 
@@ -283,8 +283,8 @@ def source_stamp(*more: Path) -> int:
     return int.from_bytes(hashlib.blake2b(b"".join(texts), digest_size=7).digest(), "little")
 
 
-def _build_kernels(stamp: int) -> tuple[Callable, Callable, Callable]:
-    """The three kernels that Python calls; `stamp` becomes a part of their cache key."""
+def _build_kernels(stamp: int) -> tuple[Callable, Callable]:
+    """The two kernels that Python calls; `stamp` becomes a part of their cache key."""
 
     @njit(cache=True, error_model="numpy", _nrt=False)
     def reset_worlds(tables, arrays, which):
@@ -293,22 +293,18 @@ def _build_kernels(stamp: int) -> tuple[Callable, Callable, Callable]:
             for w in which:
                 reset_world(tables, arrays, w)
 
-    @njit(cache=True, error_model="numpy", nogil=True, _nrt=False)
-    def advance_serial(tables, arrays, actions, frames, on_end, executed):
-        """Advance all worlds one after the other. Mutates the world arrays and `executed`."""
+    @njit(cache=True, error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True)
+    def advance_worlds(tables, arrays, actions, frames, on_end, executed, first, end):
+        """Advance worlds [first, end) one after the other; mutates their arrays and `executed`.
+
+        Threads take a range each. A parallel loop of Numba's would compile the simulator a second
+        time, for twice as long as this, and would be a kernel beside this one.
+        """
         if stamp >= 0:
-            for w in range(arrays.worlds.shape[0]):
+            for w in range(first, end):
                 executed[w] = advance_world(tables, arrays, actions, frames, on_end, w)
 
-    @njit(cache=True, error_model="numpy", nogil=True, parallel=True)
-    def advance_parallel(tables, arrays, actions, frames, on_end, executed):
-        """Advance all worlds on Numba's threads. Mutates the world arrays and `executed`."""
-        if stamp >= 0:
-            for n in prange(arrays.worlds.shape[0]):
-                w = np.int64(n)  # unsigned in a parallel loop: all below would be compiled twice
-                executed[w] = advance_world(tables, arrays, actions, frames, on_end, w)
-
-    return reset_worlds, advance_serial, advance_parallel
+    return reset_worlds, advance_worlds
 
 
-reset_worlds, advance_serial, advance_parallel = _build_kernels(source_stamp())
+reset_worlds, advance_worlds = _build_kernels(source_stamp())

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from frugal_rl.vec_env.shares import Shares
 from nclone.sim import state as st
-from nclone.sim.advance import advance_parallel, advance_serial, reset_worlds
+from nclone.sim.advance import advance_worlds, reset_worlds
 from nclone.sim.pace import Pace
 from nclone.sim.table import LevelTable
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 PAUSE = 6
 """In place of an action: the world stands still."""
+WORTH_A_THREAD = 64
+"""Worlds whose step takes as long as waking a thread."""
 
 
 class Arrays(NamedTuple):
@@ -66,7 +69,7 @@ class World:
         ids = np.asarray(level_of_world, dtype=np.int32).ravel()
         self.num_worlds = len(ids)
         self.threads = min(threads or numba.config.NUMBA_NUM_THREADS, max(self.num_worlds, 1))
-        self.pace = Pace(self.threads)
+        self.pace, self.shares = Pace(self.threads), Shares(self.threads, WORTH_A_THREAD)
         self.worlds = np.zeros(self.num_worlds, st.WORLD)
         self.entities = np.zeros((self.num_worlds, 0), st.ENTITY)
         self.movers = np.zeros((self.num_worlds, 0), st.MOVER)
@@ -118,11 +121,13 @@ class World:
                 f"Actions of shape {held.shape} with values up to {held.max(initial=0)}; "
                 f"pass [{self.num_worlds}] or [T, {self.num_worlds}] with values 0..5."
             )
-        if self.threads > 1:
-            numba.set_num_threads(self.pace.begin())  # for what is observed afterwards as well
-        self._play(self.arrays, held, frames, on_end, self.executed)
-        if self.threads > 1:
-            self.pace.end()
+        if self.threads == 1:
+            self._play(self.arrays, held, frames, on_end, self.executed, 1)
+            return self.executed
+        threads = self.pace.begin()
+        numba.set_num_threads(threads)  # for what is observed afterwards as well
+        self._play(self.arrays, held, frames, on_end, self.executed, threads)
+        self.pace.end()
         return self.executed
 
     def warm_up(self, which: ArrayLike, actions: ArrayLike, frames: ArrayLike) -> None:
@@ -141,7 +146,7 @@ class World:
             return
         begun, times = self.snapshot(at), np.arange(count.max(initial=0))[:, None]
         held = np.where(times < count, actions, PAUSE).astype(np.uint8)
-        self._play(begun, held, 1, st.STOP, np.zeros(len(at), np.int32))
+        self._play(begun, held, 1, st.STOP, np.zeros(len(at), np.int32), self.pace.threads)
         worlds = begun.worlds
         worlds["frame"] = 0
         worlds["events"] &= st.SWITCH_HIT | st.DOOR_OPENED
@@ -150,11 +155,28 @@ class World:
         reset_worlds(self.table.tables, self.arrays, ended)
 
     def _play(
-        self, arrays: Arrays, held: NDArray[np.uint8], frames: int, on_end: int, executed: NDArray
+        self,
+        arrays: Arrays,
+        held: NDArray[np.uint8],
+        frames: int,
+        on_end: int,
+        executed: NDArray,
+        threads: int,
     ) -> None:
-        """The kernel on one thread or on several; `held` is [T, worlds], or `PAUSE`."""
-        advance = advance_serial if self.threads == 1 else advance_parallel
-        advance(self.table.tables, arrays, held, frames, on_end, executed)
+        """The kernel on some threads; `held` is [T, worlds] of actions, or `PAUSE`."""
+        tables = self.table.tables
+
+        def play(first: int, end: int) -> None:
+            advance_worlds(tables, arrays, held, frames, on_end, executed, first, end)
+
+        self.shares.each(len(executed), play, threads)
+
+    def share(self, count: int, job: Callable[[int, int], object]) -> None:
+        """Calls `job(first, end)` for shares of `count` worlds, on as many threads as steps take.
+
+        The job releases the interpreter's lock, as kernels with `nogil` do.
+        """
+        self.shares.each(count, job, self.pace.threads)
 
     def snapshot(self, which: ArrayLike | None = None) -> Arrays:
         """Copy of all worlds, or of those given by mask or indices."""

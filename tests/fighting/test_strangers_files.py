@@ -129,7 +129,8 @@ BASE = (FOLDER / "duel.yaml").read_text()
         ("fastest_startup: -1", "fastest_startup: -1 is no whole number from 0 to 255"),
         ("roms: [7]", "roms.0.: must be like"),
         ("roms: 7", "roms: must be a list"),
-        ("commands: {new: 7}", "commands.new: must be names with values"),
+        ("commands: {new: 7}", "commands: unknown key commands"),
+        ("rules: {ko_value: [0]}", "rules.ko_value: unknown key ko_value; there are ko_values"),
         ("start: 7", "start: must be a list"),
     ],
 )

@@ -107,11 +107,17 @@ def test_self_play_joins_its_past_and_resumes():
     _, learner = learned(overrides, iterations=4)
     assert learner.pool.names[len(SCRIPTS) :] == ["self_288", "self_384"]
     assert learner.parts()["past selves"] > 0
+    learner.pool.tell(0, 1.0)
     state = learner.state()
     run = compose_run([*SMALL, *overrides])
     env = run.env.make_vec(4, run.encoding(), run.memory, run.vec, "train")
     again = run.algo.build(run, env)
     again.load(state)
+    assert again.pool.own == learner.pool.own > 1000
+    assert again.pool.ratings == learner.pool.ratings
+    pasts = [[player.digest for player in x.pool.players[-2:]] for x in (learner, again)]
+    assert pasts[0] == pasts[1]
+    assert pasts[0][0] != pasts[0][1]
     again.pool.chosen[:] = len(SCRIPTS) + 1
     again._join("self_480", state["policy"])
     assert {again.pool.names[i] for i in again.pool.chosen} == {"self_384"}

@@ -43,7 +43,7 @@ def test_threads_are_the_batch_and_play_the_same_fights():
     config = DuelConfig(levels=(3, 6), round_seconds=2)
     threads = config.make_vec(3, encoding_of(config), MEMORY, Threads(threads=2), "train")
     assert isinstance(threads, DuelVecEnv)
-    assert len(threads.game.emulators.shares.bounds) == 2
+    assert threads.game.emulators.shares.threads == 2
     check_vec_env(lambda: native(config, 3), lambda: threads, steps=40)
 
 

@@ -17,7 +17,7 @@ from nclone.geometry import MAP_HEIGHT_PX, MAP_WIDTH_PX
 from nclone.graph import lattice, paths
 from nclone.graph.fields import GRAPH_TABLE
 from nclone.search.explore import explore
-from nclone.sim.advance import advance_serial, source_stamp
+from nclone.sim.advance import advance_worlds, source_stamp
 from nclone.spec import Observation
 from nclone.vec_env import NppVecEnv
 
@@ -86,5 +86,5 @@ def test_kernels_that_contain_the_simulator_follow_its_sources():
 
     graph = (Path(lattice.__file__), Path(paths.__file__))
     assert source_stamp() != source_stamp(*graph)
-    assert source_stamp() in stamps(advance_serial)
+    assert source_stamp() in stamps(advance_worlds)
     assert source_stamp(*graph) in stamps(explore)

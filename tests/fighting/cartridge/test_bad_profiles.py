@@ -58,6 +58,28 @@ ODD = {
     "sign of digits": ("addr: 0xC003", "addr: 0xC003, kind: bcd, signed: true", "signed is for"),
     "quoted address": ("addr: 0xC003", 'addr: "0xC003"', "no number; write it like 0xC0A0"),
     "last byte": ("addr: 0xC003", "addr: 0xFFFF, size: 2", "address 0xffff with 2 bytes lies"),
+    "decimals low first": ("kind: bcd, max: 9999", "kind: bcd, big: false", "big is for kind"),
+    "switch in words": (
+        "addr: 0xC012, signed: true",
+        "addr: 0xC012, signed: no way",
+        "use true or",
+    ),
+    "clock": ("  lives: {", "  seconds: {addr: 0xC008}\n  lives: {", "something else"),
+    "name with a dash": (
+        "  lives: {",
+        "  lives-left: {addr: 0xC008}\n  lives: {",
+        "something else",
+    ),
+    "lost wait": (
+        "{save: running}",
+        "{wait: 60, save: running}",
+        "start[2].save: unknown key save",
+    ),
+    "misspelt wait": ("every: 20, timeout: 600", "every: 20, timeot: 600", "unknown key timeot"),
+    "patience of none": ("start, until: phase == 1, every", "start, every", "need an until"),
+    "no recipe": ("- {save: running}", "- jump", "start[2] is none of press"),
+    "misspelt actions": ("  combos:", "  makros: {}\n  combos:", "actions.makros: unknown key"),
+    "rules of a fight": ("time_limit: 30", "rules: {round_seconds: 30}", "count in a fight"),
     "long": ("points: rise(score)", f"points: rise(score){' + 1' * 2000}", "8011 characters"),
 }
 

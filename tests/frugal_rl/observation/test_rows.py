@@ -287,7 +287,7 @@ def raw(**changed):
          "The environment gave no 'trail'; it gave ['action_mask', 'map_id', 'moves', 'position', "
          "'speed', 'turns']."),
         ({"turns": None},
-         "Field 'turns' is computed from past rows, which the edge does not have: choose "
+         "Field 'turns' is computed from past rows, which the encoder does not have: choose "
          "env.fields.turns=derived, or let the environment give it as well."),
         ({"speed_dense": np.zeros((3, 2), np.float16)},
          "'speed_dense' holds rows of (2,) float32, but the environment gave (2,) float16."),

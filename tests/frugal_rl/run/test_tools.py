@@ -1,5 +1,6 @@
 """An environment's tools are found in the package that its class names."""
 
+import inspect
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -87,3 +88,18 @@ def test_tools_that_are_still_methods_are_called_as_before():
 def test_finding_tools_loads_no_torch():
     code = "import sys, frugal_rl.run.tools; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+TAKEN = {"checks": 1, "draw": 4, "film": 3, "generate": 4}
+"""How many arguments a tool is called with; the others get the run and their options."""
+
+
+@pytest.mark.parametrize("package", ["fighting", "mine_rl_npv", "nclone", "npp_rl"])
+def test_a_module_named_like_a_tool_holds_one(package):
+    class Env:
+        tools: ClassVar[str] = f"{package}.tools"
+
+    for name in offered(Env()):
+        found = tool(Env(), name)
+        assert found is not None
+        inspect.signature(found).bind(*range(TAKEN.get(name, 2)))

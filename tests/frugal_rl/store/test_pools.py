@@ -117,6 +117,25 @@ def test_a_walking_sprite_takes_a_fifth_of_a_packed_frame():
     np.testing.assert_array_equal(drawn[0], shown[6:10, 1])
 
 
+def test_a_rollout_of_nothing_but_new_rows_keeps_a_reference_of_each():
+    encoding = encoding_of((4, 40), np.uint8, 1, Padding.zero, DeltaCodec)
+    rng, steps, n = np.random.default_rng(0), 100, 3
+    buffer = RolloutBuffer(
+        steps, encoding.policy_space(), spaces.Discrete(2), "cpu", n_envs=n, encoding=encoding
+    )
+    codec, zeros = PackedCodec((4, 40)), torch.zeros(n)
+    shown = rng.integers(0, 4, (steps, n, 4, 40)).astype(np.uint8)
+    for t in range(steps):
+        rows = {"x": codec.encode(shown[t])}
+        buffer.add(rows, np.zeros(n), np.zeros(n), np.full(n, t == 0), zeros, zeros)
+
+    drawn = buffer.observations_at(np.repeat(np.arange(steps), n), np.tile(np.arange(n), steps))
+    np.testing.assert_array_equal(
+        codec.decode(drawn["x"].numpy()).reshape(shown.shape), shown, strict=True
+    )
+    assert buffer.columns["x"].references.used == steps * n
+
+
 @pytest.mark.parametrize("kind", [RaggedCodec, DeltaCodec])
 @pytest.mark.parametrize("window", [1, 4])
 def test_the_plan_of_a_pool_equals_what_it_begins_with(kind, window):

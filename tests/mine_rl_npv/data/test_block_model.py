@@ -8,6 +8,7 @@ from frugal_rl.errors import DataError
 from mine_rl_npv.data.block_model import read_csv, write_csv
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.economics import MILL, WASTE, Economics, block_values, model_instance
+from mine_rl_npv.data.lattice import turn
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Method, SolveConfig
@@ -123,6 +124,23 @@ def test_unequal_blocks_are_read_with_their_edges_and_refused_without(tmp_path):
     file.write_text(file.read_text().replace("dx,dy,dz", "a,b,c"))
     with pytest.raises(DataError, match=r"no block size|off the lattice"):
         read_csv(file)
+
+
+def test_a_rotated_model_of_unequal_blocks_is_turned_back(tmp_path):
+    parents = np.argwhere(np.ones((4, 3, 3))) * 20.0 + 10.0
+    children = parents[13] + np.argwhere(np.ones((2, 2, 2))) * 10.0 - 5.0
+    centre = np.vstack((np.delete(parents, 13, axis=0), children))
+    edge = np.repeat([20.0, 10.0], [len(parents) - 1, len(children)])
+    models = []
+    for bearing in (0.0, 30.0):
+        rows = np.column_stack((turn(centre, -bearing), edge, edge, edge, edge**3 * 2.5))
+        text = "\n".join(",".join(map(repr, row)) for row in rows.tolist())
+        (tmp_path / "sub.csv").write_text("x,y,z,dx,dy,dz,ton\n" + text)
+        models.append(read_csv(tmp_path / "sub.csv"))
+    straight, turned = models
+    assert turned.bearing == pytest.approx(30.0, abs=0.001)
+    assert_array_equal(turned.cell, straight.cell)
+    assert_allclose(turned.centre, straight.centre, atol=0.01)
 
 
 def test_a_missing_file_is_refused_in_words(tmp_path):

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.block_model import read_csv
 from mine_rl_npv.data.csv_table import read_table
+from mine_rl_npv.data.units import Density, Grade, Length, Mass, Units
 
 ROWS = [
     (x * 20, y * 20, z * 10, 1000.5, 0.25 * (x + 1)) for x in (0, 1) for y in (0, 1) for z in (0, 1)
@@ -37,6 +38,15 @@ def test_decimal_commas_are_read_where_they_divide_no_columns(tmp_path):
     assert_allclose(read_csv(path).columns["cu"], [row[4] for row in ROWS])
 
 
+def test_a_point_beside_decimal_commas_is_no_decimal_sign(tmp_path):
+    rows = [*ROWS * 63, (*ROWS[0][:3], "1.234", 0.5)]
+    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), rows, ";", comma=True)
+    text = path.read_text().replace("1,234", "1.234")
+    path.write_text(text)
+    with pytest.raises(DataError, match=r"line 506: '1\.234' in column 'ton' is not a number"):
+        read_csv(path)
+
+
 def test_names_are_guessed_shown_and_taken_as_the_user_says(tmp_path):
     path = written(tmp_path, ("Easting", "NORTHING", "RL", "Tonnes", "grade"), ROWS)
     model = read_csv(path, columns={"cu": "grade", "x": ""})
@@ -59,6 +69,42 @@ def test_words_are_carried_through_and_refused_where_numbers_belong(tmp_path):
 def test_a_density_stands_in_for_tonnes(tmp_path):
     path = written(tmp_path, ("x", "y", "z", "SG"), [row[:3] + (2.5,) for row in ROWS])
     assert_allclose(read_csv(path).columns["ton"], 2.5 * 20 * 20 * 10)
+
+
+def test_a_file_may_count_in_other_units(tmp_path):
+    rows = [(*(v / 0.3048 for v in row[:3]), 168.555, row[4] * 1e4) for row in ROWS]
+    path = written(tmp_path, ("x", "y", "z", "SG", "cu"), rows)
+    units = Units(Length.ft, density=Density.lb_ft3, grade=Grade.ppm)
+    model = read_csv(path, units=units)
+    assert_allclose(model.block_size, (20, 20, 10))
+    assert_allclose(model.columns["ton"], 2.7 * 20 * 20 * 10, rtol=1e-5)
+    assert_allclose(model.columns["cu"], [row[4] for row in ROWS])
+    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), ROWS)
+    with pytest.warns(UserWarning, match=r"weighs 0\.000113 t"):
+        assert_allclose(
+            read_csv(path, units=Units(mass=Mass.lb)).columns["ton"], 0.45381917, rtol=1e-6
+        )
+
+
+@pytest.mark.parametrize(
+    ("head", "numbers", "words"),
+    [
+        ("SG", (2700.0, 0.5), r"weighs 2\.7e\+03 t; state .* units\.density=kg_m3"),
+        ("ton", (11e6, 0.5), r"weighs 2\.75e\+03 t"),
+        ("ton", (11e3, 0.005), r"copper is at most 0\.005 per cent; state units\.grade=share"),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_what_no_rock_weighs_and_no_ore_holds_is_told(tmp_path, head, numbers, words):
+    path = written(tmp_path, ("x", "y", "z", head, "cu"), [row[:3] + numbers for row in ROWS])
+    with pytest.raises((DataError, UserWarning), match=words):
+        read_csv(path)
+
+
+def test_blocks_as_long_as_feet_are_told(tmp_path):
+    rows = [(50 * x, 50 * y, z, *rest) for x, y, z, *rest in ROWS]
+    with pytest.warns(UserWarning, match=r"1000 m long; state units\.length=ft"):
+        read_csv(written(tmp_path, ("x", "y", "z", "ton", "cu"), rows))
 
 
 @pytest.mark.parametrize(

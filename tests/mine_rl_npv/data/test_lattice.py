@@ -40,6 +40,19 @@ def test_moved_centroids_do_not_change_the_block_size(share):
     assert (lattice.off() < NEAR).all()
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_level_moved_by_a_part_of_a_block_never_makes_the_blocks_smaller(axis):
+    for part in (0.2, 0.25, 1 / 3, 0.5):
+        points, cell = centroids(4)
+        points[cell[:, 2] == 3, axis] += part * SIZE[axis]
+        lattice = fit_lattice(points)
+        if lattice is None or (lattice.off() > NEAR).any():
+            assert part == 0.5
+        else:
+            assert_allclose(lattice.size, SIZE)
+            assert_array_equal(lattice.cell, cell)
+
+
 def test_one_centroid_moved_by_5_m_is_the_only_one_off():
     points, _ = centroids(4)
     points[17, 0] += 5.0

@@ -114,7 +114,9 @@ def test_learners_run_under_the_trainer_and_resume_exactly(algo):
     assert one.num_steps > 0
     assert all(np.isfinite(list(first.values())))
     assert all(size > 0 for size in one.parts().values())
+    one.rng.random()
     other.load(one.state())
+    assert one.rng.bit_generator.state == other.rng.bit_generator.state
     assert one.iterate(no_meter) == other.iterate(no_meter)
     assert one.num_steps == other.num_steps
 

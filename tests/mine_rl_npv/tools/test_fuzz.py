@@ -168,7 +168,7 @@ def test_a_mutated_model_is_right_or_refused(tmp_path, seed):
 
 @pytest.mark.slow
 def test_200_mutated_models_are_right_or_refused(tmp_path):
-    found = [verdict(seed, tmp_path) for seed in range(200)]
+    found = [verdict(seed, tmp_path) for seed in range(5000, 5200)]
     refused = sum(one is None for one in found)
     print(f"{len(found) - refused} right by the audit, {refused} refused in one line")
     assert 20 < refused < 180

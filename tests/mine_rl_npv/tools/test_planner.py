@@ -12,6 +12,7 @@ from mine_rl_npv.data.block_model import read_csv, write_csv
 from mine_rl_npv.data.economics import Economics, MinePlan
 from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
+from mine_rl_npv.data.units import Length, Units
 from mine_rl_npv.tools.planner import open_mine, run
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
@@ -93,6 +94,7 @@ def test_prices_periods_slopes_and_capacities_are_honoured(path):
         {"plan": {"slope_sectors": ["north:40"]}},
         {"plan": {"milling_rate": -1}},
         {"block_size": [10, 10]},
+        {"units": {"length": "yard"}},
         {"decodes": -1},
         {"decodes": 10, "method": "greedy"},
         {"seconds": float("nan")},
@@ -113,6 +115,7 @@ def test_prices_for_files_that_bring_their_own_money_are_refused(tmp_path, path)
         SolveConfig(instance=prefix, plan=MinePlan(periods=3)),
         SolveConfig(instance=prefix, columns={"cu": "grade"}),
         SolveConfig(instance="porphyry_tiny", block_size=(1.0, 1.0, 1.0)),
+        SolveConfig(instance="porphyry_tiny", units=Units(Length.ft)),
     ):
         with pytest.raises(ConfigError, match="would be ignored"):
             open_mine(config)

@@ -8,7 +8,7 @@ from nclone.levels.format import pack_level
 from nclone.levels.level import load_level
 from nclone.sim import state as st
 from nclone.sim.table import LevelTable
-from nclone.sim.world import World, action_of
+from nclone.sim.world import WORTH_A_THREAD, World, action_of
 
 LEVELS = [bundled_level(name) for name in ("walk", "drone", "locked_door", "bounce_block")]
 
@@ -37,8 +37,9 @@ def test_a_mix_of_levels_plays_as_each_world_alone():
 
 
 def test_threads_change_nothing():
-    ids = np.arange(64) % len(LEVELS)
-    actions = sticky_actions(100, 64)
+    count = 2 * WORTH_A_THREAD
+    ids = np.arange(count) % len(LEVELS)
+    actions = sticky_actions(100, count)
     one, two = World(LEVELS, ids, threads=1), World(LEVELS, ids, threads=2)
     for world in (one, two):
         world.step(actions, frames=4, on_end=st.RESTART)

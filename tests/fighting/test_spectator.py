@@ -11,7 +11,7 @@ from fighting.config import DuelConfig
 from fighting.machine.frames import UNPACKED
 from fighting.tools.bouts import known_contestants
 from fighting.tools.play import play
-from fighting.tools.watch import DUEL, action_words, fight
+from fighting.tools.spectator import DUEL, action_words, fight
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import PlayOptions
