@@ -192,6 +192,7 @@ WORLDS: Mapping[str, Make] = {
     "Breakout, 4 x 84 x 84": atari("Breakout"),
     "SpaceInvaders, 4 x 84 x 84": atari("SpaceInvaders"),
     "Riverraid, 4 x 84 x 84": atari("Riverraid"),
+    "Seaquest, 4 x 84 x 84": atari("Seaquest"),
     "Pong, 210 x 160 x 3": registered("ale_py", "ALE/Pong-v5"),
     "Pong, RAM": registered("ale_py", "ALE/Pong-v5", obs_type="ram"),
     "MiniGrid DoorKey, view": registered("minigrid", "MiniGrid-DoorKey-5x5-v0", grid("")),

@@ -1,22 +1,20 @@
 """What an update holds, by arithmetic: its operations run on torch's device without memory.
 
-Every tensor that an operation makes is counted while somebody refers to it, as an allocator would:
-activations kept for the backward pass, gradients on their way, temporaries. Nothing is computed.
-Kernels hold more than dispatch shows: convolutions on a CPU lay out what they read anew.
+Activations kept for the backward pass, gradients on their way, temporaries: `frugal_rl.learn.held`
+counts what is alive. Nothing is computed.
 """
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from frugal_rl.learn.actions import action_head, mask_logits
+from frugal_rl.learn.held import Held
 from frugal_rl.learn.networks import Output
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.optimizer import padded
@@ -34,57 +32,10 @@ if TYPE_CHECKING:
 META, CPU = torch.device("meta"), torch.device("cpu")
 ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
-CONVOLUTIONS = ("convolution", "convolution_backward")
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
 MEASURED_BELOW_BYTES = 8 * 2**30
 """Kernels of convolutions hold something else than a trace shows: by a tenth less on pictures, by a
 quarter less on pits. Below this, updates of growing size are measured."""
-
-
-class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Counts the bytes of all storages that are alive; `peak` is the most there were at once."""
-
-    def __init__(self, distinct: int = 1) -> None:
-        """`distinct` is the number of static rows that a minibatch is taken to show."""
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.held, self.peak, self.distinct = 0, 0, distinct
-        self._alive: set[int] = set()
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        name = func.overloadpacket.__name__
-        out = self._unique(args[0]) if name == "_unique2" else func(*args, **(kwargs or {}))
-        for tensor in _tensors(out):
-            self._count(tensor)
-        if name in CONVOLUTIONS:
-            inside = sum(t.nbytes for t in (*_tensors(args), *_tensors(out)) if t.ndim > 3)
-            self.peak = max(self.peak, self.held + inside)
-        return out
-
-    def _unique(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What torch.unique gives for ids of static rows."""
-        return ids.new_empty(min(self.distinct, len(ids))), torch.empty_like(ids), ids.new_empty(0)
-
-    def _count(self, tensor: Tensor) -> None:
-        storage = tensor.untyped_storage()
-        key, size = storage._cdata, storage.nbytes()
-        if key in self._alive:
-            return
-        self._alive.add(key)
-        self.held += size
-        self.peak = max(self.peak, self.held)
-        weakref.finalize(storage, self._release, key, size)
-
-    def _release(self, key: int, size: int) -> None:
-        self._alive.discard(key)
-        self.held -= size
-
-
-def _tensors(values: Any) -> Iterator[Tensor]:
-    if isinstance(values, Tensor):
-        yield values
-    elif isinstance(values, list | tuple):
-        for value in values:
-            yield from _tensors(value)
 
 
 class Table:

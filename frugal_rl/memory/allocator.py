@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from collections.abc import Iterable
 
 M_TRIM_THRESHOLD = -1
 M_TOP_PAD = -2
@@ -25,6 +26,8 @@ MMAP_THRESHOLD_BYTES = 4 * 1024 * 1024
 """Blocks from this size on are mapped on their own, and unmapped when they are freed."""
 TRIM_THRESHOLD_BYTES = 16 * 1024 * 1024
 """Free bytes at the end of the heap that are kept."""
+DYNAMIC_MOST_BYTES = 32 * 1024 * 1024
+"""Up to this size a mapped block that is freed raises the thresholds, where they are not pinned."""
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """torch reads it at its first tensor (c10/core/impl/alloc_cpu.cpp)."""
 
@@ -41,6 +44,19 @@ def pin_allocator() -> bool:
         libc.mallopt(M_TOP_PAD, 64 * 1024),
     ]
     return all(pinned)
+
+
+def kept_free_bytes(sizes: Iterable[int]) -> int:
+    """What glibc keeps free in its heap once blocks of these sizes came and went.
+
+    A mapped block that is freed sets the threshold of mapping to its size, and that of giving back
+    to twice as much; from then on such blocks lie in the heap (mallopt(3), `M_MMAP_THRESHOLD`).
+    Zero where the thresholds were set by the environment, or there is no glibc.
+    """
+    told = any(name.startswith("MALLOC_") for name in os.environ)
+    if told or "malloc" in os.environ.get("GLIBC_TUNABLES", "") or _glibc() is None:
+        return 0
+    return 2 * max((size for size in sizes if size <= DYNAMIC_MOST_BYTES), default=0)
 
 
 def give_back() -> bool:

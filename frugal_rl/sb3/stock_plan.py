@@ -1,31 +1,41 @@
 """What a run of stock Stable-Baselines3 will hold, with and without our rollout, before it starts.
 
-Arithmetic on the spaces and on the network's parameters; the activations of two samples are
-counted and scaled. The process as it is (interpreter, libraries, environments) is measured.
+Arithmetic on the spaces, on the network's parameters, and on the operations of an update, which are
+run on torch's device without memory. The process as it is (interpreter, libraries, environments,
+what torch loads for a first small update) is measured.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import math
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
+from torch.distributions import Distribution
 
 from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.learn.held import Held
+from frugal_rl.memory.allocator import kept_free_bytes
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.observation.found_spec import FoundSpec
 from frugal_rl.sb3.rollout import as_bytes
 from frugal_rl.store.found.trial import load_kernels
 from frugal_rl.store.layout import columns_of_space, scalar_bytes
 
+COUNTED_BYTES = 16 << 20
+"""Observations in float32 that are learned from to count an update that cannot be traced."""
 SCALAR_BYTES = 6 * 4
 """SB3 keeps six float32 per transition beside observation and action."""
 PROBED = 2
-"""Samples whose activations are counted."""
+"""Samples of the first small update."""
 
 
 @dataclass(frozen=True)
@@ -39,17 +49,19 @@ class StockPlan:
     compact_rollout: int
     parameters: int
     update: int
+    kept_free: int
 
     @property
     def stock(self) -> int:
         """Peak of the stock run: the rollout is copied while it is flattened."""
         copied = max(self.stock_flattening, self.update)
-        return self.process + self.stock_rollout + self.parameters + copied
+        return self.process + self.stock_rollout + self.parameters + copied + self.kept_free
 
     @property
     def compact(self) -> int:
         """Peak of the run with `**compact(env)`."""
-        return self.process + self.kernels + self.compact_rollout + self.parameters + self.update
+        learning = self.parameters + self.update + self.kept_free
+        return self.process + self.kernels + self.compact_rollout + learning
 
     def __str__(self) -> str:
         rows = [
@@ -59,6 +71,7 @@ class StockPlan:
             ("its copy while it is flattened", self.stock_flattening, 0),
             ("parameters, gradients, optimiser", self.parameters, self.parameters),
             ("a minibatch and its activations", self.update, self.update),
+            ("freed, and kept by the allocator", self.kept_free, self.kept_free),
             ("peak", self.stock, self.compact),
         ]
         lines = [f"{'MiB':34}{'stock':>10}{'compact':>10}"]
@@ -104,8 +117,10 @@ def plan_stock(
         math.ceil(b * shares.share("observation" if name == "obs" else name))
         for name, b in leaf_bytes.items()
     )
-    samples = batch_size if hasattr(model, "batch_size") else n_steps * num_envs
-    update = math.ceil(sample_bytes(model) * samples)
+    samples = n_steps * num_envs
+    samples = min(batch_size, samples) if hasattr(model, "batch_size") else samples
+    update, sizes = update_bytes(model, samples)
+    small_update(model)
     process = resident_bytes()
     load_kernels()
     plan = StockPlan(
@@ -116,35 +131,77 @@ def plan_stock(
         compact_rollout=found + scalar_bytes(n_steps, num_envs, model.action_space),
         parameters=3 * sum(p.nbytes for p in model.policy.parameters()),
         update=update,
+        kept_free=kept_free_bytes(sizes),
     )
     _check(plan, as_bytes(budget), n_steps)
     return plan
 
 
-def sample_bytes(model: Any) -> float:
-    """Bytes of one sample in an update: as drawn, as float32, and what the backward pass keeps."""
+def update_bytes(model: Any, samples: int) -> tuple[int, set[int]]:
+    """The most that an update of so many samples holds at once, and the sizes of what it makes.
+
+    Operations whose results depend on values cannot be traced: then some samples are counted where
+    they really are learned from, and twice as many; the rest is a straight line.
+    """
+    try:
+        with _unvalidated():
+            policy = copy.deepcopy(model.policy).to("meta")
+            held = _learned(model, policy, lambda space: _shapes(space, samples))
+        return held.peak, held.sizes
+    except (NotImplementedError, RuntimeError, TypeError):
+        few = max(PROBED, min(samples // 2, COUNTED_BYTES // _sample_bytes(model)))
+        counts = few, 2 * few
+        less, more = (_learned(model, model.policy, partial(_samples, n)).peak for n in counts)
+        return math.ceil(less + (more - less) / few * (samples - few)), set()
+
+
+def _sample_bytes(model: Any) -> int:
+    """Bytes of one observation in float32."""
+    return 4 * spaces.flatdim(model.observation_space)
+
+
+@contextlib.contextmanager
+def _unvalidated() -> Iterator[None]:
+    """Distributions that do not look at their values, of which there are none."""
+    before = Distribution._validate_args
+    Distribution.set_default_validate_args(False)
+    try:
+        yield
+    finally:
+        Distribution.set_default_validate_args(before)
+
+
+def small_update(model: Any) -> None:
+    """Learn from a few samples, so that torch has loaded what an update runs."""
+    _learned(model, model.policy, partial(_samples, PROBED))
+    model.policy.optimizer.step()
+
+
+def _learned(model: Any, policy: Any, drawn: Callable[[Any], torch.Tensor]) -> Held:
+    """Forward and backward of samples that are drawn from spaces; gradients are counted apart."""
+    for p in policy.parameters():
+        p.grad = torch.zeros_like(p)
     space = model.observation_space
-    entries = space.spaces if isinstance(space, spaces.Dict) else {"": space}
-    drawn = {name: _samples(inner) for name, inner in entries.items()}
-    kept: dict[int, int] = {}
-
-    def keep(tensor: torch.Tensor) -> torch.Tensor:
-        storage = tensor.untyped_storage()
-        kept[storage.data_ptr()] = storage.nbytes()
-        return tensor
-
-    actions = _samples(model.action_space)
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        observations = drawn if isinstance(space, spaces.Dict) else drawn[""]
-        model.policy.evaluate_actions(observations, actions)
-    parameters = {p.untyped_storage().data_ptr() for p in model.policy.parameters()}
-    activations = sum(size for place, size in kept.items() if place not in parameters)
-    given = sum(t.nbytes for t in drawn.values())
-    return (activations + given) / PROBED
+    held = Held()
+    with held:
+        seen = (
+            {name: drawn(inner) for name, inner in space.spaces.items()}
+            if isinstance(space, spaces.Dict)
+            else drawn(space)
+        )
+        values, likelihoods, entropies = policy.evaluate_actions(seen, drawn(model.action_space))
+        terms = [t.mean() for t in (values, likelihoods, entropies) if t is not None]
+        torch.stack(terms).sum().backward()  # type: ignore[no-untyped-call]
+    return held
 
 
-def _samples(space: spaces.Space[Any]) -> torch.Tensor:
-    return torch.as_tensor(np.stack([space.sample() for _ in range(PROBED)]))
+def _samples(count: int, space: spaces.Space[Any]) -> torch.Tensor:
+    return torch.as_tensor(np.stack([space.sample() for _ in range(count)]))
+
+
+def _shapes(space: spaces.Space[Any], samples: int) -> torch.Tensor:
+    one = torch.as_tensor(np.asarray(space.sample()))
+    return torch.zeros((samples, *one.shape), dtype=one.dtype, device="meta")
 
 
 def _check(plan: StockPlan, budget: int | None, n_steps: int) -> None:

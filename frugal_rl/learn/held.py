@@ -1,0 +1,69 @@
+"""Counts what torch operations hold, on the device without memory or on any other.
+
+Every tensor that an operation makes is counted while somebody refers to it, as an allocator would.
+Kernels hold more than dispatch shows: convolutions on a CPU lay out what they read anew.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+CONVOLUTIONS = ("convolution", "convolution_backward")
+
+
+class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the bytes of all storages that are alive.
+
+    peak   the most there were at once
+    sizes  what storages there ever were, by their bytes
+    """
+
+    def __init__(self, distinct: int = 1) -> None:
+        """`distinct` is the number of static rows that a minibatch is taken to show."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.held, self.peak, self.distinct = 0, 0, distinct
+        self.sizes: set[int] = set()
+        self._alive: set[int] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = func.overloadpacket.__name__
+        out = self._unique(args[0]) if name == "_unique2" else func(*args, **(kwargs or {}))
+        for tensor in _tensors(out):
+            self._count(tensor)
+        if name in CONVOLUTIONS:
+            inside = sum(t.nbytes for t in (*_tensors(args), *_tensors(out)) if t.ndim > 3)
+            self.peak = max(self.peak, self.held + inside)
+        return out
+
+    def _unique(self, ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """What torch.unique gives for ids of static rows."""
+        return ids.new_empty(min(self.distinct, len(ids))), torch.empty_like(ids), ids.new_empty(0)
+
+    def _count(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key, size = storage._cdata, storage.nbytes()
+        if key in self._alive:
+            return
+        self._alive.add(key)
+        self.sizes.add(size)
+        self.held += size
+        self.peak = max(self.peak, self.held)
+        weakref.finalize(storage, self._release, key, size)
+
+    def _release(self, key: int, size: int) -> None:
+        self._alive.discard(key)
+        self.held -= size
+
+
+def _tensors(values: Any) -> Iterator[Tensor]:
+    if isinstance(values, Tensor):
+        yield values
+    elif isinstance(values, list | tuple):
+        for value in values:
+            yield from _tensors(value)

@@ -1,0 +1,88 @@
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from stable_baselines3 import PPO
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+
+from frugal_rl.learn.held import Held
+from frugal_rl.memory import allocator
+from frugal_rl.sb3 import plan_stock
+from frugal_rl.sb3.stock_plan import update_bytes
+
+MIB = 1 << 20
+
+
+class Camera(gym.Env):
+    """Pictures of noise."""
+
+    observation_space = gym.spaces.Box(0, 255, (3, 40, 40), np.uint8)
+    action_space = gym.spaces.Discrete(3)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.np_random.integers(0, 256, (3, 40, 40), np.uint8), {}
+
+    def step(self, action):
+        return self.np_random.integers(0, 256, (3, 40, 40), np.uint8), 0.0, False, False, {}
+
+
+class Looking(BaseFeaturesExtractor):
+    """Features whose number of operations depends on values, so that nothing can trace them."""
+
+    def __init__(self, space):
+        super().__init__(space, 64)
+        self.wide = torch.nn.Linear(4800, 64)
+
+    def forward(self, seen):
+        flat = seen.flatten(1)
+        return torch.relu(self.wide(flat + 1 if flat.sum().item() < 0 else flat))
+
+
+class Blind(Looking):
+    """The same without a look."""
+
+    def forward(self, seen):
+        return torch.relu(self.wide(seen.flatten(1)))
+
+
+def model(**given):
+    env = make_vec_env(Camera, n_envs=2)
+    return PPO("CnnPolicy", env, n_steps=16, batch_size=32, device="cpu", **given)
+
+
+def test_the_plan_of_an_update_is_what_its_operations_hold():
+    stock = model()
+    planned, sizes = update_bytes(stock, 32)
+    policy, space = stock.policy, stock.observation_space
+    for p in policy.parameters():
+        p.grad = torch.zeros_like(p)
+    with Held() as held:
+        seen = torch.as_tensor(np.stack([space.sample() for _ in range(32)]))
+        values, likelihoods, entropies = policy.evaluate_actions(seen, torch.zeros(32))
+        (values.mean() + likelihoods.mean() + entropies.mean()).backward()
+
+    assert planned == pytest.approx(held.peak, rel=0.01)
+    assert 32 * 4800 * 4 in sizes  # the minibatch as float32
+
+
+def test_a_network_that_looks_at_values_is_counted_on_few_samples():
+    updates = []
+    for kind in (Looking, Blind):
+        stock = model(policy_kwargs={"features_extractor_class": kind})
+        updates.append(update_bytes(stock, 512)[0])
+    assert updates[0] == pytest.approx(updates[1], rel=0.1)
+
+
+def test_what_the_allocator_keeps_is_counted_where_nobody_pinned_it(monkeypatch):
+    monkeypatch.setattr(allocator, "_glibc", lambda: object())
+    for name in ("MALLOC_ARENA_MAX", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"):
+        monkeypatch.delenv(name, raising=False)
+    assert allocator.kept_free_bytes([MIB, 20 * MIB, 33 * MIB]) == 40 * MIB
+    assert allocator.kept_free_bytes([]) == 0
+    env = make_vec_env(Camera, n_envs=2)
+    free = plan_stock(PPO, "CnnPolicy", env, n_steps=64, batch_size=64).kept_free
+    assert free >= 2 * 64 * 4800 * 4
+    monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "131072")
+    assert allocator.kept_free_bytes([20 * MIB]) == 0
