@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.following import once_gone
+from frugal_rl.vec_env.following import once_gone
 from frugal_rl.vec_env.group import Layout, places_of, singles_of, trial
 
 if TYPE_CHECKING:
