@@ -90,7 +90,7 @@ class World:
                     f"Level ids {ids.min()}..{ids.max()} do not fit a table of {len(self.table)}."
                 )
             self.worlds["level"][which] = ids
-            self._make_room(ids)
+            self.make_room(ids)
         reset_worlds(self.table.tables, self.arrays, which)
 
     def step(
@@ -120,7 +120,7 @@ class World:
             )
         if self.threads > 1:
             numba.set_num_threads(self.pace.begin())  # for what is observed afterwards as well
-        self._play(self.arrays, held, frames, on_end, self.executed)
+        self.play(self.arrays, held, frames, on_end, self.executed)
         if self.threads > 1:
             self.pace.end()
         return self.executed
@@ -141,7 +141,7 @@ class World:
             return
         begun, times = self.snapshot(at), np.arange(count.max(initial=0))[:, None]
         held = np.where(times < count, actions, PAUSE).astype(np.uint8)
-        self._play(begun, held, 1, st.STOP, np.zeros(len(at), np.int32))
+        self.play(begun, held, 1, st.STOP, np.zeros(len(at), np.int32))
         worlds = begun.worlds
         worlds["frame"] = 0
         worlds["events"] &= st.SWITCH_HIT | st.DOOR_OPENED
@@ -149,10 +149,13 @@ class World:
         ended = at[worlds["state"] >= st.DEAD]
         reset_worlds(self.table.tables, self.arrays, ended)
 
-    def _play(
+    def play(
         self, arrays: Arrays, held: NDArray[np.uint8], frames: int, on_end: int, executed: NDArray
     ) -> None:
-        """The kernel on one thread or on several; `held` is [T, worlds], or `PAUSE`."""
+        """Play any worlds of this table on one thread or on several: these or copies of them.
+
+        held [T, worlds] uint8 actions, or `PAUSE`; executed [worlds] int32 is overwritten.
+        """
         advance = advance_serial if self.threads == 1 else advance_parallel
         advance(self.table.tables, arrays, held, frames, on_end, executed)
 
@@ -167,7 +170,7 @@ class World:
         A snapshot of one world may go to many. Level ids must mean the same table.
         """
         at = self._indices(which)
-        self._make_room(np.unique(snapshot.worlds["level"]))
+        self.make_room(np.unique(snapshot.worlds["level"]))
         for name in Arrays._fields:
             source, goal = getattr(snapshot, name), getattr(self, name)
             if name == "worlds":
@@ -293,7 +296,7 @@ class World:
         at = np.asarray(which)
         return np.nonzero(at)[0] if at.dtype == bool else np.atleast_1d(at).astype(np.int64)
 
-    def _make_room(self, ids: NDArray[np.integer]) -> None:
+    def make_room(self, ids: NDArray[np.integer]) -> None:
         """Widen the entity arrays to what the levels need."""
         rows = self.table.tables.levels[ids]
         for name in ("entities", "movers", "doors"):
