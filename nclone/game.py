@@ -22,6 +22,7 @@ from nclone.graph.interned import InternedGraphs
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.routes import Reach, door_places, reach_of, write_routes
 from nclone.levels.sampler import LevelSampler
+from nclone.observation.foresight import FORESIGHT_FIELD, Foresight
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
 from nclone.observation.places import PLAYER_PLACE, place_row, write_player_places
 from nclone.render.moment import write_moment
@@ -66,7 +67,7 @@ class NppGame(Game):
                 level.key, lambda level=level, marks=marks: _level_row(config.obs, level, marks)
             )
         self.graph_id = np.zeros(num_worlds, np.int64)
-        self.has_routes = config.obs.has_graph or config.obs is Observation.routes
+        self.has_routes = config.obs.has_graph or config.obs.has_path
         self.graphs: InternedGraphs | None = None
         if config.obs.has_graph:
             self.graphs = InternedGraphs(self.distances, config.graphs_mib)
@@ -74,6 +75,7 @@ class NppGame(Game):
         self.doors = door_places(self.distances.levels)
         self.playlist = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
+        self.world.make_room(self.playlist)
         self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
         self.best_frames: np.ndarray | None = None
         if self.tracker.config.speed:
@@ -92,6 +94,9 @@ class NppGame(Game):
         }
         self.spec = config.spec()
         self.raw = raw_arrays(self.spec, num_worlds)
+        self.foresight: Foresight | None = None
+        if FORESIGHT_FIELD.name in self.raw:
+            self.foresight = Foresight(self.world, num_worlds)
         self._nearest = np.zeros((num_worlds, HAZARDS))
         self._rngs: list[np.random.Generator] = []
         self._every = np.arange(num_worlds)
@@ -193,6 +198,9 @@ class NppGame(Game):
             self._write_routes(chosen, rows, reach)
             if PATH_FIELD.name in rows:
                 self._write_path(chosen, rows, reach)
+        if self.foresight is not None:
+            out = rows[FORESIGHT_FIELD.name]
+            self.foresight.look(chosen, self.distances, self.entry, self.switch_hit, out)
         if self.graphs is not None:
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:
@@ -324,6 +332,8 @@ class NppGame(Game):
             "raw rows": sum(a.nbytes for a in self.raw.values()) + self._nearest.nbytes,
             "rewards": self.tracker.nbytes,
         }
+        if self.foresight is not None:
+            parts["copies of worlds"] = self.foresight.nbytes
         return parts if self.graphs is None else parts | {"graphs": self.graphs.table.nbytes}
 
     def _next(self, which: np.ndarray, draw: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_soli
 from nclone.graph.ahead import PATH_FIELD
 from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
 from nclone.graph.routes import ROUTE_FIELDS
+from nclone.observation.foresight import FORESIGHT_FIELD
 from nclone.observation.observe import ACTIONS, HAZARD_VALUES, HAZARDS
 from nclone.observation.places import LEVEL_TABLE, PLACE_FIELDS, PLACE_TABLE_FIELDS
 from nclone.render.fields import frame_fields
@@ -31,6 +32,7 @@ class Observation(Enum):
 
     state = "state"
     routes = "routes"
+    foresight = "foresight"
     graph = "graph"
     pixels = "pixels"
     full = "full"
@@ -39,6 +41,11 @@ class Observation(Enum):
     def draws(self) -> bool:
         """Whether frames are among the keys."""
         return self in (Observation.pixels, Observation.full)
+
+    @property
+    def has_path(self) -> bool:
+        """Whether the path ahead is among the keys."""
+        return self in (Observation.routes, Observation.foresight)
 
     @property
     def has_graph(self) -> bool:
@@ -147,7 +154,7 @@ _STATE = (
     ),
 )
 
-_ROUTES = (*ROUTE_FIELDS, PATH_FIELD)  # a graph network sees the path in its nodes
+_ROUTES = (*ROUTE_FIELDS, PATH_FIELD, FORESIGHT_FIELD)  # a graph network sees the path in its nodes
 _GRAPH = (*STATIC_FIELDS, *DERIVED_FIELDS)
 
 _STATE_KEYS = tuple(f.name for f in _STATE)
@@ -155,6 +162,7 @@ _DOOR_KEYS = (*_STATE_KEYS, *(f.name for f in ROUTE_FIELDS))
 KEYS = {
     Observation.state: _STATE_KEYS,
     Observation.routes: (*_DOOR_KEYS, PATH_FIELD.name),
+    Observation.foresight: (*_DOOR_KEYS, PATH_FIELD.name, FORESIGHT_FIELD.name),
     Observation.graph: (*_DOOR_KEYS, *(f.name for f in _GRAPH)),
     Observation.pixels: ("action_mask",),
     Observation.full: (
