@@ -24,15 +24,21 @@ from nclone.graph.routes import Reach, door_places, reach_of, write_routes
 from nclone.levels.sampler import LevelSampler
 from nclone.observation.foresight import FORESIGHT_FIELD, Foresight
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
-from nclone.observation.places import PLAYER_PLACE, place_row, write_player_places
+from nclone.observation.places import PLAYER_PLACE, write_player_places
 from nclone.render.moment import write_moment
-from nclone.render.scene import scene_items
 from nclone.rewards.kernels import COMPONENTS, Events, Motion
 from nclone.rewards.tracker import RewardTracker
 from nclone.sim import state as st
 from nclone.sim.table import LevelTable
 from nclone.sim.world import World
-from nclone.spec import ACTIONS, HAZARDS, LEVEL_TABLE, Observation, level_table, raw_arrays
+from nclone.spec import (
+    ACTIONS,
+    HAZARDS,
+    LEVEL_TABLE,
+    level_row,
+    level_table,
+    raw_arrays,
+)
 
 if TYPE_CHECKING:
     from nclone.config import NppConfig
@@ -60,11 +66,11 @@ class NppGame(Game):
         self.distances = DistanceTables(config.distances_mib)
         self.marks: list[Landmarks] = [find_landmarks(level) for level in self.level_table.level]
         self.level_number = self.distances.add_levels(self.marks)
-        self.places = np.array([_places(marks) for marks in self.marks])
+        self.places = np.array([marks.exit_places for marks in self.marks])
         self.tables = Tables({LEVEL_TABLE: level_table(config.obs)})
         for level, marks in zip(self.level_table.level, self.marks, strict=True):
             self.tables[LEVEL_TABLE].intern(
-                level.key, lambda level=level, marks=marks: _level_row(config.obs, level, marks)
+                level.key, lambda level=level, marks=marks: level_row(config.obs, level, marks)
             )
         self.graph_id = np.zeros(num_worlds, np.int64)
         self.has_routes = config.obs.has_graph or config.obs.has_path
@@ -387,17 +393,3 @@ class NppGame(Game):
         return self.tracker.paths(
             self.distances, self.entry, level, self.switch_hit, self.world.entity_state
         )
-
-
-def _level_row(obs: Observation, level: Level, marks: Landmarks) -> dict[str, np.ndarray]:
-    """One level's row of `nclone.spec.level_table`."""
-    row = {"tiles": level.tiles}
-    if obs.draws:
-        row["items"] = scene_items(level).items
-    return row | place_row(marks) if obs is Observation.full else row
-
-
-def _places(marks: Landmarks) -> tuple[float, float, float, float]:
-    """Exit switch and exit door in px; the spawn point where a level has none."""
-    switch = marks.goals.get(EXIT_SWITCH, marks.spawn)
-    return (*switch, *marks.goals.get(EXIT_DOOR, marks.spawn))

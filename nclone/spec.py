@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -18,9 +19,18 @@ from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
 from nclone.graph.routes import ROUTE_FIELDS
 from nclone.observation.foresight import FORESIGHT_FIELD
 from nclone.observation.observe import ACTIONS, HAZARD_VALUES, HAZARDS
-from nclone.observation.places import LEVEL_TABLE, PLACE_FIELDS, PLACE_TABLE_FIELDS
+from nclone.observation.places import (
+    LEVEL_TABLE,
+    PLACE_FIELDS,
+    PLACE_TABLE_FIELDS,
+    place_row,
+)
 from nclone.render.fields import frame_fields
-from nclone.render.scene import ITEM_COLUMNS
+from nclone.render.scene import ITEM_COLUMNS, scene_items
+
+if TYPE_CHECKING:
+    from nclone.graph.landmarks import Landmarks
+    from nclone.levels.level import Level
 
 WINDOW = 15
 """Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
@@ -214,6 +224,14 @@ def level_table(observation: Observation = Observation.state) -> StaticTable:
     if observation is Observation.full:
         fields += PLACE_TABLE_FIELDS
     return StaticTable(LEVEL_TABLE, tuple(fields))
+
+
+def level_row(obs: Observation, level: Level, marks: Landmarks) -> dict[str, np.ndarray]:
+    """One level's row of `level_table`."""
+    row = {"tiles": level.tiles}
+    if obs.draws:
+        row["items"] = scene_items(level).items
+    return row | place_row(marks) if obs is Observation.full else row
 
 
 def raw_arrays(spec: ObservationSpec, num_worlds: int) -> dict[str, np.ndarray]:

@@ -15,10 +15,10 @@ from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.paths import path_distances
 from nclone.observation.observe import ACTIONS
 from nclone.sim import state as st
-from nclone.sim.world import Arrays, World
 
 if TYPE_CHECKING:
     from nclone.graph.distance import DistanceTables
+    from nclone.sim.world import Arrays, World
 
 HELD_FRAMES = 24
 REACH_PX = 96.0
@@ -46,7 +46,8 @@ class Foresight:
     def __init__(self, world: World, num_worlds: int) -> None:
         self.world = world
         count = num_worlds * WAYS * ACTIONS
-        self.copies = Arrays(*(np.zeros((count, *a.shape[1:]), a.dtype) for a in world.arrays))
+        rows = (np.zeros((count, *a.shape[1:]), a.dtype) for a in world.arrays)
+        self.copies = world.arrays._make(rows)
         self.executed = np.zeros((2, count), np.int32)
         held = np.tile(np.arange(ACTIONS, dtype=np.uint8), (2, num_worlds, WAYS, 1))
         held[1, :, TAPPED] = 0
@@ -95,13 +96,14 @@ class Foresight:
 
     def _copied(self, of: np.ndarray) -> Arrays:
         """The first copies, made equal to the worlds listed in `of`."""
-        for name in Arrays._fields:
-            source, copy = getattr(self.world, name), getattr(self.copies, name)
+        sources = self.world.arrays
+        for name, source in sources._asdict().items():
+            copy = getattr(self.copies, name)
             if copy.shape[1:] != source.shape[1:]:
                 copy = np.zeros((len(copy), *source.shape[1:]), source.dtype)
                 self.copies = self.copies._replace(**{name: copy})
-        copies = Arrays(*(copy[: len(of)] for copy in self.copies))
-        for source, copy in zip(self.world.arrays, copies, strict=True):
+        copies = self.copies._make(copy[: len(of)] for copy in self.copies)
+        for source, copy in zip(sources, copies, strict=True):
             if source.size:
                 np.take(_words(source), of, axis=0, out=_words(copy), mode="clip")
         return copies
