@@ -1,109 +1,181 @@
-"""Does arithmetic alone predict what runs hold? Cells of odd sizes; none fitted a constant.
+"""Does arithmetic alone predict what runs hold, and how long they take? Cells of random sizes.
 
-    python benchmarks/plan_cells.py --cells 14
+    python benchmarks/plan_cells.py --seed 20261123 --cells 14
 
-Each cell is planned and trained for two rollouts in a process of its own; what is done stays in the
-results file, and a second call goes on with the next cells. `--table` prints what is there.
+Each kind of run is drawn twice: sizes at random, then others of the same scale. Each cell is
+planned and trained for four rollouts in a process of its own. What is done stays in the results
+file, and a second call goes on with the next cells. The plan of a second cell may use the pace of
+the first one; of its memory only how much of the libraries the kernel had resident. `--table`
+prints what is there, `--again 10` measures the worst ten anew.
 """
 
 import argparse
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
-from itertools import cycle
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "plan_cells.jsonl"
 KINDS = (
-    "env=toy",
-    "env=nclone",
-    "env=fighting",
-    "env=mine_cpit",
-    "env=mine_daily_small agent=column2d",
-    "env=nclone env.obs=pixels agent=nature_cnn",
-    "env=fighting env.obs=gray agent=nature_cnn",
-    "env=mine_daily_small agent=cnn3d_tiny agent.head=columns",
-    "env=nclone agent=attention_small",
-    "env=gymnasium env.id=CartPole-v1",
-    "env=mine memory=parallel",
-    "env=toy agent.actor=[300,200] agent.critic=[300,200]",
+    ("env=toy", 12000),
+    ("env=nclone", 8000),
+    ("env=fighting", 2500),
+    ("env=mine_daily_small agent=column2d", 1500),
+    ("env=nclone env.obs=pixels agent=nature_cnn", 700),
+    ("env=fighting env.obs=gray agent=nature_cnn", 700),
+    ("env=gymnasium env.id=CartPole-v1", 8000),
+    ("env=nclone agent=attention_small", 500),
+    ("env=mine_daily_small agent=cnn3d_tiny agent.head=columns", 250),
+    ("env=toy algo=dqn algo.learning_starts=100", 1500),
+    ("env=gymnasium env.id=Pendulum-v1 algo=sac algo.learning_starts=100", 250),
+    ("env=fighting env.obs=rgb agent=nature_cnn", 400),
+    ("env=gymnasium env.id=Acrobot-v1", 3000),
+    ("env=toy agent.actor=[300,200] agent.critic=[300,200]", 9000),
+    ("env=mine_cpit", 2000),
+    ("env=nclone memory=baseline", 2500),
+    ("env=gymnasium env.id=CartPole-v1 algo=dqn algo.learning_starts=100", 1500),
+    ("env=toy vec=shared_memory", 6000),
+    ("env=nclone env.obs=full agent=cnn", 400),
+    ("env=mine_daily_small env.actions=block agent=pointer", 300),
+    ("env=fighting env.obs=half_size agent=nature_cnn", 700),
+    ("env=gymnasium env.id=LunarLander-v3 agent.actor=[128,96]", 4000),
+    ("env=nclone agent=attention_vision_free", 300),
+    ("env=gymnasium env.id=ALE/Pong-v5 env.modules=[ale_py] agent=nature_cnn", 700),
+    ("env=mine_cpit memory=baseline", 1000),
+    ("env=gymnasium env.id=HalfCheetah-v5", 3000),
 )
-SIZES = ((23, 61), (9, 130), (37, 29), (6, 201), (51, 43))
-"""Environments x steps, none of them a round number."""
-PARTS = (1, 3)
-"""A minibatch is the whole rollout, or a third of it."""
+"""What is run, and the most transitions of one rollout."""
+FEW = ("evaluation.episodes=6", "evaluation.num_envs=3", "tracking=disabled")
+ITERATIONS = 4
 
 
-def cells() -> list[str]:
-    """Sixty command lines, the kinds one after the other."""
-    parts, found = cycle(PARTS), []
-    for number in range(len(SIZES)):
-        for place, kind in enumerate(KINDS):
-            n, t = SIZES[(number + place) % len(SIZES)]
-            batch = n * t // next(parts)
-            sizes = f"algo.num_envs={n} algo.n_steps={t} algo.batch_size={batch}"
-            found.append(f"{kind} {sizes} algo.total_steps={2 * n * t}")
-        next(parts)
-    return found
+def drawn(dice: random.Random, most: int) -> tuple[int, int, int]:
+    """(environments, steps, minibatch), the environments few or many."""
+    while True:
+        n, t = round(2 ** dice.uniform(1.5, 6)), round(2 ** dice.uniform(3.5, 8))
+        if most / 6 <= n * t <= most:
+            return n, t, n * t // dice.choice((1, 2, 3, 5))
 
 
-def train(words: Sequence[str]) -> dict[str, float]:
-    """The run's summary: what was planned and what was held."""
-    few = ["evaluation.episodes=6", "evaluation.num_envs=3", "tracking=disabled"]
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, str(ROOT / "scripts" / "train.py"), *words, *few]
-        command += [f"hydra.run.dir={folder}"]
+def beside(dice: random.Random, sizes: tuple[int, int, int], most: int) -> tuple[int, int, int]:
+    """Other sizes, each with as many binary digits."""
+    scale = [size.bit_length() for size in sizes]
+    while True:
+        other = drawn(dice, most)
+        if [size.bit_length() for size in other] == scale:
+            return other
+
+
+def cells(seed: int) -> list[str]:
+    """Command lines, each kind twice, the first ones of all before the second ones."""
+    dice, first, second = random.Random(seed), [], []
+    for kind, most in KINDS:
+        sizes = drawn(dice, most)
+        replay = f" algo.buffer_size={dice.randrange(3000, 30000)}" if "algo=" in kind else ""
+        for row, (n, t, batch) in ((first, sizes), (second, beside(dice, sizes, most))):
+            words = f"algo.num_envs={n} algo.n_steps={t} algo.batch_size={batch}"
+            row.append(f"{kind} {words} algo.total_steps={ITERATIONS * n * t}{replay}")
+    return first + second
+
+
+def train(words: Sequence[str]) -> dict[str, float | bool | None]:
+    """What was planned, and what was held and timed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = [sys.executable, str(ROOT / "scripts" / "train.py"), *words, *FEW]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+        done = subprocess.run(
+            [*command, f"hydra.run.dir={folder}"], env=environment, capture_output=True, text=True
+        )
         if done.returncode:
-            raise SystemExit(f"{' '.join(words)}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
-        return json.loads((Path(folder) / "report.json").read_text())
+            said = f"{done.stdout[-500:]}{done.stderr[-1500:]}"
+            raise ChildProcessError(f"{' '.join(words)}\n{said}")
+        report = json.loads((folder / "report.json").read_text())
+        plan = json.loads((folder / "plan.json").read_text())
+        lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+        timed = [line for line in lines if "time/rollout_seconds" in line][1:]
+    seconds = [x["time/rollout_seconds"] + x.get("time/update_seconds", 0.0) for x in timed]
+    duration = plan["duration"] or {}
+    return {
+        "planned": report["plan/ram_bytes"],
+        "measured": report["memory/peak_bytes"],
+        "timed": duration.get("timed"),
+        "planned_s": duration.get("iteration_seconds"),
+        "measured_s": statistics.mean(seconds) if seconds else None,
+        "parts": {p["name"]: p["ram_bytes"] for p in plan["parts"] if p["ram_bytes"] > 1 << 20},
+        "phases": {k: v for k, v in report.items() if k.endswith("_peak_bytes")},
+    }
 
 
 def known() -> dict[str, dict]:
+    """What was measured, the last time that it was."""
     lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
     return {row["cell"]: row for row in map(json.loads, lines)}
 
 
+def error_of(row: dict) -> float:
+    """How far the plan lies above what was held, as a share."""
+    return row["planned"] / row["measured"] - 1
+
+
 def table() -> str:
     """Predicted and measured, cell by cell; the median and the worst."""
-    rows, errors = [], []
+    rows, errors, factors = [], [], []
     for cell, row in known().items():
-        error = row["planned"] / row["measured"] - 1
-        errors.append(error)
+        errors.append(error_of(row))
         mib = [f"{row[name] / 2**20:.0f}" for name in ("planned", "measured")]
-        rows.append(f"| `{cell}` | {mib[0]} | {mib[1]} | {error:+.1%} |")
+        took = "| | |"
+        if row["timed"] and row["measured_s"]:
+            factors.append(row["planned_s"] / row["measured_s"])
+            took = f"| {row['planned_s']:.3g} | {row['measured_s']:.3g} | {factors[-1]:.2f}"
+        rows.append(f"| `{cell}` | {mib[0]} | {mib[1]} | {errors[-1]:+.1%} {took} |")
     sizes = [abs(e) for e in errors]
+    below = sum(e < -0.03 for e in errors)
     closing = (
-        f"{len(errors)} of {len(cells())} cells, busy: median {statistics.median(sizes):.1%}, "
-        f"worst {max(sizes):.1%}, lowest {min(errors):+.1%}."
+        f"{len(errors)} cells, busy: median {statistics.median(sizes):.1%}, "
+        f"worst {max(sizes):.1%}, lowest {min(errors):+.1%}, {below} more than 3 % below, "
+        f"{sum(s > 0.1 for s in sizes)} off by more than 10 %."
     )
-    head = "| cell | planned MiB | measured MiB | error |\n|---|---:|---:|---:|"
-    return "\n".join([head, *rows, "", closing])
+    if factors:
+        within = sum(1 / 1.5 <= f <= 1.5 for f in factors)
+        closing += f"\nSeconds: {within} of {len(factors)} within a factor of 1.5, "
+        closing += f"lowest {min(factors):.2f}, highest {max(factors):.2f}."
+    head = "| cell | planned MiB | measured MiB | error | planned s | measured s | factor |"
+    return "\n".join([head, "|---|---:|---:|---:|---:|---:|---:|", *rows, "", closing])
 
 
 def main() -> None:
     """Measure some cells that are not known yet, print the table."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--cells", type=int, default=12, help="how many to measure now")
+    options.add_argument("--seed", type=int, default=20261123, help="which sizes are drawn")
+    options.add_argument("--seconds", type=float, default=1e9, help="begin no cell after these")
+    options.add_argument("--again", type=int, default=0, help="measure the worst so many anew")
     options.add_argument("--table", action="store_true", help="print what is known")
-    asked = options.parse_args()
-    missing = [cell for cell in cells() if cell not in known()]
-    for cell in [] if asked.table else missing[: asked.cells]:
-        summary = train(cell.split())
-        row = {
-            "cell": cell,
-            "planned": summary["plan/ram_bytes"],
-            "measured": summary["memory/peak_bytes"],
-        }
+    asked, began = options.parse_args(), time.monotonic()
+    done = known()
+    missing = [cell for cell in cells(asked.seed) if cell not in done][: asked.cells]
+    if asked.again:
+        missing = sorted(done, key=lambda cell: -abs(error_of(done[cell])))[: asked.again]
+    for cell in [] if asked.table else missing:
+        if time.monotonic() - began > asked.seconds:
+            break
+        try:
+            row = {"cell": cell, **train(cell.split())}
+        except ChildProcessError as error:
+            print(f"failed: {error}", file=sys.stderr, flush=True)
+            continue
         RESULTS.parent.mkdir(exist_ok=True)
         with RESULTS.open("a") as file:
             file.write(json.dumps(row) + "\n")
+        print(f"{error_of(row):+.1%} {cell}", file=sys.stderr, flush=True)
     print(table())
 
 

@@ -30,12 +30,16 @@ class Rule:
     value: Value
 
     def __call__(self, scene: Scene) -> np.ndarray:
-        """[N] float64."""
+        """[N] float64, finite."""
         try:
-            return self.value(scene)
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = self.value(scene)
         except UndefinedError as error:
             words = f"it {error}; guard the value, for example by max(value, 1)"
             raise self.text.problem(words) from error
+        if not np.isfinite(found).all():
+            raise self.text.problem("it is no finite number; clip(value, low, high) bounds it")
+        return found
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,9 @@ class Emulators:
         self._rows = [row.data for row in self.ram]
         self.before = np.zeros_like(self.ram)
         self.renders = config.camera.renders
+        self.films = False
+        """Draw each step although nobody observes it: whoever wants many pictures sets it."""
+        self.drawn = np.zeros(count, bool)
         self.pooled = (
             [np.zeros((*SCREEN, 4), np.uint8) for _ in range(count)] if config.max_pool else []
         )
@@ -49,6 +52,7 @@ class Emulators:
         duel.start_match(machine, match)
         if self.renders:
             machine.tick(1, True)
+        self.drawn[index] = self.renders
         self._read(index)
         self.before[index] = self.ram[index]
 
@@ -93,7 +97,8 @@ class Emulators:
             machine.tick(left - 1, True)
             self.pooled[i][:] = machine.screen
             left = 1
-        machine.tick(left, self.renders)
+        self.drawn[i] = self.renders or self.films
+        machine.tick(left, self.renders or self.films)
         if self.pooled:
             darker(machine.screen, self.pooled[i])
         self._read(i)
@@ -105,9 +110,12 @@ class Emulators:
         )
 
     def picture(self, index: int) -> np.ndarray:
-        """The screen of one cartridge as it is now, (144, 160, 3) uint8."""
+        """The screen of one cartridge as it is now, (144, 160, 3) uint8.
+
+        Without pictures the cartridge goes a frame on and back again, which takes 40 ms.
+        """
         machine = self.machines[index]
-        if self.renders:
+        if self.drawn[index]:
             return machine.screen[..., :3].copy()
         state = machine.save()
         machine.tick(1, True)
@@ -127,6 +135,7 @@ class Emulators:
         """Goes back to saved states."""
         for i, (machine, state) in enumerate(zip(self.machines, states, strict=True)):
             machine.load(state)
+            self.drawn[i] = self.renders
             self._read(i)
         np.copyto(self.before, self.ram)
 

@@ -67,6 +67,7 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
     config = replace(shown, emulator=Emulation.pyboy)
     name = f"level {level}" if rival is Rival.cpu else rival.value
     env = config.make()
+    env.game.emulators.films = True
 
     def line() -> str:
         health = env.health()
@@ -86,6 +87,7 @@ def game(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterato
     """One game of the policy on a cartridge; each picture shows what has been paid so far."""
     config: Any = run.env
     env = config.make()
+    env.game.drawn = True
 
     def line() -> str:
         return f"paid {sum(float(total[0]) for total in env.game.totals.values()):.2f}"

@@ -30,6 +30,10 @@ CONTEXT_BYTES = 500 * MIB
 """A CUDA context; between 0.3 and 0.6 GiB by device and driver."""
 TINY = {"num_envs": 4, "n_steps": 4, "batch_size": 8, "total_steps": 48}
 """Three rollouts, so that what happens only once is over."""
+LIBRARIES = "libraries"
+"""Beside the phases of what is remembered: bytes of each library while they were measured."""
+BARE = ("MlpAgent", "PpoConfig")
+"""The classes of network and learner with which an installation is measured."""
 TINY_EVALUATION_STEPS = 32
 """Where the run evaluates on its way, so does the tiny one, before its last rollout."""
 
@@ -120,6 +124,7 @@ def measured_peaks(run: RunConfig) -> dict[Phase, int]:
     answer: dict[str, Any] = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
     if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
         answer = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
+    keep_libraries(run, answer.pop("libraries", {}))
     note_ready(run, answer)
     return phases_of(answer["bytes"])
 
@@ -135,9 +140,10 @@ def installed_base(run: RunConfig) -> Base:
     kept = remembered.read(f"installation_{_installation(run)}")
     if not kept:
         kept = ask_child("frugal_rl.run.bare", run, "Measuring this installation, once")["bytes"]
+        kept = {**kept, **_libraries_seen(*BARE)}
         remembered.write(f"installation_{_installation(run)}", kept)
     beside = sum(getattr(type(x), "libraries_bytes", 0) for x in (run.env, run.agent, run.algo))
-    held = {phase: count + beside for phase, count in phases_of(kept).items()}
+    held = {phase: count + beside for phase, count in _as_seen_last(kept, *BARE).items()}
     return Base(held, Confidence.calibrated, has_accelerator(run.hardware.device))
 
 
@@ -146,13 +152,51 @@ def kept_base(run: RunConfig) -> Base | None:
     kept = remembered.read(f"base_{_kind(run)}")
     if not kept:
         return None
-    return Base(phases_of(kept), Confidence.probed, has_accelerator(run.hardware.device))
+    return Base(
+        _as_seen_last(kept, *_network_of(run)),
+        Confidence.probed,
+        has_accelerator(run.hardware.device),
+    )
 
 
 def keep_base(run: RunConfig, base: Base) -> None:
     """Remember what a kind of run holds beside what is planned by size."""
     held = {phase.value: count for phase, count in base.by_phase.items()}
-    remembered.write(f"base_{_kind(run)}", held)
+    remembered.write(f"base_{_kind(run)}", {**held, **_libraries_seen(*_network_of(run))})
+
+
+def keep_libraries(run: RunConfig, found: Mapping[str, int]) -> None:
+    """Remember how much of each library was resident in the last run of its network and learner."""
+    if found:
+        remembered.write(_libraries_name(*_network_of(run)), found)
+
+
+def _libraries_seen(*network: str) -> dict[str, Any]:
+    """What the last run saw of libraries, as an entry beside peaks that were measured with it."""
+    seen = remembered.read(_libraries_name(*network))
+    return {LIBRARIES: seen} if seen else {}
+
+
+def _as_seen_last(kept: Mapping[str, Any], *network: str) -> dict[Phase, int]:
+    """Bytes of every phase, with libraries as resident as the last run of this machine saw them.
+
+    Pages that the kernel has dropped from its cache, or read again, since the peaks were measured
+    move all runs alike: by up to 50 MiB within a day.
+    """
+    then = kept.get(LIBRARIES, {})
+    now = (remembered.read(_libraries_name(*network)) or {}) if then else {}
+    moved = sum(now[name] - count for name, count in then.items() if name in now)
+    peaks = phases_of({name: count for name, count in kept.items() if name != LIBRARIES})
+    return {phase: count + moved for phase, count in peaks.items()}
+
+
+def _network_of(run: RunConfig) -> tuple[str, str]:
+    """Classes of network and learner: they decide which parts of the libraries are touched."""
+    return type(run.agent).__name__, type(run.algo).__name__
+
+
+def _libraries_name(*network: str) -> str:
+    return f"libraries_{remembered.fingerprint(sys.version, sys.prefix, *network)}"
 
 
 def _installation(run: RunConfig) -> str:

@@ -68,6 +68,8 @@ class MemoryMeter:
     sample_seconds: float = SAMPLE_SECONDS
     peaks: dict[Phase, Peaks] = field(default_factory=dict)
     after_rollouts: list[int] = field(default_factory=list)
+    libraries: dict[str, int] = field(default_factory=dict)
+    """Resident bytes of each library once an update was made; empty before."""
     _others: int = 0
     _shared_out: int = 0
     _pss: int = 0
@@ -176,6 +178,8 @@ class MemoryMeter:
             kept.device_reserved = max(kept.device_reserved, device.max_memory_reserved())
         if phase is Phase.rollout:
             self.after_rollouts.append(usage.anonymous_bytes())
+        if phase is Phase.update and not self.libraries:
+            self.libraries = usage.library_bytes()
 
     def _sample(self) -> None:
         """The thread: shares of the tree now and then, this process's size often if it must."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from frugal_rl.memory.finding import Finding
     from frugal_rl.memory.probe import ProbeUpdate
     from frugal_rl.run.config import RunConfig
+
+NO_MEMORY = "can't allocate memory"
+"""What torch says where Python raises MemoryError."""
 
 
 def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
@@ -77,3 +82,25 @@ def refusal(run: RunConfig, plan: Plan, probe: ProbeUpdate | None = None) -> Mem
     )
     error.plan = plan  # type: ignore[attr-defined]
     return error
+
+
+@contextmanager
+def told_when_full(plan: Plan) -> Iterator[None]:
+    """Say in words that an allocation failed inside the block, whoever made it.
+
+    Raises:
+        MemoryBudgetError: names what was planned and the limit; carries the notes of what failed.
+    """
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not isinstance(error, MemoryError) and NO_MEMORY not in str(error):
+            raise
+        told = MemoryBudgetError(
+            f"The system gave no more memory: {human(plan.ram_bytes)} were planned, of "
+            f"{human(plan.limit.ram_bytes)} ({plan.limit.ram_source}). Free some, raise the limit, "
+            "or choose a smaller algo.num_envs."
+        )
+        for note in getattr(error, "__notes__", []):
+            told.add_note(note)
+        raise told from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.machine import has_accelerator
-from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase
+from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
 from frugal_rl.observation.fields import EPISODE
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.run.config import RunConfig
     from frugal_rl.store.column_spec import ColumnSpec
+    from frugal_rl.vec_env.backend import Backend
     from frugal_rl.vec_env.episodes import Episodes
 from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
 from frugal_rl.vec_env.trajectory_items import learner_layout
@@ -49,7 +50,25 @@ def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
             for p in _window_parts("evaluation: windows", players, run, encoding)
         ),
     ]
-    return [*training, *evaluating, *windows]
+    workers = [
+        *_worker_parts("worker processes", run.vec, run.algo.num_envs, run),
+        *(
+            replace(p, name="evaluation: workers", phases=phases, kind=Kind.evaluation)
+            for p in _worker_parts("", run.vec.stepping(), players, run)
+        ),
+    ]
+    return [*training, *evaluating, *windows, *workers]
+
+
+def _worker_parts(name: str, backend: Backend, num_envs: int, run: RunConfig) -> list[Part]:
+    """Processes that step environments; what they share counts where they have a name."""
+    found = backend.processes(num_envs, getattr(type(run.env), "libraries_bytes", 0))
+    once = found.once_bytes if name else 0
+    count = found.count * found.each_bytes + once
+    formula = f"{found.count} x {human(found.each_bytes)}" + (once > 0) * f" + {human(once)} once"
+    source = f"{type(backend).__module__}:{type(backend).__name__}.processes"
+    part = Part(name, formula, count, confidence=Confidence.calibrated, source=source)
+    return [part] if count else []
 
 
 @lru_cache(maxsize=256)

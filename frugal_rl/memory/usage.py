@@ -125,6 +125,28 @@ def peak_resident_bytes() -> int:
     return peak or resident_bytes()
 
 
+def library_bytes() -> dict[str, int]:
+    """Resident bytes of each library that this process has mapped, less what it wrote into them.
+
+    How many of a library's pages are resident depends on what the kernel has of its file at the
+    moment: it maps the neighbours of a page that is touched where it has them.
+    """
+    try:
+        lines = Path("/proc/self/smaps").read_text().splitlines()
+    except OSError:
+        return {}
+    held: dict[str, int] = {}
+    name = ""
+    for line in lines:
+        key, *words = line.split(maxsplit=5)
+        if not key.endswith(":"):  # a new mapping: range, rights, offset, device, inode, path
+            name = words[4] if len(words) == 5 and ".so" in words[4] else ""
+        elif name and key in ("Rss:", "Anonymous:"):
+            sign = 1 if key == "Rss:" else -1
+            held[name] = held.get(name, 0) + sign * int(words[0]) * 1024
+    return held
+
+
 def _status(pid: int | str, key: str) -> int:
     """One entry of /proc/<pid>/status in bytes; 0 where it is missing."""
     try:

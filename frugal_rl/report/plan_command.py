@@ -77,7 +77,10 @@ def show_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -
         return Outcome(plan.as_dict(), status=0 if plan.fits else DOES_NOT_FIT)
     ways = [] if plan.fits else advise(run, plan, probe=probe)
     findings = check_run(run, plan, own_findings(run))
-    command = command_of(run, chosen or (ways[0].overrides if ways else ()))
+    mends = tuple(f.override for f in errors(findings) if f.override)
+    command = command_of(run, chosen or (ways[0].overrides if ways else mends))
+    if not (plan.fits or ways):
+        command = ""  # one that is refused is no advice
     values = {**as_json(plan, ways, findings, command), "notes": run.notes}
     if options.format is Format.launcher:
         print(" ".join(launcher_words(run, plan)))
@@ -89,7 +92,7 @@ def show_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -
         for note in run.notes:
             say(note)
         show(Group(plan_view(plan, ways), checks_table(shown), passed))
-        say(command)
+        say(command or "Nothing that is known makes it fit: raise the limit, or make it smaller.")
     return Outcome(values, status=DOES_NOT_FIT if errors(findings) or not plan.fits else 0)
 
 

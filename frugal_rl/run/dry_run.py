@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 SAMPLE_SECONDS = 0.1
 
 
-def measure(run: RunConfig) -> dict[str, int]:
-    """Peak bytes of this process tree in each phase of a tiny run."""
+def measure(run: RunConfig) -> dict[str, dict[str, int]]:
+    """Of a tiny run: peak bytes of this process tree in each phase, and bytes of each library."""
     if run.memory.allocator is Allocator.pinned:
         pin_allocator()
     with tempfile.TemporaryDirectory() as folder:
@@ -41,7 +41,8 @@ def measure(run: RunConfig) -> dict[str, int]:
             open_log(run, draw_up(run), meter) as log,
         ):
             train(run, log, phase=meter.phase)
-            return {phase.value: peaks.ram for phase, peaks in meter.peaks.items()}
+            peaks = {phase.value: most.ram for phase, most in meter.peaks.items()}
+            return {"bytes": peaks, "libraries": meter.libraries}
 
 
 def main() -> None:
@@ -49,8 +50,8 @@ def main() -> None:
     request = json.load(sys.stdin)
     run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
     with told_compiling() as compiling:
-        peaks = measure(run)
-    print(json.dumps({"bytes": peaks, "compiled": compiling.count > 0}))
+        found = measure(run)
+    print(json.dumps({**found, "compiled": compiling.count > 0}))
 
 
 if __name__ == "__main__":

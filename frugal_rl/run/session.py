@@ -18,11 +18,12 @@ from frugal_rl.learn.ranks import Ranks, joined
 from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.auto import prepare
+from frugal_rl.memory.base import keep_libraries
 from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
-from frugal_rl.memory.refusal import stop_on_errors
+from frugal_rl.memory.refusal import stop_on_errors, told_when_full
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.closing import show_closing
 from frugal_rl.report.files import PICTURES, write_json
@@ -97,8 +98,10 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     with told_compiling(), MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
         began = time.perf_counter()
-        summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
+        with told_when_full(plan):
+            summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
         summary |= meter.summary(plan) | {"seconds": time.perf_counter() - began}
+        keep_libraries(run, meter.libraries)
         if ranks.size > 1:
             summary["memory/rank_peak_bytes"] = ranks.at_first(meter.peak_bytes)
             log.summary(summary)

@@ -31,6 +31,15 @@ class EnvMaker(Protocol):
 
 
 @dataclass(frozen=True)
+class Processes:
+    """Processes beside the main one, as the plan counts them: bytes of each, and bytes of all."""
+
+    count: int = 0
+    each_bytes: int = 0
+    once_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class Backend(ABC):
     """A way to run single environments side by side.
 
@@ -52,6 +61,10 @@ class Backend(ABC):
     def stepping(self) -> Backend:
         """The backend whose environments an evaluation steps."""
         return self
+
+    def processes(self, num_envs: int, libraries_bytes: int) -> Processes:
+        """What it starts for so many environments, whose libraries hold so much; here nothing."""
+        return Processes()
 
 
 def reuses(memory: MemoryProfile) -> bool:

@@ -12,7 +12,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.history import History
 from frugal_rl.ranges import at_least
-from frugal_rl.vec_env.backend import Backend, EnvMaker
+from frugal_rl.vec_env.backend import Backend, EnvMaker, Processes
 from frugal_rl.vec_env.batch import Batch
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv
 from frugal_rl.vec_env.trajectory_items import Layout, item_layout
@@ -73,6 +73,10 @@ class Episodes(Backend):
     def stepping(self) -> Backend:
         """The inner backend: an evaluation steps its environments."""
         return self.inner
+
+    def processes(self, num_envs: int, libraries_bytes: int) -> Processes:
+        """Those of the inner backend."""
+        return self.inner.processes(num_envs, libraries_bytes)
 
 
 class EpisodesEnv(VectorEnv):

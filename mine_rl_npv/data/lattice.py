@@ -209,16 +209,21 @@ def _phase(values: np.ndarray, spacing: float) -> float:
 
 
 def _refined(values: np.ndarray, spacing: float) -> float:
-    """The spacing by regression over the values on the lattice; a round number where one fits."""
+    """The spacing by regression over the values on the lattice; a round number that fits as well.
+
+    Centroids rounded in the file scatter about either; exact ones lie on their own spacing alone,
+    and slopes must not be those of another.
+    """
     away = (values - _phase(values, spacing)) / spacing
     cell = np.round(away)
     on = np.abs(away - cell) < 0.1
     x, y = cell[on] - cell[on].mean(), values[on] - values[on].mean()
     spread = float((x * x).sum())
     exact = float((x * y).sum()) / spread if spread > 0 else spacing
+    scatter = float(np.sqrt(((y - exact * x) ** 2).mean()))
     for digits in (0, 1, 2, 3, 4, 5, 6):
         nice = round(exact, digits)
-        if nice > 0 and abs(nice - exact) * np.ptp(cell) < 2e-3 * spacing:
+        if nice > 0 and abs(nice - exact) * np.ptp(cell) < 2 * scatter + 1e-9 * spacing:
             return nice
     return exact
 

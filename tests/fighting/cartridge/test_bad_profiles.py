@@ -80,6 +80,7 @@ ODD = {
     "no recipe": ("- {save: running}", "- jump", "start[2] is none of press"),
     "misspelt actions": ("  combos:", "  makros: {}\n  combos:", "actions.makros: unknown key"),
     "rules of a fight": ("time_limit: 30", "rules: {round_seconds: 30}", "count in a fight"),
+    "endless": ("points: rise(score)", "points: 1e308 * (lives + 9)", "no finite number"),
     "long": ("points: rise(score)", f"points: rise(score){' + 1' * 2000}", "8011 characters"),
 }
 

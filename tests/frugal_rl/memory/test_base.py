@@ -265,3 +265,33 @@ def test_what_nobody_probed_is_not_known_and_what_was_is_given_back(tmp_path, mo
     assert base.kept_base(run) is None
     base.keep_base(run, Base(held, Confidence.probed))
     assert base.kept_base(run) == Base(held, Confidence.probed, True)
+
+
+def test_libraries_count_as_the_last_run_of_the_same_network_had_them_resident(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
+    monkeypatch.setattr(base, "ask_child", lambda *a: {"bytes": {"update": 100 * MIB}})
+    run, other = toy(), replace(toy(), agent=Loading(0))
+    base.keep_libraries(run, {"a.so": 30 * MIB, "gone.so": 5 * MIB})
+    measured = base.installed_base(run)
+    base.keep_libraries(other, {"a.so": 90 * MIB})  # another network touches other pages
+    base.keep_libraries(run, {"a.so": 47 * MIB, "its_own.so": 9 * MIB})
+    later = base.installed_base(run)
+    base.keep_libraries(run, {})
+
+    assert measured.process_bytes == 100 * MIB
+    assert later.process_bytes == 117 * MIB == base.installed_base(run).process_bytes
+
+
+def test_a_kind_that_was_tried_out_moves_with_its_libraries_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
+    run = toy()
+    base.keep_libraries(run, {"a.so": 30 * MIB})
+    base.keep_base(run, Base.everywhere(300 * MIB, Confidence.probed))
+    base.keep_libraries(run, {"a.so": 10 * MIB})
+
+    found = base.kept_base(run)
+
+    assert found is not None
+    assert found.by_phase == dict.fromkeys(Phase, 280 * MIB)

@@ -37,12 +37,16 @@ def test_a_bare_machine_is_its_memory_and_cores(bare):
     assert find_limit() == Limit(8 * GIB, "physical memory", 0, "no accelerator", 5, 3 * GIB)
 
 
+ADDRESSES = "address space (ulimit -v, less 1 GiB that libraries map)"
+
+
 @pytest.mark.parametrize(
     ("group", "addresses", "ram", "budget", "limit", "source"),
     [
         (2 * GIB, None, None, None, 2, "control group"),
         (9 * GIB, None, None, None, 8, "physical memory"),
-        (None, GIB, None, None, 1, "address space (ulimit -v)"),
+        (None, 2 * GIB, None, None, 1, ADDRESSES),
+        (None, GIB // 2, None, None, 0, ADDRESSES),
         (2 * GIB, GIB, 64, None, 64, "hardware.ram_gib=64"),
         (None, None, 64, 0.5, 0.5, "memory.budget_gib=0.5"),
         (None, None, None, 7, 7, "memory.budget_gib=7"),

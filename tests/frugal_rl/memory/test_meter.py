@@ -184,3 +184,18 @@ def test_a_program_that_is_being_started_does_not_count_its_parent_twice(monkeyp
         assert len(usage.of_tree()) == begun - 1
     finally:
         child.communicate(b"\n")
+
+
+def test_the_meter_notes_the_libraries_once_an_update_was_made():
+    with MemoryMeter() as meter:
+        with meter.phase(Phase.rollout):
+            assert not meter.libraries
+        with meter.phase(Phase.update):
+            pass
+        seen = dict(meter.libraries)
+        with meter.phase(Phase.update):
+            pass
+
+    assert meter.libraries == seen
+    assert any("libc" in name and 2**12 <= count < 2**24 for name, count in seen.items())
+    assert all(count >= 0 and name.startswith("/") for name, count in seen.items())

@@ -15,7 +15,7 @@ from frugal_rl.memory.auto import choose
 from frugal_rl.memory.part import Confidence, Phase
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.probe import Probe
-from frugal_rl.memory.refusal import plan_memory
+from frugal_rl.memory.refusal import plan_memory, told_when_full
 from frugal_rl.observation.choices import Label
 from frugal_rl.run.compose import compose_run, folder
 from frugal_rl.store.rollout import RolloutBuffer
@@ -213,3 +213,48 @@ def test_the_plan_as_plain_values_adds_up():
 
     assert values["ram_bytes"] == max(p["ram_bytes"] for p in values["phases"].values())
     assert np.isclose(values["bytes_per_transition"] * plan.transitions, values["rollout_bytes"])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried 9 bytes")],
+)
+def test_an_allocation_that_fails_is_told_in_words_with_its_notes(error):
+    plan = draw_up(compose_run(["env=toy", "memory.budget_gib=3"]))
+    error.add_note("continue with resume=x")
+    with (
+        pytest.raises(MemoryBudgetError, match=r"gave no more memory: .* of 3.0 GiB") as told,
+        told_when_full(plan),
+    ):
+        raise error
+    assert told.value.__notes__ == ["continue with resume=x"]
+
+
+def test_other_errors_of_torch_are_left_as_they_are():
+    plan = draw_up(compose_run(["env=toy"]))
+    with pytest.raises(RuntimeError, match="shapes"), told_when_full(plan):
+        raise RuntimeError("shapes do not fit")
+
+
+WORKERS = {
+    "vec=shared_memory vec.workers=3": (3 * 5.5 + 51.4, 2 * 5.5),
+    "vec=shared_memory vec.workers=3 vec.start=fork": (3 * 5.5 + 6.4, 2 * 5.5),
+    "vec=sb3": (8 * 172 + 37, 2 * 172),
+    "vec=sb3 vec.start=fork": (8 * 7 + 67, 2 * 7),
+    "vec=serial": (0, 0),
+}
+
+
+@pytest.mark.parametrize("words", WORKERS)
+def test_worker_processes_are_planned_for_training_and_for_evaluation(words):
+    run = compose_run(["env=toy", *words.split(), "algo.num_envs=8", "evaluation.num_envs=2"])
+    parts = {p.name: p for p in draw_up(run).parts if "worker" in p.name}
+    held = [
+        parts[n].ram_bytes / 2**20 for n in ("worker processes", "evaluation: workers") if parts
+    ]
+
+    assert held == pytest.approx(WORKERS[words] if parts else [], abs=0.1)
+    assert bool(parts) == any(WORKERS[words])
+    if parts:
+        assert Phase.update not in parts["evaluation: workers"].phases
+        assert Phase.update in parts["worker processes"].phases

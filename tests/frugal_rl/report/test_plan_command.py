@@ -46,6 +46,16 @@ def test_the_json_of_a_plan_that_does_not_fit_has_advice_and_the_command_that_fo
     assert {c["id"] for c in values["checks"]} >= {"F01", "F09", "F11"}
 
 
+def test_no_command_is_printed_that_would_be_refused(capsys):
+    hopeless = compose_run([*BASE, "memory.budget_gib=0.1"])
+    mended = compose_run([*BASE, "algo.batch_size=100000"])
+
+    assert show_plan(hopeless, PlanOptions(), None).values["command"] == ""
+    assert "raise the limit" in capsys.readouterr().out.splitlines()[-1]
+    assert show_plan(mended, PlanOptions(), None).status == 3
+    assert capsys.readouterr().out.splitlines()[-1].endswith(" algo.batch_size=4096")
+
+
 def test_all_profiles_are_compared_and_impossible_ones_say_why(capsys):
     plans = dict(compared(compose_run(BASE)))
 

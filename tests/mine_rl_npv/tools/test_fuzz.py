@@ -161,7 +161,7 @@ def judged(solution, rows, path, sectors):
     assert not faults, faults
 
 
-@pytest.mark.parametrize("seed", [*range(24), 203, 286])
+@pytest.mark.parametrize("seed", [*range(24), 203, 286, 5051])
 def test_a_mutated_model_is_right_or_refused(tmp_path, seed):
     verdict(seed, tmp_path)
 
