@@ -31,6 +31,7 @@ FEWER = ("algo.cloning.batch_size=4096", "algo.cloning.epochs=5")
 """Each minibatch reads all its distinct graphs, so that small ones would take all the minutes."""
 CELLS = {
     BASE: Cell("", "attention_fast"),
+    "foresight": Cell(BASE, "attention_foresight"),
     "no path ahead": Cell(BASE, "attention_fast", ("agent.path_features=0",)),
     "no attention over objectives (concat)": Cell(
         BASE, "attention_fast", ("agent.objectives.head=none",)

@@ -36,7 +36,7 @@ KINDS = (
     ("env=toy algo=dqn algo.learning_starts=100", 1500),
     ("env=gymnasium env.id=Pendulum-v1 algo=sac algo.learning_starts=100", 250),
     ("env=fighting env.obs=rgb agent=nature_cnn", 400),
-    ("env=gymnasium env.id=MiniGrid-DoorKey-5x5-v0 env.modules=[minigrid]", 3000),
+    ("env=gymnasium env.id=Acrobot-v1", 3000),
     ("env=toy agent.actor=[300,200] agent.critic=[300,200]", 9000),
     ("env=mine_cpit", 2000),
     ("env=nclone memory=baseline", 2500),

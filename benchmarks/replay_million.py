@@ -1,15 +1,16 @@
-"""One million Atari transitions really stored: resident bytes, add, draw, and every row compared.
+"""One million Atari transitions really stored: resident bytes, draw, and every row compared.
 
-    python benchmarks/replay_million.py [game ...]           (extra: pip install 'frugal-rl[atari]')
+    python benchmarks/replay_million.py [game ...]        (extra: pip install 'frugal-rl[atari]')
+    python benchmarks/replay_million.py adds [game ...]   adds of 15,000 transitions, beside SB3's
 
-ALE's own vector environment of one game (84 x 84, skip 4, four frames stacked, sticky actions, a lost
-life ends an episode), random play. While it plays, a digest of every observation is kept aside; when
-the store is full, every row of it is drawn once, in random order, and compared with what was played.
-Then SB3's buffer of as many transitions as fit beside it (its million takes 56 GB) is filled with
-rows drawn from ours, in turn with a second store of ours: adds. Draws are of ours with a million rows
-and of SB3's, in turn. Times are processor time of one thread. A process for each game; a game whose row
+ALE's own vector environment of one game (84 x 84, skip 4, four frames stacked, sticky actions, a
+lost life ends an episode), random play. While it plays, a digest of every observation is kept;
+when the store is full, every row of it is drawn once, in random order, and compared with what was
+played. Then SB3's buffer of as many transitions as fit beside it (its million takes 56 GB) is
+filled with rows drawn from ours, and both draw in turn. Adds are timed as the game is played, both
+stores in turn. Times are processor time of one thread. A process for each game; a game whose row
 stands in replay_million.md is not played again.
-"""  # noqa: E501 - one line for each step
+"""
 
 import gc
 import hashlib
@@ -119,22 +120,31 @@ def compared(store: ReplayBuffer, truth: Truth) -> int:
     return sum(truth.differing(b, store._samples_at(b, nothing[: len(b)])) for b in batches)
 
 
-def refilled(store: ReplayBuffer, their_rows: int) -> tuple[stock.ReplayBuffer, list[float]]:
-    """SB3's buffer filled with rows of ours, and mean adds: ours into a second store, SB3's."""
-    theirs = stock.ReplayBuffer(their_rows, SPACE, ACTIONS, "cpu")
-    second = ReplayBuffer(CAPACITY, SPACE, ACTIONS, "cpu")
-    spent = np.zeros(2)
-    for begin in range(0, their_rows, 500):
-        rows = np.arange(begin, begin + 500)
-        drawn = store._samples_at(rows, np.zeros(500, np.int64))
-        now, then = drawn.observations.numpy(), drawn.next_observations.numpy()
-        rest = [x.numpy() for x in (drawn.actions, drawn.rewards, drawn.dones)]
+def theirs_of(store: ReplayBuffer, rows: int) -> stock.ReplayBuffer:
+    """SB3's buffer, filled with the first rows of ours."""
+    theirs = stock.ReplayBuffer(rows, SPACE, ACTIONS, "cpu")
+    for begin in range(0, rows, 500):
+        drawn = store._samples_at(np.arange(begin, begin + 500), np.zeros(500, np.int64))
         for i in range(500):
-            given = (now[i : i + 1], then[i : i + 1], *(x[i] for x in rest), [{}])
-            both = [second, theirs] if i % 2 else [theirs, second]
-            for each in both:
-                spent[each is theirs] += seconds(each.add, *given)
-    return theirs, list(spent / their_rows)
+            theirs.add(*(x[i : i + 1].numpy() for x in drawn[:2]),
+                       *(x[i].numpy() for x in (drawn.actions, drawn.rewards, drawn.dones)),
+                       [{}])  # fmt: skip
+    return theirs
+
+
+def adds(game: str, steps: int) -> str:
+    """Adds of both stores while a game is played; a row of the table."""
+    stores = (
+        ReplayBuffer(CAPACITY, SPACE, ACTIONS, "cpu"),
+        stock.ReplayBuffer(steps, SPACE, ACTIONS),
+    )
+    spent: tuple[list[float], list[float]] = ([], [])
+    for at, transition in enumerate(play(game, steps)):
+        for which in (at % 2, 1 - at % 2):
+            spent[which].append(seconds(stores[which].add, *transition) * 1e6)
+    (our_mean, our_median), (mean, median) = ((np.mean(x[100:]), np.median(x[100:])) for x in spent)
+    return (f"| {game} | {our_mean:.0f} / {our_median:.0f} | {mean:.0f} / {median:.0f} | "
+            f"{our_mean / mean:.2f} |")  # fmt: skip
 
 
 def draws(store: ReplayBuffer, theirs: stock.ReplayBuffer, size: int) -> tuple[float, float]:
@@ -160,12 +170,12 @@ def measure(game: str, steps: int, their_rows: int) -> str:
     gc.collect()
     resident = usage.resident_bytes() - before
     wrong = compared(store, truth)
-    theirs, (ours_add, their_add) = refilled(store, their_rows)
+    theirs = theirs_of(store, their_rows)
     timed = {size: draws(store, theirs, size) for size in BATCHES}
     columns = [
         game, f"{steps:,}", f"{store.nbytes / 1e9:.3f}", f"{resident / 1e9:.3f}",
         f"{store.nbytes / steps:.0f}", f"1/{THEIR_TRANSITION * steps / store.nbytes:.0f}",
-        f"{wrong}", f"{added * 1e6:.0f}", f"{ours_add / their_add:.2f}",
+        f"{wrong}", f"{added * 1e6:.0f}",
         *(f"{a * 1e3:.2f} / {b * 1e3:.2f} = {a / b:.2f}" for a, b in timed.values()),
     ]  # fmt: skip
     return f"| {' | '.join(columns)} |"
@@ -181,6 +191,10 @@ def enter(row: str) -> None:
 def main() -> None:
     if sys.argv[1:2] == ["--one"]:
         print(measure(sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
+        return
+    if sys.argv[1:2] == ["adds"]:
+        for game in sys.argv[2:] or GAMES:
+            print(adds(game, 15_000), flush=True)
         return
     for game in sys.argv[1:] or GAMES:
         if f"| {game} |" in PAGE.read_text():

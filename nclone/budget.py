@@ -29,6 +29,7 @@ MEANINGS = {
     "levels": "segments, edges and templates of each level",
     "path distances": "one 8.8 kB table per level and goal",
     "raw rows": "what the observation kernel writes",
+    "copies of worlds": "two for each action, which are simulated ahead",
     "rewards": "potentials, visited cells and component sums",
     "rows": "rows in stored form",
 }

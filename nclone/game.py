@@ -22,16 +22,23 @@ from nclone.graph.interned import InternedGraphs
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.routes import Reach, door_places, reach_of, write_routes
 from nclone.levels.sampler import LevelSampler
+from nclone.observation.foresight import FORESIGHT_FIELD, Foresight
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
-from nclone.observation.places import PLAYER_PLACE, place_row, write_player_places
+from nclone.observation.places import PLAYER_PLACE, write_player_places
 from nclone.render.moment import write_moment
-from nclone.render.scene import scene_items
 from nclone.rewards.kernels import COMPONENTS, Events, Motion
 from nclone.rewards.tracker import RewardTracker
 from nclone.sim import state as st
 from nclone.sim.table import LevelTable
 from nclone.sim.world import World
-from nclone.spec import ACTIONS, HAZARDS, LEVEL_TABLE, Observation, level_table, raw_arrays
+from nclone.spec import (
+    ACTIONS,
+    HAZARDS,
+    LEVEL_TABLE,
+    level_row,
+    level_table,
+    raw_arrays,
+)
 
 if TYPE_CHECKING:
     from nclone.config import NppConfig
@@ -59,14 +66,14 @@ class NppGame(Game):
         self.distances = DistanceTables(config.distances_mib)
         self.marks: list[Landmarks] = [find_landmarks(level) for level in self.level_table.level]
         self.level_number = self.distances.add_levels(self.marks)
-        self.places = np.array([_places(marks) for marks in self.marks])
+        self.places = np.array([marks.exit_places for marks in self.marks])
         self.tables = Tables({LEVEL_TABLE: level_table(config.obs)})
         for level, marks in zip(self.level_table.level, self.marks, strict=True):
             self.tables[LEVEL_TABLE].intern(
-                level.key, lambda level=level, marks=marks: _level_row(config.obs, level, marks)
+                level.key, lambda level=level, marks=marks: level_row(config.obs, level, marks)
             )
         self.graph_id = np.zeros(num_worlds, np.int64)
-        self.has_routes = config.obs.has_graph or config.obs is Observation.routes
+        self.has_routes = config.obs.has_graph or config.obs.has_path
         self.graphs: InternedGraphs | None = None
         if config.obs.has_graph:
             self.graphs = InternedGraphs(self.distances, config.graphs_mib)
@@ -74,6 +81,7 @@ class NppGame(Game):
         self.doors = door_places(self.distances.levels)
         self.playlist = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
+        self.world.make_room(self.playlist)
         self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
         self.best_frames: np.ndarray | None = None
         if self.tracker.config.speed:
@@ -92,6 +100,9 @@ class NppGame(Game):
         }
         self.spec = config.spec()
         self.raw = raw_arrays(self.spec, num_worlds)
+        self.foresight: Foresight | None = None
+        if FORESIGHT_FIELD.name in self.raw:
+            self.foresight = Foresight(self.world, num_worlds)
         self._nearest = np.zeros((num_worlds, HAZARDS))
         self._rngs: list[np.random.Generator] = []
         self._every = np.arange(num_worlds)
@@ -193,6 +204,9 @@ class NppGame(Game):
             self._write_routes(chosen, rows, reach)
             if PATH_FIELD.name in rows:
                 self._write_path(chosen, rows, reach)
+        if self.foresight is not None:
+            out = rows[FORESIGHT_FIELD.name]
+            self.foresight.look(chosen, self.distances, self.entry, self.switch_hit, out)
         if self.graphs is not None:
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:
@@ -324,6 +338,8 @@ class NppGame(Game):
             "raw rows": sum(a.nbytes for a in self.raw.values()) + self._nearest.nbytes,
             "rewards": self.tracker.nbytes,
         }
+        if self.foresight is not None:
+            parts["copies of worlds"] = self.foresight.nbytes
         return parts if self.graphs is None else parts | {"graphs": self.graphs.table.nbytes}
 
     def _next(self, which: np.ndarray, draw: np.ndarray) -> np.ndarray:
@@ -377,17 +393,3 @@ class NppGame(Game):
         return self.tracker.paths(
             self.distances, self.entry, level, self.switch_hit, self.world.entity_state
         )
-
-
-def _level_row(obs: Observation, level: Level, marks: Landmarks) -> dict[str, np.ndarray]:
-    """One level's row of `nclone.spec.level_table`."""
-    row = {"tiles": level.tiles}
-    if obs.draws:
-        row["items"] = scene_items(level).items
-    return row | place_row(marks) if obs is Observation.full else row
-
-
-def _places(marks: Landmarks) -> tuple[float, float, float, float]:
-    """Exit switch and exit door in px; the spawn point where a level has none."""
-    switch = marks.goals.get(EXIT_SWITCH, marks.spawn)
-    return (*switch, *marks.goals.get(EXIT_DOOR, marks.spawn))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
@@ -16,10 +17,20 @@ from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_soli
 from nclone.graph.ahead import PATH_FIELD
 from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
 from nclone.graph.routes import ROUTE_FIELDS
+from nclone.observation.foresight import FORESIGHT_FIELD
 from nclone.observation.observe import ACTIONS, HAZARD_VALUES, HAZARDS
-from nclone.observation.places import LEVEL_TABLE, PLACE_FIELDS, PLACE_TABLE_FIELDS
+from nclone.observation.places import (
+    LEVEL_TABLE,
+    PLACE_FIELDS,
+    PLACE_TABLE_FIELDS,
+    place_row,
+)
 from nclone.render.fields import frame_fields
-from nclone.render.scene import ITEM_COLUMNS
+from nclone.render.scene import ITEM_COLUMNS, scene_items
+
+if TYPE_CHECKING:
+    from nclone.graph.landmarks import Landmarks
+    from nclone.levels.level import Level
 
 WINDOW = 15
 """Sub-cells of 12 px on each side of `tile_window`, the ninja's own in the middle."""
@@ -31,6 +42,7 @@ class Observation(Enum):
 
     state = "state"
     routes = "routes"
+    foresight = "foresight"
     graph = "graph"
     pixels = "pixels"
     full = "full"
@@ -39,6 +51,11 @@ class Observation(Enum):
     def draws(self) -> bool:
         """Whether frames are among the keys."""
         return self in (Observation.pixels, Observation.full)
+
+    @property
+    def has_path(self) -> bool:
+        """Whether the path ahead is among the keys."""
+        return self in (Observation.routes, Observation.foresight)
 
     @property
     def has_graph(self) -> bool:
@@ -147,7 +164,7 @@ _STATE = (
     ),
 )
 
-_ROUTES = (*ROUTE_FIELDS, PATH_FIELD)  # a graph network sees the path in its nodes
+_ROUTES = (*ROUTE_FIELDS, PATH_FIELD, FORESIGHT_FIELD)  # a graph network sees the path in its nodes
 _GRAPH = (*STATIC_FIELDS, *DERIVED_FIELDS)
 
 _STATE_KEYS = tuple(f.name for f in _STATE)
@@ -155,6 +172,7 @@ _DOOR_KEYS = (*_STATE_KEYS, *(f.name for f in ROUTE_FIELDS))
 KEYS = {
     Observation.state: _STATE_KEYS,
     Observation.routes: (*_DOOR_KEYS, PATH_FIELD.name),
+    Observation.foresight: (*_DOOR_KEYS, PATH_FIELD.name, FORESIGHT_FIELD.name),
     Observation.graph: (*_DOOR_KEYS, *(f.name for f in _GRAPH)),
     Observation.pixels: ("action_mask",),
     Observation.full: (
@@ -206,6 +224,14 @@ def level_table(observation: Observation = Observation.state) -> StaticTable:
     if observation is Observation.full:
         fields += PLACE_TABLE_FIELDS
     return StaticTable(LEVEL_TABLE, tuple(fields))
+
+
+def level_row(obs: Observation, level: Level, marks: Landmarks) -> dict[str, np.ndarray]:
+    """One level's row of `level_table`."""
+    row = {"tiles": level.tiles}
+    if obs.draws:
+        row["items"] = scene_items(level).items
+    return row | place_row(marks) if obs is Observation.full else row
 
 
 def raw_arrays(spec: ObservationSpec, num_worlds: int) -> dict[str, np.ndarray]:

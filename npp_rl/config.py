@@ -80,6 +80,8 @@ class AttentionAgent:
     """Width of the branch over the nearest dangers."""
     path_features: int = 0
     """Width of the branch over the path ahead."""
+    foresight_features: int = 0
+    """Width of the branch over what each action would lead to."""
     player_cnn: int = 0
     """Width of the CNN over the crop around the player."""
     global_cnn: int = 0
@@ -126,6 +128,7 @@ class AttentionAgent:
             "tile_window": ("window_features", self.window_features),
             "hazards": ("hazard_features", self.hazard_features),
             "path_ahead": ("path_features", self.path_features),
+            "foresight": ("foresight_features", self.foresight_features),
             "player_frame": ("player_cnn", self.player_cnn),
             "global_view": ("global_cnn", self.global_cnn),
             "graph_node_feats": ("graph.kind", self.graph.kind is not Kind.none),

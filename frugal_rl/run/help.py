@@ -21,6 +21,8 @@ from frugal_rl.run.search_path import choices, conf_folders
 
 WORDS = "[group=choice ...] [key=value ...] [-m] [--config-dir DIR] [--json | --quiet]"
 GROUPS = ("agent", "algo", "env", "experiment", "hardware", "launch", "memory", "tracking", "vec")
+ZOO = "  algo=zoo zoo.env=ID      an entry of RL Baselines3 Zoo; zoo.algo=, zoo.file=, zoo.without="
+"""A choice that is no file: whole command lines are translated."""
 KEY = re.compile(r"( *)([\w]+):( .*)?$")
 COLUMN = 40
 """Where descriptions begin; after a longer option, on the next line."""
@@ -40,7 +42,7 @@ def help_text(about: str, config_name: str, words: Sequence[str]) -> str:
     if groups:
         lines += ["groups: GROUP=CHOICE takes all options of conf/GROUP/CHOICE.yaml"]
         lines += [_group(name, value) for name, value in sorted(groups.items())]
-        lines += [""]
+        lines += [ZOO, ""] if "algo" in groups else [""]
     lines += ["options: KEY=VALUE, as they stand for these choices"]
     for key, value in _leaves(plain(cfg, whole=False)):
         lines += _option(key, value, said.get(key, ""))

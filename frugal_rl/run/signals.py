@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from types import FrameType
 from typing import Any
+
+from frugal_rl.vec_env.following import once_gone
 
 ASKING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name)
@@ -19,14 +20,11 @@ ASKING = tuple(
 
 
 WARNED = getattr(signal, "SIGUSR1", None)
-PARENT_DEATH = 1
-"""PR_SET_PDEATHSIG of prctl(2)."""
 
 
 def stop_with_parent() -> None:
-    """Be asked to stop when the process that started this one ends, however it ends (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PARENT_DEATH, signal.SIGTERM)
+    """Be asked to stop when the process that started this one ends, however it ends."""
+    once_gone(os.getppid(), partial(os.kill, os.getpid(), signal.SIGTERM))
 
 
 @contextmanager

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,10 +17,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from frugal_rl.testing import cable as cable_module
 
 CARD = "cable"
 """Name of the network card in each namespace."""
+OURS = re.compile(r"frugal-(\d+)-[ab]")
 
 
 @dataclass(frozen=True)
@@ -73,10 +78,16 @@ def missing() -> str:
 
 @contextmanager
 def two_hosts(delay_ms: float, rate_mbit: int) -> Iterator[tuple[Host, Host]]:
-    """Two hosts, `delay_ms` one way and `rate_mbit` apart."""
+    """Two hosts, `delay_ms` one way and `rate_mbit` apart.
+
+    They are gone afterwards with all that runs on them, also where the block is ended by SIGTERM;
+    those that a killed process left behind go first.
+    """
+    _drop_abandoned()
     names = [f"frugal-{os.getpid()}-{end}" for end in "ab"]
     hosts = [Host(name, f"10.77.0.{n}") for n, name in enumerate(names, 1)]
     cable: subprocess.Popen[str] | None = None
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         for name in names:
             _ip("netns", "add", name)
@@ -98,8 +109,24 @@ def two_hosts(delay_ms: float, rate_mbit: int) -> Iterator[tuple[Host, Host]]:
             cable.kill()
             cable.communicate()
         for name in names:
-            with suppress(subprocess.CalledProcessError):
-                _ip("netns", "delete", name)
+            _drop(name)
+        signal.signal(signal.SIGTERM, before)
+
+
+def _drop_abandoned() -> None:
+    """Delete hosts whose process is gone: their names hold its number."""
+    for line in _ip("netns", "list").splitlines():
+        if (found := OURS.match(line)) and not psutil.pid_exists(int(found[1])):
+            _drop(found[0])
+
+
+def _drop(name: str) -> None:
+    """End what runs on a host, and delete it."""
+    with suppress(subprocess.CalledProcessError):
+        for pid in _ip("netns", "pids", name).split():
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        _ip("netns", "delete", name)
 
 
 def _ip(*words: str) -> str:

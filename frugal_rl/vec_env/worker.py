@@ -9,12 +9,11 @@ import signal
 import traceback
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
-from select import POLLIN, poll
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.vec_env.following import once_gone
 from frugal_rl.vec_env.group import Layout, places_of, singles_of, trial
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def work(
 
     `run` is the process that trains.
     """
-    Thread(target=end_with, args=(run,), daemon=True).start()
+    once_gone(run, _end)
     # Ctrl-C and Slurm's SIGTERM reach the whole group: the main process decides when we end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
@@ -76,23 +75,12 @@ def work(
 
 def try_out(connection: Connection, env: EnvMaker, run: int) -> None:
     """Tell why environments cannot be continued from their state, if that is so, and end."""
-    Thread(target=end_with, args=(run,), daemon=True).start()
+    once_gone(run, _end)
     connection.send_bytes(trial(env).encode())
 
 
-def end_with(process: int) -> None:
-    """Wait until a process is gone, however it ended, and end this one.
-
-    An environment that never comes back would not see that nobody listens any more.
-    """
-    ended = poll()
-    try:
-        ended.register(os.pidfd_open(process), POLLIN)
-        ended.poll()
-    except ProcessLookupError:
-        pass  # it is gone already
-    except (AttributeError, OSError):
-        return  # a system without such handles
+def _end() -> None:
+    """At once: an environment that never comes back would not see that nobody listens any more."""
     os._exit(1)
 
 

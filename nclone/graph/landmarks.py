@@ -45,6 +45,12 @@ class Landmarks:
     door_entities: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     exit_entities: tuple[int, int] = (-1, -1)
 
+    @property
+    def exit_places(self) -> tuple[float, float, float, float]:
+        """Exit switch and exit door in px; the spawn point where a level has none."""
+        switch = self.goals.get(EXIT_SWITCH, self.spawn)
+        return (*switch, *self.goals.get(EXIT_DOOR, self.spawn))
+
 
 def find_landmarks(level: Level) -> Landmarks:
     """The places of a level; the first exit is its objective, doors beyond the 16th are walls."""

@@ -93,7 +93,7 @@ class World:
                     f"Level ids {ids.min()}..{ids.max()} do not fit a table of {len(self.table)}."
                 )
             self.worlds["level"][which] = ids
-            self._make_room(ids)
+            self.make_room(ids)
         reset_worlds(self.table.tables, self.arrays, which)
 
     def step(
@@ -122,11 +122,11 @@ class World:
                 f"pass [{self.num_worlds}] or [T, {self.num_worlds}] with values 0..5."
             )
         if self.threads == 1:
-            self._play(self.arrays, held, frames, on_end, self.executed, 1)
+            self.play(self.arrays, held, frames, on_end, self.executed, 1)
             return self.executed
         threads = self.pace.begin()
         numba.set_num_threads(threads)  # for what is observed afterwards as well
-        self._play(self.arrays, held, frames, on_end, self.executed, threads)
+        self.play(self.arrays, held, frames, on_end, self.executed, threads)
         self.pace.end()
         return self.executed
 
@@ -146,7 +146,7 @@ class World:
             return
         begun, times = self.snapshot(at), np.arange(count.max(initial=0))[:, None]
         held = np.where(times < count, actions, PAUSE).astype(np.uint8)
-        self._play(begun, held, 1, st.STOP, np.zeros(len(at), np.int32), self.pace.threads)
+        self.play(begun, held, 1, st.STOP, np.zeros(len(at), np.int32))
         worlds = begun.worlds
         worlds["frame"] = 0
         worlds["events"] &= st.SWITCH_HIT | st.DOOR_OPENED
@@ -154,22 +154,31 @@ class World:
         ended = at[worlds["state"] >= st.DEAD]
         reset_worlds(self.table.tables, self.arrays, ended)
 
-    def _play(
+    def play(
         self,
         arrays: Arrays,
         held: NDArray[np.uint8],
         frames: int,
         on_end: int,
         executed: NDArray,
-        threads: int,
+        threads: int | None = None,
     ) -> None:
-        """The kernel on some threads; `held` is [T, worlds] of actions, or `PAUSE`."""
+        """Play any worlds of this table: these, or copies of them.
+
+        Args:
+            arrays: the worlds, which change.
+            held: [T, worlds] uint8 actions, or `PAUSE`.
+            frames: frames per action.
+            on_end: as in `step`.
+            executed: [worlds] int32 frames, overwritten.
+            threads: None means as many as steps take.
+        """
         tables = self.table.tables
 
         def play(first: int, end: int) -> None:
             advance_worlds(tables, arrays, held, frames, on_end, executed, first, end)
 
-        self.shares.each(len(executed), play, threads)
+        self.shares.each(len(executed), play, threads or self.pace.threads)
 
     def share(self, count: int, job: Callable[[int, int], object]) -> None:
         """Calls `job(first, end)` for shares of `count` worlds, on as many threads as steps take.
@@ -189,7 +198,7 @@ class World:
         A snapshot of one world may go to many. Level ids must mean the same table.
         """
         at = self._indices(which)
-        self._make_room(np.unique(snapshot.worlds["level"]))
+        self.make_room(np.unique(snapshot.worlds["level"]))
         for name in Arrays._fields:
             source, goal = getattr(snapshot, name), getattr(self, name)
             if name == "worlds":
@@ -315,7 +324,7 @@ class World:
         at = np.asarray(which)
         return np.nonzero(at)[0] if at.dtype == bool else np.atleast_1d(at).astype(np.int64)
 
-    def _make_room(self, ids: NDArray[np.integer]) -> None:
+    def make_room(self, ids: NDArray[np.integer]) -> None:
         """Widen the entity arrays to what the levels need."""
         rows = self.table.tables.levels[ids]
         for name in ("entities", "movers", "doors"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING
 
 import torch
@@ -66,6 +67,7 @@ class Extractor(nn.Module):
             "tile_window": agent.window_features,
             "hazards": agent.hazard_features,
             "path_ahead": agent.path_features,
+            "foresight": agent.foresight_features,
             "player_frame": agent.player_cnn,
             "global_view": agent.global_cnn,
         }
@@ -144,6 +146,11 @@ def _other_branches(agent: AttentionAgent, spec: ObservationSpec) -> nn.ModuleDi
         branches["hazards"] = Hazards(shape("hazards")[-1], agent.hazard_features)
     if agent.path_features:
         branches["path_ahead"] = vector_mlp(shape("path_ahead")[0], agent.path_features)
+    if agent.foresight_features:
+        size = prod(shape("foresight"))
+        branches["foresight"] = nn.Sequential(
+            nn.Flatten(), vector_mlp(size, agent.foresight_features)
+        )
     norm = (agent.batch_norm, agent.dropout)
     if agent.player_cnn:
         branches["player_frame"] = player_cnn(shape("player_frame"), agent.player_cnn, *norm)

@@ -16,6 +16,7 @@ from frugal_rl.testing.vec_env import check_vec_env
 from nclone import budget
 from nclone.config import NppConfig
 from nclone.env import NppEnv
+from nclone.spec import Observation
 from nclone.vec_env import NppVecEnv
 
 CONFIG = NppConfig(levels=("walk", "jump", "switch_first"))
@@ -110,12 +111,16 @@ def test_a_truncated_episode_hands_out_its_last_observation():
     assert_array_equal(step.rows["time_remaining"][step.final_index], 1.0)
 
 
-@pytest.mark.parametrize("num_envs", [3, 17])
-def test_the_planned_bytes_are_those_of_the_arrays(num_envs):
-    encoding = Encoding.choose(CONFIG.spec(), Storage.lossless)
-    planned = {p.name: p.ram_bytes for p in budget.parts(CONFIG, num_envs, 1, encoding)}
+WIDER = NppConfig(obs=Observation.foresight, levels=("simplest", "mine_heavy"))
+"""Its first level has fewer entities than most."""
 
-    env = NppVecEnv(CONFIG, num_envs, encoding, MemoryProfile(), threads=1)
+
+@pytest.mark.parametrize(("config", "num_envs"), [(CONFIG, 3), (CONFIG, 17), (WIDER, 5)])
+def test_the_planned_bytes_are_those_of_the_arrays(config, num_envs):
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+    planned = {p.name: p.ram_bytes for p in budget.parts(config, num_envs, 1, encoding)}
+
+    env = NppVecEnv(config, num_envs, encoding, MemoryProfile(), threads=1)
     env.reset(0)
     for number in env.game.level_number:
         env.game.distances.acquire(int(number), 0)

@@ -11,6 +11,7 @@ from frugal_rl import cli
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.help import descriptions, help_text
+from frugal_rl.run.zoo.words import OPTIONS
 
 
 def lines(*words, about="Train.", config_name="train"):
@@ -26,6 +27,13 @@ def test_a_group_is_one_line_with_its_choices():
 
     assert env.split()[0] == "env=toy"
     assert "nclone, toy" in env
+
+
+def test_the_zoos_entries_are_offered_with_all_their_words():
+    (zoo,) = [line for line in lines("env=toy") if "algo=zoo" in line]
+
+    assert all(f"zoo.{name}=" in zoo for name in OPTIONS)
+    assert not any("zoo" in line for line in lines(config_name="report"))
 
 
 def test_options_are_those_of_the_choices():

@@ -1,9 +1,13 @@
 """One run on two hosts that are network namespaces of this machine."""
 
+import signal
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from frugal_rl.run.checkpoints import load_checkpoint
@@ -72,3 +76,31 @@ def test_a_cable_that_stays_cut_ends_the_run_in_words(hosts, tmp_path):
     assert all("RankError: " in words for words in said), said
     assert f"resume={tmp_path}" in said[0]
     assert load_checkpoint(tmp_path)["num_steps"] > 0
+
+
+def names_left():
+    said = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
+    return said.stdout
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_hosts_go_with_a_process_that_is_ended_or_with_the_next_that_makes_some(ending):
+    if why := missing():
+        pytest.skip(why)
+    script = (
+        "from frugal_rl.testing.hosts import two_hosts\n"
+        "with two_hosts(1, 1000) as (a, b):\n"
+        "    run = a.start(['sleep', '600']); print(run.pid, flush=True); run.wait()\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, cwd=ROOT)
+    inside = int(process.stdout.readline())
+    assert f"frugal-{process.pid}-a" in names_left()
+    process.send_signal(ending)
+    process.communicate()
+    if ending is signal.SIGKILL:
+        with two_hosts(1, 1000):
+            pass
+
+    assert f"frugal-{process.pid}-" not in names_left()
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(inside).wait(timeout=10)

@@ -1,5 +1,6 @@
 """Workers that die, fall silent or are asked to go: replaced, shown, counted, never waited for."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 
-from frugal_rl.errors import WorkerError
+from frugal_rl.errors import MemoryBudgetError, WorkerError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
@@ -199,3 +200,18 @@ def test_workers_that_hang_die_with_a_run_that_was_killed(tmp_path, start):
     while not all(map(gone, workers)) and time.monotonic() < until:
         time.sleep(0.05)
     assert all(map(gone, workers))
+
+
+def test_a_full_dev_shm_is_refused_in_words_and_leaves_nothing(opened, monkeypatch):
+    def full(number, start, size):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    before = set(Path("/dev/shm").glob("psm_*"))
+
+    with pytest.raises(
+        MemoryBudgetError, match=r"shared block of [\d,]+ bytes .* enlarge /dev/shm"
+    ):
+        opened(SharedMemory(2, Start.fork))
+
+    assert set(Path("/dev/shm").glob("psm_*")) <= before

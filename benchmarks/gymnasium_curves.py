@@ -1,0 +1,164 @@
+"""Learning curves of stock PPO, of stock PPO with `compact`, and of `env=gymnasium`, same settings.
+
+    python benchmarks/gymnasium_curves.py TASK KIND SEED     one run, entered into results/
+    python benchmarks/gymnasium_curves.py picture OUT.png    all runs so far: a picture and a table
+
+TASK is one of TASKS, KIND one of stock, compact, ours. Stock episodes are told as they end,
+ours as the mean of each rollout, by the steps of all environments. Peaks are of the whole process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import matplotlib
+import numpy as np
+import torch
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+from frugal_rl.memory import usage
+
+ENVS, STEPS = 8, 128
+SETTINGS = {"n_steps": STEPS, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3,
+            "ent_coef": 0.01}  # fmt: skip
+VIEW = ("minigrid.wrappers.ImgObsWrapper", "gymnasium.wrappers.FlattenObservation")
+TASKS: dict[str, tuple[tuple[str, ...], int]] = {
+    "CartPole-v1": ((), 30 * ENVS * STEPS),
+    "MiniGrid-DoorKey-5x5-v0": (VIEW, 60 * ENVS * STEPS),
+    "InvertedPendulum-v5": ((), 40 * ENVS * STEPS),
+}
+RESULTS = Path(__file__).parent / "results" / "gymnasium_curves.jsonl"
+POINTS = 10
+NAMES = {"stock": "stock PPO", "compact": "stock PPO, compact", "ours": "env=gymnasium"}
+COLOURS = {"stock": "C7", "compact": "C0", "ours": "C1"}
+
+
+def made(task: str) -> gym.Env[Any, Any]:
+    """The environment in its wrappers."""
+    if task.startswith("MiniGrid"):
+        gym.register_envs(importlib.import_module("minigrid"))
+    env = gym.make(task)
+    for name in TASKS[task][0]:
+        module, kind = name.rsplit(".", 1)
+        env = getattr(importlib.import_module(module), kind)(env)
+    return env
+
+
+def stock(task: str, seed: int, compacted: bool) -> dict[str, Any]:
+    """Stable-Baselines3's PPO."""
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.env_util import make_vec_env
+
+    from frugal_rl.sb3 import compact
+
+    class Episodes(BaseCallback):
+        """Steps and return of each episode that ends."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.ended: list[tuple[int, float]] = []
+
+        def _on_step(self) -> bool:
+            told = [i["episode"]["r"] for i in self.locals["infos"] if "episode" in i]
+            self.ended += [(self.num_timesteps, float(r)) for r in told]
+            return True
+
+    env = make_vec_env(lambda: made(task), n_envs=ENVS, seed=seed)
+    keywords = compact(env) if compacted else {}
+    model = PPO("MlpPolicy", env, seed=seed, device="cpu", **SETTINGS, **keywords)
+    episodes = Episodes()
+    model.learn(TASKS[task][1], callback=episodes)
+    weights = b"".join(p.detach().numpy().tobytes() for p in model.policy.parameters())
+    return {"episodes": episodes.ended, "weights": hashlib.sha256(weights).hexdigest()}
+
+
+def ours(task: str, seed: int) -> dict[str, Any]:
+    """`python scripts/train.py env=gymnasium env.id=...`, its mean return rollout by rollout."""
+    import frugal_rl
+
+    words = ["env=gymnasium", f"env.id={task}", f"seed={seed}", f"algo.num_envs={ENVS}",
+             f"algo.total_steps={TASKS[task][1]}", "tracking.wandb=disabled",
+             "evaluation.episodes=1"]  # fmt: skip
+    words += [f"algo.{name}={value}" for name, value in SETTINGS.items()]
+    if task.startswith("MiniGrid"):
+        words.append("env.modules=[minigrid]")
+    if TASKS[task][0]:
+        words.append("env.wrappers=[" + ",".join(f"{{wrapper: {w}}}" for w in TASKS[task][0]) + "]")
+    with tempfile.TemporaryDirectory() as folder:
+        summary = frugal_rl.train(frugal_rl.compose(words, run_dir=folder))
+        lines = (Path(summary["run_dir"]) / "metrics.jsonl").read_text().splitlines()
+    return {"rollouts": [json.loads(text) for text in lines]}
+
+
+def points(run: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Steps and mean returns of a run, a point per tenth of it in which one ended."""
+    if run["kind"] == "ours":
+        told = [(r["step"], r["episode/return"]) for r in run["rollouts"] if "episode/return" in r]
+    else:
+        told = run["episodes"]
+    steps, returns = np.array(told, float).reshape(-1, 2).T
+    edges = np.linspace(0, TASKS[run["task"]][1], POINTS + 1)
+    places = np.clip(np.digitize(steps, edges) - 1, 0, POINTS - 1)
+    held = [i for i in range(POINTS) if (places == i).any()]
+    return edges[1:][held], np.array([returns[places == i].mean() for i in held])
+
+
+def picture(out: str) -> None:
+    """A panel per task, a line per seed; the table of last means and peaks."""
+    runs = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    figure, panels = plt.subplots(1, len(TASKS), figsize=(12, 3.2))
+    print(
+        "| task | kind | return in the last tenth, by seed | peak MiB | weights |\n"
+        + "|---" * 5
+        + "|"
+    )
+    for panel, task in zip(panels, TASKS, strict=True):
+        for kind, colour in COLOURS.items():
+            mine = sorted((r for r in runs if (r["task"], r["kind"]) == (task, kind)),
+                          key=lambda r: r["seed"])  # fmt: skip
+            if not mine:
+                continue
+            lines = [points(run) for run in mine]
+            for i, (steps, means) in enumerate(lines):
+                style = ":" if kind == "compact" else "-"
+                panel.plot(
+                    steps, means, style, color=colour, lw=1.4, label=None if i else NAMES[kind]
+                )
+            last = ", ".join(f"{means[-1]:.2f}" for _, means in lines)
+            peaks = ", ".join(f"{run['peak_mib']:.0f}" for run in mine)
+            weights = ", ".join(run.get("weights", "-")[:8] for run in mine)
+            print(f"| {task} | {NAMES[kind]} | {last} | {peaks} | {weights} |")
+        panel.set(title=task, xlabel="steps of all environments")
+        panel.grid(alpha=0.3)
+    panels[0].set_ylabel("mean return")
+    panels[0].legend()
+    figure.tight_layout()
+    figure.savefig(out, dpi=90)
+
+
+def main() -> None:
+    if sys.argv[1] == "picture":
+        picture(sys.argv[2])
+        return
+    torch.set_num_threads(1)
+    task, kind, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    found = ours(task, seed) if kind == "ours" else stock(task, seed, kind == "compact")
+    told = {"task": task, "kind": kind, "seed": seed} | found
+    told["peak_mib"] = usage.peak_resident_bytes() / 2**20
+    print({k: (v if k not in ("episodes", "rollouts") else v[-1:]) for k, v in told.items()})
+    with RESULTS.open("a") as file:
+        file.write(json.dumps(told) + "\n")
+
+
+if __name__ == "__main__":
+    main()
