@@ -158,8 +158,8 @@ class Embedding(nn.Module):
     """Observed fields, each by its rule, side by side as [B, width] float32.
 
     Floats as they are; flags cast; integers cast and divided by their declared bound where that is
-    above 1; pictures scaled and read by a CNN, with their channels innermost where that is asked
-    for.
+    above 1 and the field is `scaled`; pictures scaled and read by a CNN, with their channels
+    innermost where that is asked for.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class Embedding(nn.Module):
 def _scale(f: Observed) -> float:
     whole = not np.issubdtype(np.dtype(f.dtype), np.floating)
     bound = max(abs(f.low), abs(f.high))
-    return 1.0 / bound if whole and np.isfinite(bound) and bound > 1 else 1.0
+    return 1.0 / bound if f.scaled and whole and np.isfinite(bound) and bound > 1 else 1.0
 
 
 class PerceptronNetwork(Network):

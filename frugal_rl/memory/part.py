@@ -70,6 +70,10 @@ class Part:
     source: str = ""
     """Where the bytes are allocated, as `module:name`; empty where nobody said."""
 
+    def __post_init__(self) -> None:
+        for name in ("ram_bytes", "vram_bytes"):  # NumPy's numbers are not written as JSON
+            object.__setattr__(self, name, int(getattr(self, name)))
+
 
 def human(count: float) -> str:
     """Bytes in the unit that suits them: `1.5 GiB`."""

@@ -46,6 +46,8 @@ class Field:
     doc: str = ""
     observed: bool = True
     """False marks a field that only derived fields read."""
+    scaled: bool = True
+    """Networks divide whole numbers by their bound; False hands them over as they are."""
 
     @property
     def nbytes(self) -> int:

@@ -32,6 +32,8 @@ class Leaf:
     high: float = 1.0
     counts: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
+    choice: bool = False
+    """Numbers of choices that are too many for flags."""
 
     def read(self, observation: Any) -> np.ndarray:
         """The leaf of one observation, [*shape]; refused where it does not fit its space."""
@@ -110,7 +112,7 @@ def _leaf(space: spaces.Space[Any], path: tuple[Any, ...]) -> Leaf:
         low, high = float(space.low.min(initial=0)), float(space.high.max(initial=0))
         return Leaf(name, path, space.shape or (1,), np.dtype(space.dtype), low, high)
     if isinstance(space, spaces.MultiBinary):
-        return Leaf(name, path, tuple(np.atleast_1d(space.shape)), np.dtype(np.int8))
+        return Leaf(name, path, tuple(map(int, space.shape)), np.dtype(np.int8))
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         counts = np.atleast_1d(np.asarray(getattr(space, "nvec", getattr(space, "n", 0)))).ravel()
         starts = np.broadcast_to(np.atleast_1d(space.start).ravel(), counts.shape)
@@ -118,7 +120,8 @@ def _leaf(space: spaces.Space[Any], path: tuple[Any, ...]) -> Leaf:
             shape = (int(counts.sum()),)
             ways = tuple(map(int, counts)), tuple(map(int, starts))
             return Leaf(name, path, shape, np.dtype(np.bool_), 0, 1, *ways)
-        return Leaf(name, path, space.shape or (1,), np.dtype(np.int64), 0, float(counts.max()))
+        number, most = np.dtype(np.int64), float(counts.max())
+        return Leaf(name, path, space.shape or (1,), number, 0, most, choice=True)
     raise ConfigError(
         f"Observation '{name}' is a {type(space).__name__} space, which has no fixed size in "
         "bytes. Stored are Box, Discrete, MultiDiscrete, MultiBinary, and Dict and Tuple of them: "

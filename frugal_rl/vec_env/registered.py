@@ -66,6 +66,8 @@ class Registered:
     fields: Mapping[str, str] = field(default_factory=dict, hash=False)
     frame_stack: Annotated[int, at_least(1)] = 1
     """How many of the newest observations are shown; each is held once."""
+    scale_integers: bool = False
+    """Networks divide the whole numbers of a Box that is no picture by its bound."""
     episode_steps: int = 0
     """The most steps of an episode; 0 takes what the id is registered with."""
 
@@ -128,7 +130,21 @@ class Registered:
         leaves, _ = _spaces(self)
         known = read_found_spec(Path(self.spec_file)) if self.spec_file else FoundSpec({})
         known.check({leaf.name: (leaf.shape, leaf.dtype) for leaf in leaves}, str(self.spec_file))
-        return ObservationSpec(tuple(_field(leaf, known, self.frame_stack) for leaf in leaves))
+        return ObservationSpec(tuple(self._field(leaf, known) for leaf in leaves))
+
+    def _field(self, leaf: Leaf, known: FoundSpec) -> Stored:
+        share, form = known.share(leaf.name), known.form(leaf.name)
+        return Stored(
+            leaf.name,
+            leaf.shape,
+            leaf.dtype,
+            leaf.low,
+            leaf.high,
+            "one-hot" if leaf.counts else "",
+            scaled=self.scale_integers or leaf.choice,
+            codecs=(FoundCodec(expected_share=share, form=form),),
+            window=self.frame_stack,
+        )
 
     def action_space(self) -> spaces.Space[Any]:
         """What the environment says, choices counted from 0."""
@@ -184,11 +200,3 @@ def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, An
     if not isinstance(wrapped, gym.Env):
         raise ConfigError(f"env.wrappers names '{node.get('wrapper')}', which is no wrapper.")
     return wrapped
-
-
-def _field(leaf: Leaf, known: FoundSpec, window: int) -> Stored:
-    share, form = known.share(leaf.name), known.form(leaf.name)
-    codecs = (FoundCodec(expected_share=share, form=form),)
-    doc = "one-hot" if leaf.counts else ""
-    kind = leaf.shape, leaf.dtype, leaf.low, leaf.high
-    return Stored(leaf.name, *kind, doc, codecs=codecs, window=window)

@@ -1,5 +1,6 @@
 """The plan predicts what is allocated, and refuses with advice that works."""
 
+import json
 import resource
 import shlex
 import subprocess
@@ -12,7 +13,7 @@ import pytest
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import advise
 from frugal_rl.memory.auto import choose
-from frugal_rl.memory.part import Confidence, Phase
+from frugal_rl.memory.part import Confidence, Part, Phase
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.refusal import plan_memory, told_when_full
@@ -56,6 +57,11 @@ def test_the_predicted_rollout_is_the_allocated_rollout_to_the_byte(profile):
 
     assert plan.rollout_bytes == buffer.nbytes
     assert plan.transitions == run.algo.n_steps * run.algo.num_envs
+
+
+def test_bytes_that_an_environment_counts_with_numpy_are_plain_numbers():
+    part = Part("simulators", "", np.int64(40), np.int32(2))
+    assert json.loads(json.dumps([part.ram_bytes, part.vram_bytes])) == [40, 2]
 
 
 def test_a_phase_holds_the_parts_that_are_alive_in_it():

@@ -3,9 +3,12 @@
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
+from torch import nn
 
 from frugal_rl.errors import ConfigError, DataError, EncodingError
+from frugal_rl.learn.networks import Embedding
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.found_spec import FoundField, FoundSpec
@@ -53,6 +56,7 @@ def test_nested_spaces_become_named_leaves_and_choices_become_flags():
     shown = {"screen": np.ones((6, 5), np.uint8), "hand": (np.int64(2), np.array([1, 3]))}
 
     assert [leaf.name for leaf in leaves] == ["flags", "hand_0", "hand_1", "screen"]
+    assert all(type(size) is int for leaf in leaves for size in leaf.shape)
     assert leaves[1].read(shown).tolist() == [False, True, False]
     assert leaves[2].read(shown).tolist() == [False, True, False, False, False, True]
 
@@ -87,6 +91,29 @@ def test_a_vector_of_them_steps_and_its_rollout_looks_for_savings():
     assert isinstance(buffer.columns["screen"], FoundColumn)
     assert encoding.choice["hand_0"] == "bits"
     assert config.episode_steps > 0
+
+
+class Cells(Nested):
+    """Whole numbers in a row, which stock networks read as they are, and one of many choices."""
+
+    observation_space = spaces.Dict(
+        {"cells": spaces.Box(0, 255, (4,), np.uint8), "place": spaces.Discrete(65_536)}
+    )
+
+
+gym.register("Cells-v0", Cells)
+
+
+@pytest.mark.parametrize(("scaled", "read"), [(False, 10.0), (True, 10 / 255)])
+def test_networks_read_whole_numbers_as_stock_ones_do_unless_told_otherwise(scaled, read):
+    spec = Registered(id="Cells-v0", scale_integers=scaled).spec()
+    embedding = Embedding(spec.observed(), 8, lambda shape, width: nn.Identity())
+    fields = {
+        "cells": torch.full((1, 4), 10, dtype=torch.uint8),
+        "place": torch.tensor([[32_768]]),
+    }
+    found = embedding(fields, lambda block, x: block(x))
+    torch.testing.assert_close(found, torch.tensor([[read] * 4 + [0.5]]))
 
 
 def test_an_unknown_id_and_a_missing_package_are_told_apart():
