@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
     from frugal_rl.run.config import RunConfig
 
-WORKER_BYTES = {"sb3": 182 << 20, "shared_memory": 50 << 20}
-"""Measured: a process that imports torch, and one that does not (fighting, section 5)."""
-
 
 @dataclass(frozen=True)
 class Facts:
@@ -54,6 +51,7 @@ class Facts:
     time_limit_steps: int | None = None
     vec: str = "batch"
     workers: int = 0
+    worker_bytes: int = 0
     torch_threads: int = 1
     cores: int = 1
     ram_bytes: int = 32 * GIB
@@ -93,6 +91,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
     vec = type(run.vec).__name__.lower()
     vec = {"sharedmemory": "shared_memory"}.get(vec, vec)
     workers = int(getattr(run.vec, "workers", 0) or 0)
+    libraries = getattr(type(run.env), "libraries_bytes", 0)
     on_device = plan.vram_bytes > 0
 
     def held(*kinds: Kind) -> int:
@@ -124,6 +123,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         time_limit_steps=run.env.episode_steps or None,
         vec=vec,
         workers=workers,
+        worker_bytes=run.vec.processes(algo.num_envs, libraries).each_bytes,
         torch_threads=run.hardware.threads or limit.cores,
         cores=limit.cores,
         ram_bytes=limit.ram_bytes,

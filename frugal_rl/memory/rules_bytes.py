@@ -5,9 +5,13 @@ Most of the memory is a warning; an error is what does not fit into it.
 
 from __future__ import annotations
 
-from frugal_rl.memory.facts import WORKER_BYTES, Facts
+from typing import TYPE_CHECKING
+
 from frugal_rl.memory.finding import Finding, Rule, Severity, grade
 from frugal_rl.memory.part import human
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.facts import Facts
 
 
 def observation_size(f: Facts) -> Finding:
@@ -51,13 +55,13 @@ def rollout_peak(f: Facts) -> Finding:
 
 def environments(f: Facts) -> Finding:
     """F06: simulators and worker processes, warn above a tenth of memory."""
-    per_worker = WORKER_BYTES.get(f.vec, 0)
+    words = f"{f.num_envs} environments, {human(f.worker_bytes)} per worker process"
     return Finding(
         "F06",
         "environments",
         grade(f.env_bytes / f.ram_bytes, 0.1),
         human(f.env_bytes),
-        f"{f.num_envs} environments, {human(per_worker)} per worker process" if per_worker else "",
+        words if f.worker_bytes else "",
         "vec=threads",
     )
 

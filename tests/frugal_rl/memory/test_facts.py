@@ -15,6 +15,7 @@ from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.plan import assemble
 from frugal_rl.memory.probe import Probe
 from frugal_rl.run.compose import compose_run
+from frugal_rl.vec_env.shared_memory import WORKER_BYTES, SharedMemory
 
 NOTHING = Base.everywhere(0, Confidence.calibrated)
 PROBE = Probe(1000, 50.0, 400, 404, 808, 10.0)
@@ -108,17 +109,12 @@ def test_a_run_in_bf16_that_evaluates_on_its_own_seed_is_told_so(run):
     assert facts_of(larger, assemble(larger, NOTHING, PROBE)).decoded_bytes == 4 * VALUES * 20
 
 
-class SharedMemory:
-    """Named as the backend of workers is."""
-
-    workers = 3
-
-
 def test_a_backend_is_known_by_its_name_and_its_workers(run):
-    varied = replace(run, vec=SharedMemory())
+    varied = replace(run, vec=SharedMemory(workers=3))
     found = facts_of(varied, replace(assemble(run, NOTHING, PROBE)))
 
     assert (found.vec, found.workers) == ("shared_memory", 3)
+    assert found.worker_bytes == WORKER_BYTES
 
 
 @pytest.mark.parametrize(
