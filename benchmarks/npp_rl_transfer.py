@@ -1,7 +1,7 @@
 """Which levels to train on: one agent per mix, judged on levels that none of them trained on.
 
-    python benchmarks/npp_rl_transfer.py train NAME --levels plain lively [--minutes 15]
-    python benchmarks/npp_rl_transfer.py judge NAME NAME ... [--judged plain lively bundled drawn]
+    python benchmarks/npp_rl_transfer.py train NAME --levels plain lively [--minutes 15] [--agent A]
+    python benchmarks/npp_rl_transfer.py judge NAME NAME ... [--judged lively drawn] [--agent A]
 
 `plain` names the nine older categories, `lively` rooms, machines and marathon; whatever else is
 named is a level as `env.levels` takes it. One seed per run, one thread; minutes are processor time,
@@ -40,10 +40,10 @@ SEED = 1_000_003
 SAVE_SECONDS = 60.0
 
 
-def run_of(levels: list[str], overrides: list[str]) -> RunConfig:
+def run_of(agent: str, levels: list[str], overrides: list[str]) -> RunConfig:
     """The fast experiment on the named levels."""
     names = [name for group in levels for name in SETS.get(group, (group,))]
-    settings = ["env=nclone", "agent=attention_fast", "algo=cloned_ppo", "experiment=npp_fast"]
+    settings = ["env=nclone", f"agent={agent}", "algo=cloned_ppo", "experiment=npp_fast"]
     settings += ["tracking=disabled", "hardware.threads=1", f"env.levels=[{','.join(names)}]"]
     return compose_run([*settings, *overrides])
 
@@ -52,7 +52,7 @@ def train(args: argparse.Namespace) -> None:
     """Clone and learn until the minutes are over; write policy, curve and what it took."""
     folder = args.folder / args.names[0]
     folder.mkdir(parents=True, exist_ok=True)
-    run = run_of(args.levels, args.overrides)
+    run = run_of(args.agent, args.levels, args.overrides)
     torch.manual_seed(run.seed)
     torch.set_num_threads(1)
     started, limit = time.process_time(), 60 * args.minutes
@@ -124,7 +124,7 @@ def judge(args: argparse.Namespace) -> None:
     print("| player | " + " | ".join(name for name, _ in groups) + " |")
     print("|---" * (len(groups) + 1) + "|")
     graph = compose_run(["env=nclone", "env.obs=graph"])
-    run = run_of(["walk"], [])
+    run = run_of(args.agent, ["walk"], [])
     space = run.env.action_space()
     rows: list[tuple[str, Any, Any]] = [
         ("random", run, lambda e: RandomPlayer(e.encoding, e.tables, space, seed=0)),
@@ -164,6 +164,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--levels", nargs="+", default=["plain"])
     parser.add_argument("--judged", nargs="+", default=list(SETS))
+    parser.add_argument("--agent", default="attention_fast", help="of all that are named")
     parser.add_argument("--minutes", type=float, default=15.0)
     parser.add_argument("--episodes", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("runs/npp_transfer"))

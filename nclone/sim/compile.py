@@ -12,16 +12,8 @@ from numba import njit
 
 device = njit(error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
 """A function that kernels call."""
-inlined = njit(
-    error_model="numpy",
-    _nrt=False,
-    forceinline=True,
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-)
-"""A function with one caller, made part of it, because handing over arrays costs time.
-
-Python cannot call it: Numba would compile its body once more for that, and all below it."""
+inlined = njit(error_model="numpy", _nrt=False, no_cfunc_wrapper=True, forceinline=True)
+"""A function with one caller, made part of it, because handing over arrays costs time."""
 merged = njit(error_model="numpy", _nrt=False, inline="always")
 """The same before types are known, for what contains almost everything.
 
