@@ -31,6 +31,7 @@ from frugal_rl.store.priorities import PrioritisedReplayBuffer
 from frugal_rl.store.region import CHUNK_BYTES
 from frugal_rl.store.replay import DictReplayBuffer
 from frugal_rl.testing.toy import Toy
+from frugal_rl.vec_env.batch import Batch
 from frugal_rl.vec_env.registered import Registered
 
 SMALL = {
@@ -55,7 +56,7 @@ class Nothing:
 
 def toy_run(folder, **changes):
     run = RunConfig(
-        Toy(), MlpAgent(actor=(16,)), ON_TOY, MemoryProfile(), None,
+        Toy(), MlpAgent(actor=(16,)), ON_TOY, MemoryProfile(), Batch(),
         evaluation=Evaluation(episodes=8, num_envs=4), hardware=Hardware("cpu", 1), seed=3,
         run_dir=str(folder), resolved={"seed": 3},
     )  # fmt: skip
