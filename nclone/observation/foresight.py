@@ -52,12 +52,12 @@ class Foresight:
         held = np.tile(np.arange(ACTIONS, dtype=np.uint8), (2, num_worlds, WAYS, 1))
         held[1, :, TAPPED] = 0
         self.held = held.reshape(2, count)
-        self.distance = np.zeros((2, count))
+        self.before, self.after = np.zeros(num_worlds), np.zeros(count)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the copies and of what is noted about them."""
-        noted = (self.executed, self.held, self.distance)
+        noted = (self.executed, self.held, self.before, self.after)
         return sum(array.nbytes for array in (*self.copies, *noted))
 
     def look(
@@ -75,22 +75,23 @@ class Foresight:
         of = np.repeat(which, WAYS * ACTIONS)
         copies = self._copied(of)
         frames, events = self._played(copies)
-        worlds, count = copies.worlds, len(of)
-        goal = np.where(switch_hit[of], EXIT_DOOR, EXIT_SWITCH)
-        before, after = self.distance[:, :count]
-        begun = self.world.worlds[of]
-        for at, far in ((begun, before), (worlds, after)):
-            path_distances(
-                distances.hops, distances.goal_row, entry[of], goal, at["x"], at["y"], far
-            )
+        worlds, begun, count = copies.worlds, self.world.worlds, len(of)
+        goal = np.where(switch_hit, EXIT_DOOR, EXIT_SWITCH)
+        before, after = self.before[: len(which)], self.after[:count]
+        for at, x, y, far in (
+            (which, begun["x"][which], begun["y"][which], before),
+            (of, worlds["x"], worlds["y"], after),
+        ):
+            path_distances(distances.hops, distances.goal_row, entry[at], goal[at], x, y, far)
+        before = np.repeat(before, WAYS * ACTIONS)
         reached = (worlds["state"] == st.WON) | ((events & st.SWITCH_HIT != 0) & ~switch_hit[of])
         known = np.isfinite(before) & np.isfinite(after)
         gained = np.zeros(count)
         np.subtract(before, after, out=gained, where=known)
         rows = out.reshape(count, VALUES)
         rows[:, 0] = np.where(worlds["state"] == st.DEAD, frames / HELD_FRAMES, 1.0)
-        rows[:, 1] = np.clip((worlds["x"] - begun["x"]) / REACH_PX, -1, 1)
-        rows[:, 2] = np.clip((worlds["y"] - begun["y"]) / REACH_PX, -1, 1)
+        rows[:, 1] = np.clip((worlds["x"] - begun["x"][of]) / REACH_PX, -1, 1)
+        rows[:, 2] = np.clip((worlds["y"] - begun["y"][of]) / REACH_PX, -1, 1)
         rows[:, 3] = np.where(reached, 1.0, np.clip(gained / REACH_PX, -1, 1))
         rows[:, 4] = reached
 
