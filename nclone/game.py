@@ -22,7 +22,7 @@ from nclone.graph.interned import InternedGraphs
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.routes import Reach, door_places, reach_of, write_routes
 from nclone.levels.sampler import LevelSampler
-from nclone.observation.foresight import FORESIGHT_FIELD, Foresight
+from nclone.observation.foresight import FORESIGHT_FIELD, Followed, Foresight
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
 from nclone.observation.places import PLAYER_PLACE, write_player_places
 from nclone.render.moment import write_moment
@@ -199,14 +199,15 @@ class NppGame(Game):
         rows = self.raw if which is None else raw_arrays(self.spec, len(chosen))
         ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
         self._observe_state(chosen, rows)
+        reach = reach_of(self.distances)
         if self.has_routes:
-            reach = reach_of(self.distances)
             self._write_routes(chosen, rows, reach)
             if PATH_FIELD.name in rows:
                 self._write_path(chosen, rows, reach)
         if self.foresight is not None:
-            out = rows[FORESIGHT_FIELD.name]
-            self.foresight.look(chosen, self.distances, self.entry, self.switch_hit, out)
+            numbers = self.level_number[w.level]
+            paths = Followed(reach, self.doors, numbers, self.entry, self.switch_hit)
+            self.foresight.look(chosen, paths, rows[FORESIGHT_FIELD.name])
         if self.graphs is not None:
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:

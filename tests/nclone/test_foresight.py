@@ -7,6 +7,7 @@ from nclone.config import NppConfig
 from nclone.game import NppGame
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.paths import path_distance
+from nclone.levels.bundled import bundled_level
 from nclone.observation.foresight import FORESIGHT_FIELD, HELD_FRAMES, REACH_PX, TAPPED_FRAMES
 from nclone.sim import state as st
 from nclone.sim.world import World
@@ -16,11 +17,30 @@ from nclone.spec import ACTIONS, Observation
 @pytest.fixture(scope="module")
 def game():
     config = NppConfig(obs=Observation.foresight, levels=("simple", "mine_heavy", "complex"))
-    levels = config.open_levels("train")[::60]
+    levels = config.open_levels("train")[::60] + [bundled_level("locked_door")]
     game = NppGame(config, levels, len(levels), order="in turn", threads=1)
     game.seed([np.random.default_rng(n) for n in range(len(levels))])
     game.begin(np.arange(len(levels)))
     return game
+
+
+def goal_of(game, n):
+    """The exit switch, then the door; while that is out of reach, the nearest door's switch."""
+    x, y = game.world.position[n]
+    rows = game.distances.goal_row[game.entry[n]]
+    goal = EXIT_DOOR if game.switch_hit[n] else EXIT_SWITCH
+    if np.isfinite(path_distance(game.distances.hops, rows[goal], x, y)):
+        return rows[goal]
+    switches = game.marks[game.world.level[n]].door_entities
+    closed = [2 + 2 * d for d, e in enumerate(switches) if game.world.entity_active[n, e]]
+    ways = [path_distance(game.distances.hops, rows[goal], x, y) for goal in closed]
+    return rows[closed[int(np.argmin(ways))]] if np.isfinite(ways).any() else -1
+
+
+def switches_left(game, world):
+    """How many switches of locked doors each world still has."""
+    marks = [game.marks[level] for level in world.level]
+    return np.array([world.entity_active[n, m.door_entities].sum() for n, m in enumerate(marks)])
 
 
 def lived(game, action, tapped):
@@ -34,9 +54,8 @@ def lived(game, action, tapped):
         alive = ~world.ended
         frames += world.step(np.full(len(hit), held), 1)
         reached |= alive & ~hit & (world.events & st.SWITCH_HIT != 0)
-    reached |= world.won
-    goals = np.where(hit, EXIT_DOOR, EXIT_SWITCH)
-    rows = game.distances.goal_row[game.entry, goals]
+    reached |= world.won | (switches_left(game, world) < switches_left(game, game.world))
+    rows = [goal_of(game, n) for n in range(len(hit))]
     ways = [
         [
             path_distance(game.distances.hops, row, *place)
@@ -73,6 +92,24 @@ def test_looking_ahead_leaves_the_worlds_as_they_are(game):
         np.testing.assert_array_equal(getattr(game.world, name), array)
     some = np.array([3, 1])
     np.testing.assert_array_equal(game.observe(some)[FORESIGHT_FIELD.name], rows[some])
+
+
+def test_the_way_to_a_locked_doors_switch_is_foreseen(game):
+    chosen = [n for n, k in enumerate(game.playlist) if len(game.marks[k].goals) > 2]
+    game.begin(np.arange(game.num_worlds), game.playlist)
+    rng, led, reached = np.random.default_rng(0), 0, 0
+    for _ in range(150):
+        told = game.advance(rng.integers(1, ACTIONS, game.num_worlds))
+        ended = np.flatnonzero(told.terminated | told.truncated)
+        game.begin(ended, game.playlist[ended])
+        rows = game.observe()[FORESIGHT_FIELD.name]
+        for n in chosen:
+            goals = game.distances.goal_row[game.entry[n]]
+            if goal_of(game, n) in goals[2:]:
+                led += int((rows[n, :, 3] != 0).any())
+                reached += int(rows[n, :, 4].any())
+    assert led > 50
+    assert reached
 
 
 def test_the_exit_is_foreseen():
