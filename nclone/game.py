@@ -14,7 +14,7 @@ from gymnasium import spaces
 
 from frugal_rl.observation.tables import Tables
 from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
-from nclone.graph.ahead import PATH_FIELD, write_path_ahead
+from nclone.graph.ahead import PATH_FIELD, objective_rows, row_distances, write_path_ahead
 from nclone.graph.distance import DistanceTables
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
@@ -215,6 +215,30 @@ class NppGame(Game):
         if PLAYER_PLACE in rows:
             write_player_places(w.worlds["x"][chosen], w.worlds["y"][chosen], rows[PLAYER_PLACE])
         return rows | ids
+
+    def follow(self, other: NppGame, of: np.ndarray) -> None:
+        """Go on with the episodes of another game on the same levels: worlds `of` [M] of it.
+
+        They are played in the first M worlds; the others rest. Rewards begin anew.
+        """
+        at = np.arange(len(of))
+        self.world.restore(other.world.snapshot(of), at)
+        self.world.worlds["state"][len(of) :] = st.DEAD
+        for name in ("limit", "switch_hit", "steps"):
+            getattr(self, name)[at] = getattr(other, name)[of]
+        self._find_entries(self._every if self.entry[-1] < 0 else at)
+        self._find_graphs(at)
+        self.tracker.begin(self._every < len(of), self._motion(), self._paths())
+
+    def path_left(self, which: np.ndarray) -> np.ndarray:
+        """[M] float64 px to what the path of the worlds listed leads to; inf where none does."""
+        w, row, left = self.world, np.zeros(len(which), np.int64), np.zeros(len(which))
+        x, y = w.worlds["x"], w.worlds["y"]
+        of = (self.level_number[w.level], self.entry, self.switch_hit, w.entity_active, x, y)
+        reach = reach_of(self.distances)
+        objective_rows(reach, self.doors, *of, which, row)
+        row_distances(reach.hops, row, x[which], y[which], left)
+        return left
 
     def _observe_state(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
         """Physics, routes to the exit, dangers and the action mask; of pixels alone, the mask."""
