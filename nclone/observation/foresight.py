@@ -53,6 +53,21 @@ class Followed(NamedTuple):
     hit: np.ndarray
 
 
+def followed_rows(world: World, paths: Followed, which: np.ndarray) -> np.ndarray:
+    """[M] int64 rows of the hop table that the paths of the worlds listed follow, -1 for none."""
+    rows, x, y = np.zeros(len(which), np.int64), world.worlds["x"], world.worlds["y"]
+    objective_rows(*paths, world.entity_active, x, y, which, rows)
+    return rows
+
+
+def path_left(world: World, paths: Followed, which: np.ndarray) -> np.ndarray:
+    """[M] float64 px that are left of the paths of the worlds listed; inf where there is none."""
+    rows, left = followed_rows(world, paths, which), np.zeros(len(which))
+    x, y = world.worlds["x"][which], world.worlds["y"][which]
+    row_distances(paths.reach.hops, rows, x, y, left)
+    return left
+
+
 class Foresight:
     """Looks ahead for `num_worlds` worlds, `WAYS * ACTIONS` copies of each."""
 
@@ -66,12 +81,11 @@ class Foresight:
         held[1, :, TAPPED] = 0
         self.held = held.reshape(2, count)
         self.before, self.after = np.zeros(count), np.zeros(count)
-        self.row = np.zeros(num_worlds, np.int64)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the copies and of what is noted about them."""
-        noted = (self.executed, self.held, self.before, self.after, self.row)
+        noted = (self.executed, self.held, self.before, self.after)
         return sum(array.nbytes for array in (*self.copies, *noted))
 
     def look(self, which: np.ndarray, paths: Followed, out: np.ndarray) -> None:
@@ -94,15 +108,9 @@ class Foresight:
         self, which: np.ndarray, of: np.ndarray, worlds: np.ndarray, paths: Followed
     ) -> np.ndarray:
         """[copies] float64 px by which each is nearer to what its world's path leads to."""
-        row, begun, count = self.row[: len(which)], self.world.worlds, len(of)
-        active = self.world.entity_active
-        at = (paths.level, paths.entry, paths.hit, active, begun["x"], begun["y"])
-        objective_rows(paths.reach, paths.doors, *at, which, row)
-        rows, before, after = (
-            np.repeat(row, WAYS * ACTIONS),
-            self.before[:count],
-            self.after[:count],
-        )
+        begun, count = self.world.worlds, len(of)
+        rows = np.repeat(followed_rows(self.world, paths, which), WAYS * ACTIONS)
+        before, after = self.before[:count], self.after[:count]
         row_distances(paths.reach.hops, rows, begun["x"][of], begun["y"][of], before)
         row_distances(paths.reach.hops, rows, worlds["x"], worlds["y"], after)
         known = np.isfinite(before) & np.isfinite(after)
