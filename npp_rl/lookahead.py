@@ -16,7 +16,6 @@ import torch
 from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoder import Encoder
 from frugal_rl.run.evaluate import PolicyPlayer, Rows
-from nclone.config import RewardPreset
 from nclone.game import NppGame
 from nclone.geometry import COLUMNS, ROWS, TILE_PX
 from nclone.graph.goals import EXIT_DOOR
@@ -77,7 +76,9 @@ class LookaheadPlayer:
         self.dice = torch.Generator().manual_seed(seed)
         each, count = lookahead.samples + 1, env.num_envs
         self.copies = max(each, min(MOST_COPIES, each * count))
-        config = replace(env.game.config, reward=RewardPreset.guide, curriculum=False)
+        config = env.game.config
+        guide = type(config.reward).guide  # one that needs no best times; rewards are not read
+        config = replace(config, reward=guide, curriculum=False)
         levels = env.game.level_table.level
         self.scratch = NppGame(config, levels, self.copies, order="in turn")
         self.encoder = Encoder(env.encoding, self.scratch.tables, self.copies, reuse=False)
