@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,8 +77,10 @@ def start_ranks(run: RunConfig) -> bool:
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
     room = nullcontext() if by_ray else admitted(run, share)  # Ray counts its machines' memory
     going = doing(f"training in {run.launch.size} processes")
+    # Ray brings its own answer to SIGTERM, which aborts: we listen after it, and in its place.
+    needs = ray_needs(run, plan) if by_ray else {}
     with held, room, going, passing_on(own_ranks) as asked:
-        start = ray_starter(run, plan, asked) if by_ray else start_once
+        start = ray_starter(run, needs, asked) if by_ray else start_once
         for attempt in range(run.launch.restarts + 1):
             lost = start(run, attempt)
             if lost is None:
@@ -143,16 +145,21 @@ def start_once(run: RunConfig, attempt: int) -> Lost | None:
     return None
 
 
-def ray_starter(
-    run: RunConfig, plan: Plan, asked: Sequence[int]
-) -> Callable[[RunConfig, int], Lost | None]:
-    """`start_once` on a Ray cluster.
+def ray_needs(run: RunConfig, plan: Plan) -> dict[str, float]:
+    """What each machine must have, as Ray counts; joins the cluster.
 
     Raises:
         ConfigError: there is no cluster, or none that is large enough.
     """
-    needs = ray_ranks.needs_of(run, plan, MARGIN)
+    needs: dict[str, float] = ray_ranks.needs_of(run, plan, MARGIN)
     ray_ranks.join_cluster(needs, run.launch.nodes)
+    return needs
+
+
+def ray_starter(
+    run: RunConfig, needs: Mapping[str, float], asked: Sequence[int]
+) -> Callable[[RunConfig, int], Lost | None]:
+    """`start_once` on a Ray cluster."""
 
     def start(run: RunConfig, attempt: int) -> Lost | None:
         end = ray_ranks.train_on_ray(run, rank_words(run), needs, attempt, asked)
