@@ -19,6 +19,7 @@ from signal import Signals
 from typing import TYPE_CHECKING
 
 from frugal_rl.errors import CrowdedError, FrugalError
+from frugal_rl.invocation import value
 from frugal_rl.memory import usage
 from frugal_rl.report.files import SUMMARY, read_json, write_json
 from frugal_rl.run.admission import open_ledger
@@ -175,9 +176,9 @@ def started(job: Job) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     """The training process, and the requests to stop, which are handed on to it."""
     at = job.command.folder
     beside_ours = ["--config-dir", job.config_dir] if job.config_dir else []
-    again = [f"resume={at}"] if any((at / "checkpoints").glob("*.pt")) else []
+    again = [f"resume={value(at)}"] if any((at / "checkpoints").glob("*.pt")) else []
     words = [w for w in job.words if not (again and w.startswith("resume="))]
-    own = [*again, f"hydra.run.dir={at}", "hydra.output_subdir=null"]
+    own = [*again, f"hydra.run.dir={value(at)}", "hydra.output_subdir=null"]
     child = subprocess.Popen(
         [sys.executable, str(folder("scripts") / "train.py"), *beside_ours, *words, *own],
         stdout=subprocess.PIPE,

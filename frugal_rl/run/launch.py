@@ -26,6 +26,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
+from frugal_rl.invocation import value
 from frugal_rl.late import Late
 from frugal_rl.learn.ranks import started_by_torchrun
 from frugal_rl.memory.auto import try_out
@@ -216,7 +217,7 @@ def rank_words(run: RunConfig) -> list[str]:
 
 
 def _same_folder(run: RunConfig) -> Sequence[str]:
-    return [f"hydra.run.dir={run.run_dir}", "hydra.output_subdir=null"]
+    return [f"hydra.run.dir={value(run.run_dir)}", "hydra.output_subdir=null"]
 
 
 def own_ranks() -> list[int]:
@@ -259,5 +260,5 @@ def way_on(run: RunConfig, said: str) -> str:
     if "resume=" in said:
         return ""
     if own_checkpoints(run):
-        return f" Continue with resume={run.run_dir}; launch.restarts=3 does so by itself."
+        return f" Continue with resume={value(run.run_dir)}; launch.restarts=3 does so by itself."
     return " No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
