@@ -25,8 +25,8 @@ import psutil
 from frugal_rl.run.cells import cells_in
 
 SIZES = (
-    "algo.num_envs=16 algo.n_steps=32 algo.batch_size=256 tracking=disabled evaluation.episodes=8 "
-    "evaluation.num_envs=4 checkpoint_every_steps=512 agent=mlp"
+    "algo.num_envs=16 algo.n_steps=32 algo.batch_size=256 tracking=disabled evaluation.episodes=2 "
+    "evaluation.num_envs=2 checkpoint_every_steps=512 agent=mlp"
 )
 SWEPT = "env=toy,nclone,mine_daily_small memory=lossless,baseline,parallel,sparse seed=0,1"
 SECONDS = 0.2

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 NAME = "search"
 SPACE = re.compile(r"([\w.]+)=(choice|range|log)\((.+)\)")
+BETWEEN = re.compile(r",(?![^\[]*\])")
+"""Commas between values, not those inside a list."""
 INTEGER = re.compile(r"-?\d+")
 RETURN, MEMORY = "eval/return", "memory/peak_bytes"
 LOOK_SECONDS = 0.5
@@ -111,7 +113,7 @@ def drawn(text: str) -> tuple[str, BaseDistribution]:
             f"space: {text!r} cannot be read; write key=choice(a,b), key=range(low,high) or "
             "key=log(low,high)."
         )
-    key, kind, values = found[1], found[2], found[3].split(",")
+    key, kind, values = found[1], found[2], BETWEEN.split(found[3])
     if kind == "choice":
         return key, CategoricalDistribution(values)
     try:
