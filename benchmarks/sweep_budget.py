@@ -28,7 +28,8 @@ SIZES = (
     "algo.num_envs=16 algo.n_steps=32 algo.batch_size=256 tracking=disabled evaluation.episodes=2 "
     "evaluation.num_envs=2 checkpoint_every_steps=512 agent=mlp"
 )
-SWEPT = "env=toy,nclone,mine_daily_small memory=lossless,baseline,parallel,sparse seed=0,1"
+ENVS = "toy,nclone,mine_daily_small"
+SWEPT = "memory=lossless,baseline,parallel,sparse seed=0,1"
 SECONDS = 0.2
 
 
@@ -129,12 +130,13 @@ def main() -> None:
     parser.add_argument("--gib", type=float, default=6)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--steps", type=int, default=4096)
+    parser.add_argument("--envs", default=ENVS)
     parser.add_argument("--launcher", choices=LAUNCHERS, default="joblib")
     parser.add_argument("--out", type=Path, default=Path("runs/sweep_budget"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     launcher = LAUNCHERS[given.launcher].format(jobs=given.jobs)
-    launcher += f" algo.total_steps={given.steps}"
+    launcher += f" algo.total_steps={given.steps} env={given.envs}"
     log = given.out / "said.log"
     if sweep(given.out, given.gib, launcher, given.kill, log) and given.kill:
         sweep(given.out, given.gib, launcher, 0, log)

@@ -141,7 +141,8 @@ def start_once(run: RunConfig, attempt: int) -> Lost | None:
         launch = run.launch
         raise RankError(
             f"Not all of launch.nodes={launch.nodes} machines came to launch.meet="
-            f"{launch.meet or HERE} within launch.timeout_s={launch.timeout_s:g}."
+            f"{launch.meet or HERE} within launch.timeout_s={launch.timeout_s:g}. Start the same "
+            "command on each of them; if another program has that port, choose a free one."
         ) from error
     return None
 
