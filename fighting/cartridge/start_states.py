@@ -160,9 +160,8 @@ class StartStates:
             if "memory" not in until or len(words) != 1 or len(until) != 2:
                 raise ConfigError(f"{where}: until takes one of {', '.join(COMPARISONS)}.")
             self.game.address(str(until["memory"]))
-            until = f"{until['memory']} {COMPARISONS[words[0]]} {until[words[0]]}"
         meanings = Meanings(self.game.memory)
-        text = Text(str(until), ("start", number, "until"), self.game.source)
+        text = Text(condition_words(until), ("start", number, "until"), self.game.source)
         return rule_of(meanings, text), meanings
 
     def _read(self, name: str, where: str) -> bytes:
@@ -171,6 +170,14 @@ class StartStates:
         if not path.is_file():
             raise ConfigError(f"{where}: there is no saved state {path}; {REMEDY}.")
         return read_state(path, self.rom, where)
+
+
+def condition_words(until: Any) -> str:
+    """A condition as an expression, whichever way it is written."""
+    if not isinstance(until, Mapping):
+        return str(until)
+    word = next(word for word in until if word in COMPARISONS)
+    return f"{until['memory']} {COMPARISONS[word]} {until[word]}"
 
 
 def waited_for(game: Profile) -> dict[str, Address]:
