@@ -1,7 +1,7 @@
 """The small cartridges learned from their profiles, and from profiles that the probe wrote alone.
 
-    python benchmarks/fighting_cartridges.py [steps] [episodes] [only=hop,stack,found] [seeds=0,1,2]
-        [overrides of scripts/train.py]
+    python benchmarks/fighting_cartridges.py [steps] [episodes] [only=hop,hop_found,stack,stack_found]
+        [seeds=0,1,2] [overrides of scripts/train.py]
 
 Hop and Stack, `experiment=cartridge_features`. What an episode is paid by the profile of its row:
 random play, a script of one line, and the policy as it learns. `hop found` and `stack found` are
@@ -43,7 +43,7 @@ from frugal_rl.store.layout import planned_bytes
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-OWN = {"only": "hop,stack,found", "seeds": "0,1,2"}
+OWN = {"only": "hop,hop_found,stack,stack_found", "seeds": "0,1,2"}
 RESULTS = Path(__file__).parent / "results"
 POINTS = 6
 """How often a policy is tried out while it learns."""
@@ -156,10 +156,9 @@ def main() -> None:
     print(f"{'player':<28}{'paid':>9} {'error':>7}{'score':>9}")
     with TemporaryDirectory() as folder:
         for name in SCRIPTS:
-            if name not in chosen:
-                continue
-            compared(name, [*base, f"env.profile={name}"], own["seeds"], episodes)
-            if "found" in chosen:
+            if name in chosen:
+                compared(name, [*base, f"env.profile={name}"], own["seeds"], episodes)
+            if f"{name}_found" in chosen:
                 found = [*base, *found_by_probe(name, folder)]
                 compared(f"{name} found", found, own["seeds"], episodes)
 

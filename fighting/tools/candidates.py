@@ -13,7 +13,7 @@ WORK_RAM_BYTES = 0x2000
 FRAMES_PER_SECOND = 60
 SMALL = 16
 """Health below this counts as hearts or lives."""
-SMALL_STEP = 8
+SMALL_STEP = 16
 """What a place moves by in a frame, at most, nearly always."""
 MOVES, MOST_MOVING = 8, 0.9
 """Changes of what moves, at least; share of the frames, at most, and of steps that are small."""
