@@ -1,6 +1,6 @@
 """The small cartridges learned from their profiles, and from profiles that the probe wrote alone.
 
-    python benchmarks/fighting_cartridges.py [steps] [episodes] [only=hop,hop_found,stack,stack_found]
+    python benchmarks/fighting_cartridges.py [steps] [episodes] [only=hop,hop_found,stack,...]
         [seeds=0,1,2] [overrides of scripts/train.py]
 
 Hop and Stack, `experiment=cartridge_features`. What an episode is paid by the profile of its row:

@@ -143,5 +143,5 @@ def test_mixed_fights_meet_the_computer_and_others():
 
 
 def test_mixed_without_the_computer_is_refused():
-    with pytest.raises(ConfigError, match="env.pool_share times env.cpu_share"):
+    with pytest.raises(ConfigError, match=r"env\.pool_share times env\.cpu_share"):
         DuelConfig(opponent=Rival.mixed, cpu_share=0.0)
