@@ -134,7 +134,7 @@ class StartStates:
             _frames(step, "every", 30, where),
             _frames(step, "timeout", PATIENCE, where),
         )
-        scene = Scene.empty(1, meanings.watched, len(meanings.slots))
+        scene = Scene.empty(1, meanings.watched, len(meanings.slots), len(meanings.maps))
         runs, drawn = meanings.watched.runs(), bool(meanings.watched.pixels)
         for frame in range(patience):
             scene.pass_on()
