@@ -187,6 +187,11 @@ def test_a_refusal_names_line_and_column_of_the_file(tmp_path, rule, place):
     assert "\n" not in words
 
 
+def test_what_is_missing_at_the_end_is_told_on_the_line_that_ends(tmp_path):
+    words = refused(tmp_path, "min(lives, 2")
+    assert words.startswith("small.yaml, line 8, column 21: reward: ')' is missing at the end")
+
+
 def test_a_division_by_zero_is_refused_where_it_stands(tmp_path):
     path = tmp_path / "small.yaml"
     path.write_text(PROFILE.replace("RULE", "1 / lives"))
