@@ -5,7 +5,8 @@
 
 Hop and Stack, `experiment=cartridge_features`. What an episode is paid by the profile of its row:
 random play, a script of one line, and the policy as it learns. `hop found` and `stack found` are
-the profiles that `scripts/play.py probe=true` writes after watching random play, unedited. Bytes
+the profiles that `scripts/play.py probe=true` writes after watching random play, unedited; `duel found` is the
+one of Duel, its computer at level 3. Bytes
 per transition are what the rollout holds, beside what was planned for it. Every line is kept in
 benchmarks/results/fighting_cartridges_NAME.csv, which fighting_cartridges_curves.py draws.
 """
@@ -26,7 +27,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.machine.emulator import sha1
-from fighting.rom import HOP, STACK
+from fighting.rom import DUEL, HOP, STACK
 from fighting.tools.address_search import search
 from fighting.tools.joypad import opened
 from frugal_rl.run.compose import compose_run
@@ -43,9 +44,9 @@ from frugal_rl.store.layout import planned_bytes
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-OWN = {"only": "hop,hop_found,stack,stack_found", "seeds": "0,1,2"}
+OWN = {"only": "hop,hop_found,stack,stack_found,duel_found", "seeds": "0,1,2"}
 RESULTS = Path(__file__).parent / "results"
-POINTS = 6
+POINTS = 4
 """How often a policy is tried out while it learns."""
 
 
@@ -64,6 +65,7 @@ def stack_script(rows: Rows) -> np.ndarray:
 
 
 SCRIPTS = {"hop": hop_script, "stack": stack_script}
+IMAGES = {"hop": HOP, "stack": STACK, "duel": DUEL}
 
 
 class Table:
@@ -126,7 +128,7 @@ def found_by_probe(name: str, folder: str) -> list[str]:
     """Overrides of the profile that the probe writes alone."""
     profile, rom, emulator = opened(GameBoyConfig(profile=name))
     list(search(emulator, profile, folder=folder, rom=sha1(rom)))
-    image = {"hop": HOP, "stack": STACK}[name].image
+    image = IMAGES[name].image
     path = Path(folder) / f"{name}_found.yaml"
     return [f"env.profile={path}", f"env.rom={image}", "env.accept_guesses=true"]
 
@@ -155,7 +157,7 @@ def main() -> None:
     chosen = own["only"].split(",")
     print(f"{'player':<28}{'paid':>9} {'error':>7}{'score':>9}")
     with TemporaryDirectory() as folder:
-        for name in SCRIPTS:
+        for name in IMAGES:
             if name in chosen:
                 compared(name, [*base, f"env.profile={name}"], own["seeds"], episodes)
             if f"{name}_found" in chosen:
