@@ -5,9 +5,9 @@
 
 Hop and Stack, `experiment=cartridge_features`. What an episode is paid by the profile of its row:
 random play, a script of one line, and the policy as it learns. `hop found` and `stack found` are
-the profiles that `scripts/play.py probe=true` writes after watching random play, unedited; `duel found` is the
-one of Duel, its computer at level 3. Bytes
-per transition are what the rollout holds, beside what was planned for it. Every line is kept in
+the profiles that `scripts/play.py probe=true` writes after watching random play, unedited; `duel found`
+is that of Duel, its computer at level 3. Policies take their likeliest action, or with
+`evaluation.deterministic=false` draw one. Bytes per transition are what the rollout holds, beside what was planned for it. Every line is kept in
 benchmarks/results/fighting_cartridges_NAME.csv, which fighting_cartridges_curves.py draws.
 """
 
@@ -110,7 +110,8 @@ def learned(table: Table, run: RunConfig, episodes: int) -> None:
         while learner.num_steps < point * algo.total_steps // POINTS:
             learner.iterate(lambda phase: nullcontext())
         spent += time.process_time() - start
-        found = tried(run, PolicyPlayer(learner.policy, True), episodes)
+        player = PolicyPlayer(learner.policy, run.evaluation.deterministic)
+        found = tried(run, player, episodes)
         table.add(f"seed {run.seed}", learner.num_steps, spent, found)
         start = time.process_time()
     transitions = algo.num_envs * algo.n_steps
