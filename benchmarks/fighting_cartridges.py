@@ -4,11 +4,12 @@
         [seeds=0,1,2] [overrides of scripts/train.py]
 
 Hop and Stack, `experiment=cartridge_features`. What an episode is paid by the profile of its row:
-random play, a script of one line, and the policy as it learns. `hop found` and `stack found` are
-the profiles that `scripts/play.py probe=true` writes after watching random play, unedited; `duel found`
-is that of Duel, its computer at level 3. Policies take their likeliest action, or with
-`evaluation.deterministic=false` draw one. Bytes per transition are what the rollout holds, beside what was planned for it. Every line is kept in
-benchmarks/results/fighting_cartridges_NAME.csv, which fighting_cartridges_curves.py draws.
+random play, a script of one line, and the policy as it learns. `hop found`, `stack found` and
+`duel found` are the profiles that `scripts/play.py probe=true` writes after watching random play,
+unedited (Duel's computer at level 3). Policies take their likeliest action, or with
+`evaluation.deterministic=false` draw one. Bytes per transition are what the rollout holds, beside
+what was planned for it. Every line is kept in benchmarks/results/fighting_cartridges_NAME.csv,
+which fighting_cartridges_curves.py draws.
 """
 
 from __future__ import annotations
