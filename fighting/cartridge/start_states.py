@@ -26,6 +26,7 @@ from fighting.machine.emulator import (
 )
 from fighting.machine.trial import try_states
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.files import inflate, read_bytes
 from frugal_rl.untrusted.printing import printable
 
@@ -91,10 +92,8 @@ class StartStates:
             self._run(number, step, found)
         states = [zlib.compress(state) for state in found or [self.emulator.save()]]
         if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            part = self.path.with_suffix(".part")
-            part.write_bytes(b"".join(len(s).to_bytes(4, "little") + s for s in states))
-            part.replace(self.path)
+            with finished_or_absent(self.path) as part:
+                part.write_bytes(b"".join(len(s).to_bytes(4, "little") + s for s in states))
         return states
 
     def _run(self, number: int, step: Mapping[str, Any], found: list[bytes]) -> None:
@@ -196,9 +195,8 @@ def waited_for(game: Profile) -> dict[str, Address]:
 
 def write_state(path: Path, emulator: Emulator, rom: bytes) -> None:
     """A state with the hash of its cartridge, whole or not at all."""
-    part = path.with_suffix(path.suffix + ".part")
-    part.write_bytes(f"state-1 {sha1(rom)}\n".encode() + zlib.compress(emulator.save()))
-    part.replace(path)
+    with finished_or_absent(path) as part:
+        part.write_bytes(f"state-1 {sha1(rom)}\n".encode() + zlib.compress(emulator.save()))
 
 
 def read_state(path: Path, rom: bytes, where: str) -> bytes:
