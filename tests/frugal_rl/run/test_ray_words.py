@@ -165,7 +165,7 @@ def test_where_no_cluster_runs_the_line_says_how_to_start_one(ray, ranks):
 
 
 def test_each_process_is_an_actor_with_its_share_on_its_machine(ray, ranks):
-    with ranks.actors(run_of(), {"CPU": 6.0, "memory": 300.0, "GPU": 3.0}) as held:
+    with ranks.actors(run_of(), {"CPU": 6.0, "memory": 300.0, "GPU": 3.0}, []) as held:
         assert [actor.rank for actor in held] == list(range(6))
     assert ray.groups == [([{"CPU": 6.0, "memory": 300.0, "GPU": 3.0}] * 2, "STRICT_SPREAD")]
     first = ray.options[0]
@@ -176,7 +176,7 @@ def test_each_process_is_an_actor_with_its_share_on_its_machine(ray, ranks):
 def test_actors_are_ended_whatever_happens(ray, ranks):
     with (
         pytest.raises(RuntimeError, match="in between"),
-        ranks.actors(run_of(1, 2), {"CPU": 2.0, "memory": 2.0}),
+        ranks.actors(run_of(1, 2), {"CPU": 2.0, "memory": 2.0}, []),
     ):
         raise RuntimeError("in between")
     assert ray.told == [(0, signal.SIGKILL), (1, signal.SIGKILL)]
@@ -229,8 +229,9 @@ def test_an_actor_that_is_lost_is_a_process_that_failed(ray, ranks, tmp_path):
 
 def test_a_request_to_stop_is_passed_on_once(ray, ranks, tmp_path):
     ray.answers = {f"job {r}": ended(ranks, r) for r in range(3)}
-    run = run_of(1, 3, run_dir=str(tmp_path))
-    ranks.train_on_ray(run, ["train.py"], {"CPU": 3.0, "memory": 3.0}, 1, [15])
+    run, asked, begin = run_of(1, 3, run_dir=str(tmp_path)), [], ray.train
+    ray.train = lambda *given: asked.append(15) or begin(*given)
+    ranks.train_on_ray(run, ["train.py"], {"CPU": 3.0, "memory": 3.0}, 1, asked)
     assert [t for t in ray.told if t[1] == signal.SIGUSR1] == [
         (r, signal.SIGUSR1) for r in range(3)
     ]

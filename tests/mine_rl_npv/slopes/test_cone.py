@@ -38,9 +38,9 @@ def test_a_sector_may_be_the_whole_circle():
     assert set(degrees_of(runs_by_azimuth(45.0, ("0-360:38",)))) == {38.0}
 
 
-def test_of_two_sectors_the_later_one_counts():
-    steep = degrees_of(runs_by_azimuth(45.0, ("0-180:30", "90-100:60")))
-    assert (steep[89], steep[90], steep[99], steep[100]) == (30.0, 60.0, 60.0, 30.0)
+def test_two_sectors_that_contradict_each_other_are_refused():
+    with pytest.raises(ConfigError, match="says otherwise of azimuths that another sector names"):
+        runs_by_azimuth(45.0, ("0-180:30", "90-100:60"))
 
 
 def test_blanks_and_fractions_of_degrees_are_read():
