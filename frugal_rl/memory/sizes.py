@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
+from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from frugal_rl.vec_env.episodes import Episodes
 from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
 from frugal_rl.vec_env.trajectory_items import learner_layout
+from frugal_rl.vec_env.weight import keep_bytes, kept_bytes
 
 UPDATE = frozenset({Phase.update})
 AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
@@ -85,6 +87,16 @@ def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
         source = f"{type(run.env).__module__}:{type(run.env).__name__}.parts"
         kept += [replace(part, source=part.source or source) for part in found]
     return list(kept)
+
+
+def weigh_environment(run: RunConfig) -> None:
+    """Measure once, in a process of its own, an environment that says nothing of its size."""
+    if not getattr(type(run.env), "weighed", False) or kept_bytes(run.env) is not None:
+        return
+    found = ask_child("frugal_rl.run.weigh", run, "Weighing the environment")
+    if found is not None:  # else whoever makes it here will say better why it cannot be made
+        keep_bytes(run.env, found)
+        _remembered.cache_clear()
 
 
 def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) -> list[Part]:
@@ -248,6 +260,13 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
             "activations",
             f"{at_once} samples x {probe.bytes_per_sample:,.0f} B",
             update,
+            Kind.activations,
+            UPDATE,
+        ),
+        (
+            "holes in the heap",
+            f"{at_once} samples x {probe.heap_bytes_per_sample:,.0f} B that came and went",
+            0 if device else int(probe.heap_bytes_per_sample * at_once),
             Kind.activations,
             UPDATE,
         ),

@@ -13,13 +13,14 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.part import Part
+from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
 from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, actions_from_zero, leaves_of
 from frugal_rl.vec_env.serial import Serial
+from frugal_rl.vec_env.weight import kept_bytes
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
@@ -47,6 +48,8 @@ class Registered:
 
     compiles: ClassVar[bool] = True
     """Its libraries are unknown: it is tried out in small first (`frugal_rl.memory.kernels`)."""
+    weighed: ClassVar[bool] = True
+    """A plan has one measured, by difference between several (`frugal_rl.run.weigh`)."""
     vouched: ClassVar[tuple[str, ...]] = (
         "gymnasium.wrappers",
         "stable_baselines3.common.atari_wrappers",
@@ -168,9 +171,18 @@ class Registered:
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
-        """Only what the observations take: a stranger's simulator says nothing of its own size."""
+        """Observations, and simulators as they were measured: a stranger's says nothing of it."""
         row = sum(f.nbytes for f in encoding.spec.fields)
-        return [Part("simulators", f"{num_envs} observations x {row} B", num_envs * row)]
+        each = kept_bytes(self) or 0
+        return [
+            Part("observations", f"{num_envs} envs x {row} B", num_envs * row),
+            Part(
+                "environments",
+                f"{num_envs} envs x {each:,} B, measured",
+                num_envs * each,
+                confidence=Confidence.probed,
+            ),
+        ]
 
 
 @lru_cache(maxsize=8)
