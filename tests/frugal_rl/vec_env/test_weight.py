@@ -1,5 +1,7 @@
 """An environment that says nothing of its size is weighed by difference, once, and planned."""
 
+from typing import ClassVar
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ class Heavy(gym.Env):
 
     observation_space = spaces.Box(0, 1, (2,), np.float64)
     action_space = spaces.Discrete(2)
-    shared: list[np.ndarray] = []
+    shared: ClassVar[list[np.ndarray]] = []
     made = 0
 
     def __init__(self):
