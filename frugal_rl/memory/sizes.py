@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
     from frugal_rl.vec_env.backend import Backend
     from frugal_rl.vec_env.episodes import Episodes
+from frugal_rl.memory.weight import keep_bytes, kept_bytes
 from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
 from frugal_rl.vec_env.trajectory_items import learner_layout
-from frugal_rl.vec_env.weight import keep_bytes, kept_bytes
 
 UPDATE = frozenset({Phase.update})
 AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})

@@ -14,13 +14,13 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Confidence, Part
+from frugal_rl.memory.weight import kept_bytes
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
 from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, actions_from_zero, leaves_of
 from frugal_rl.vec_env.serial import Serial
-from frugal_rl.vec_env.weight import kept_bytes
 
 if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
