@@ -59,7 +59,14 @@ def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
             for p in _worker_parts("", run.vec.stepping(), players, run)
         ),
     ]
-    return [*training, *evaluating, *windows, *workers]
+    weights = [
+        *_weight_parts("environments", run.algo.num_envs, run),
+        *(
+            replace(p, phases=phases, kind=Kind.evaluation)
+            for p in _weight_parts("evaluation: environments", players, run)
+        ),
+    ]
+    return [*training, *evaluating, *windows, *workers, *weights]
 
 
 def _worker_parts(name: str, backend: Backend, num_envs: int, run: RunConfig) -> list[Part]:
@@ -96,7 +103,14 @@ def weigh_environment(run: RunConfig) -> None:
     found = ask_child("frugal_rl.run.weigh", run, "Weighing the environment")
     if found is not None:  # else whoever makes it here will say better why it cannot be made
         keep_bytes(run.env, found)
-        _remembered.cache_clear()
+
+
+def _weight_parts(name: str, num_envs: int, run: RunConfig) -> list[Part]:
+    """Environments that say nothing of their size, as they were weighed."""
+    each = (kept_bytes(run.env) or 0) if getattr(type(run.env), "weighed", False) else 0
+    formula, source = f"{num_envs} envs x {each:,} B, measured", "frugal_rl.run.weigh:weigh"
+    part = Part(name, formula, num_envs * each, confidence=Confidence.probed, source=source)
+    return [part] if each else []
 
 
 def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) -> list[Part]:

@@ -13,8 +13,7 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory.part import Confidence, Part
-from frugal_rl.memory.weight import kept_bytes
+from frugal_rl.memory.part import Part
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
 from frugal_rl.observation.spec import ObservationSpec, Stored
@@ -49,7 +48,7 @@ class Registered:
     compiles: ClassVar[bool] = True
     """Its libraries are unknown: it is tried out in small first (`frugal_rl.memory.kernels`)."""
     weighed: ClassVar[bool] = True
-    """A plan has one measured, by difference between several (`frugal_rl.run.weigh`)."""
+    """What one of it holds is measured, by difference between several (`frugal_rl.run.weigh`)."""
     vouched: ClassVar[tuple[str, ...]] = (
         "gymnasium.wrappers",
         "stable_baselines3.common.atari_wrappers",
@@ -171,18 +170,9 @@ class Registered:
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
-        """Observations, and simulators as they were measured: a stranger's says nothing of it."""
+        """Only what the observations take: a stranger's simulator says nothing of its own size."""
         row = sum(f.nbytes for f in encoding.spec.fields)
-        each = kept_bytes(self) or 0
-        return [
-            Part("observations", f"{num_envs} envs x {row} B", num_envs * row),
-            Part(
-                "environments",
-                f"{num_envs} envs x {each:,} B, measured",
-                num_envs * each,
-                confidence=Confidence.probed,
-            ),
-        ]
+        return [Part("simulators", f"{num_envs} observations x {row} B", num_envs * row)]
 
 
 @lru_cache(maxsize=8)
