@@ -251,15 +251,42 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
     """Parameters, gradients, optimiser, activations and the copy that a checkpoint makes."""
     if probe is None:
         return []
-    steps = run.env.episode_steps
-    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
-    at_once = min(run.memory.micro_batch or batch, batch)
+    steps, weights = run.env.episode_steps, probe.parameter_bytes
     device = has_accelerator(run.hardware.device)
+    looked = Confidence.traced if probe.traced else Confidence.probed
+    parts = [
+        Part(
+            name,
+            formula,
+            0 if device else count,
+            count if device else 0,
+            kind=kind,
+            confidence=Confidence.exact if kind in WEIGHTS else looked,
+            phases=phases,
+            source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
+        )
+        for name, formula, count, kind, phases in _learner_rows(run, probe, device)
+        if count
+    ]
+    shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
+    copied = weights * (1 + device) + probe.optimizer_bytes + run.algo.num_envs * shown
+    what = "copies of weights, moments and newest observations"
+    saved = "frugal_rl.run.checkpoints:save_checkpoint"
+    part = Part("checkpoint", what, copied, phases=CHECKPOINT, kind=Kind.checkpoint, source=saved)
+    return [*parts, part]
+
+
+Row = tuple[str, str, int, Kind, frozenset[Phase]]
+"""Name, formula, bytes, kind and phases of a part."""
+
+
+def _learner_rows(run: RunConfig, probe: Probe, device: bool) -> list[Row]:
+    """What was found of the learner, for the sizes of this run."""
+    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
+    at_once, weights = min(run.memory.micro_batch or batch, batch), probe.parameter_bytes
     update = max(int(probe.bytes_per_sample * at_once), probe.step_bytes)
     act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
-    weights = probe.parameter_bytes
-    looked = Confidence.traced if probe.traced else Confidence.probed
-    rows = [
+    return [
         ("parameters", "all weights, float32", weights, Kind.parameters, ALL_PHASES),
         ("gradients", "one per weight", probe.gradient_bytes, Kind.gradients, ALL_PHASES),
         ("optimiser", "two moments per weight", probe.optimizer_bytes, Kind.optimiser, ALL_PHASES),
@@ -292,23 +319,3 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
             ACTING,
         ),
     ]
-    parts = [
-        Part(
-            name,
-            formula,
-            0 if device else count,
-            count if device else 0,
-            kind=kind,
-            confidence=Confidence.exact if kind in WEIGHTS else looked,
-            phases=phases,
-            source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
-        )
-        for name, formula, count, kind, phases in rows
-        if count
-    ]
-    shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
-    copied = weights * (1 + device) + probe.optimizer_bytes + run.algo.num_envs * shown
-    what = "copies of weights, moments and newest observations"
-    saved = "frugal_rl.run.checkpoints:save_checkpoint"
-    part = Part("checkpoint", what, copied, phases=CHECKPOINT, kind=Kind.checkpoint, source=saved)
-    return [*parts, part]
