@@ -26,7 +26,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.memory.honour import settle
-from frugal_rl.run.arguments import in_our_words
+from frugal_rl.run.arguments import OPEN, in_our_words
 from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
@@ -53,6 +53,10 @@ RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
     "notes",
     "composer",
 }
+
+
+FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=")
+"""Words that say where a run lies: a command that is printed for it keeps them."""
 
 
 class FurtherFolders(SearchPathPlugin):
@@ -141,6 +145,7 @@ def build_run(cfg: DictConfig) -> RunConfig:
             values = plain(cfg)
         values["run_dir"] = str(hydra_config.runtime.output_dir)
         values["config_name"], values["choices"] = config_name, chosen
+        values["typed_folders"] = [w for w in hydra_config.overrides.hydra if w.startswith(FOLDERS)]
         values["config_dir"] = _typed_folder(hydra_config.runtime.config_sources)
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
@@ -324,7 +329,9 @@ def _dotted(node: Any, prefix: str = "") -> Iterator[str]:
 
 
 def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
-    """Whether a list item (`levels.0`) is meant, which only Hydra can judge."""
+    """Whether a list item (`levels.0`) or a keyword of somebody else's (`env.kwargs.x`) is meant."""
+    if name.startswith(OPEN):
+        return any(OmegaConf.is_dict(OmegaConf.select(cfg, begin[:-1])) for begin in OPEN)
     parent = OmegaConf.select(cfg, name.rpartition(".")[0]) if "." in name else None
     return OmegaConf.is_list(parent)
 

@@ -203,7 +203,8 @@ class Trainer:
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
             path = self.folder / "films" / f"{self.learner.num_steps}.gif"
-            self.log.file(film(self.run, self.learner.policy, path))
+            with doing("filming the policy"):
+                self.log.file(film(self.run, self.learner.policy, path))
         means = self.result.score.means
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
         if self.run.evaluation.every_steps:
@@ -226,7 +227,8 @@ class Trainer:
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
             player = PolicyPlayer(self.learner.policy, True, self.eval_env.tables)
-            drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
+            with doing("drawing the policy"):
+                drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
         for path in drawn:
             self.log.file(path)
         if not drawn:
