@@ -329,7 +329,7 @@ def _dotted(node: Any, prefix: str = "") -> Iterator[str]:
 
 
 def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
-    """Whether a list item (`levels.0`) or a keyword of somebody else's (`env.kwargs.x`) is meant."""
+    """Whether an item (`levels.0`) or a keyword of somebody else's (`env.kwargs.x`) is meant."""
     if name.startswith(OPEN):
         return any(OmegaConf.is_dict(OmegaConf.select(cfg, begin[:-1])) for begin in OPEN)
     parent = OmegaConf.select(cfg, name.rpartition(".")[0]) if "." in name else None
