@@ -29,12 +29,12 @@ from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import told
 from frugal_rl.run.divergence import Divergence
 from frugal_rl.run.evaluate import (
-    PolicyPlayer,
     RandomPlayer,
     Result,
     draw,
     evaluate,
     evaluation_env,
+    policy_player,
 )
 from frugal_rl.run.guard import NumberGuard
 from frugal_rl.run.progress import ProgressBar
@@ -195,9 +195,8 @@ class Trainer:
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
-            player = PolicyPlayer(
-                self.learner.policy, self.run.evaluation.deterministic, self.eval_env.tables
-            )
+            best = self.run.evaluation.deterministic
+            player = policy_player(self.run, self.learner.policy, self.eval_env, best)
             self.result = evaluate(self.run, self.eval_env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
@@ -227,7 +226,7 @@ class Trainer:
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
-            player = PolicyPlayer(self.learner.policy, True, self.eval_env.tables)
+            player = policy_player(self.run, self.learner.policy, self.eval_env, True)
             with self.spared("A picture"):
                 drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
                 for path in drawn:
