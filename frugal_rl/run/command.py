@@ -30,6 +30,7 @@ from frugal_rl.run.compose import (
     run_jobs,
     sweep_folder,
 )
+from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
 from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
@@ -39,6 +40,7 @@ from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
 from frugal_rl.threads import sleep_while_waiting
 
+INTERRUPTED = 128 + signal.SIGINT
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
 LEFT_BY_HYDRA = (".hydra", "*.log")
@@ -82,6 +84,9 @@ def main(
                 status = command.run()
             except FrugalError as error:
                 sys.exit(command.refused(error))
+            except KeyboardInterrupt:  # a run that trains listens itself; here nothing is lost
+                print("Stopped by Ctrl-C.", file=sys.stderr)
+                sys.exit(INTERRUPTED)
             if status:
                 sys.exit(status)
 
@@ -168,7 +173,7 @@ class Script:
 
     def job(self, cfg: Any, job: Job) -> None:
         """One job: of a single run the only one, of a sweep one of many."""
-        with self.labelled(job), self.tidied(job):
+        with self.labelled(job), self.tidied(job), disk_in_words():
             if self.sweep and not self.in_sweep:
                 preflight(job.command)
             if self.sweep and self.in_sweep:
