@@ -18,6 +18,8 @@ SAID_OTHERWISE = {"env.spec": "env.spec_file"}
 """Keys by what people type for them."""
 
 
+FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=")
+"""Beginnings of words that say where a run lies: a command that is printed for it keeps them."""
 OPEN = ("env.kwargs.",)
 """Beginnings of keys that no file can know: Hydra adds what follows only behind two plus signs."""
 

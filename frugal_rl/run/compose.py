@@ -26,7 +26,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.memory.honour import settle
-from frugal_rl.run.arguments import OPEN, in_our_words
+from frugal_rl.run.arguments import FOLDERS, OPEN, in_our_words
 from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
@@ -53,10 +53,6 @@ RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
     "notes",
     "composer",
 }
-
-
-FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=")
-"""Words that say where a run lies: a command that is printed for it keeps them."""
 
 
 class FurtherFolders(SearchPathPlugin):
@@ -330,10 +326,8 @@ def _dotted(node: Any, prefix: str = "") -> Iterator[str]:
 
 def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
     """Whether an item (`levels.0`) or a keyword of somebody else's (`env.kwargs.x`) is meant."""
-    if name.startswith(OPEN):
-        return any(OmegaConf.is_dict(OmegaConf.select(cfg, begin[:-1])) for begin in OPEN)
     parent = OmegaConf.select(cfg, name.rpartition(".")[0]) if "." in name else None
-    return OmegaConf.is_list(parent)
+    return OmegaConf.is_list(parent) or (name.startswith(OPEN) and OmegaConf.is_dict(parent))
 
 
 def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfig, dict[str, Any]]:
