@@ -39,6 +39,7 @@ from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
 from frugal_rl.threads import sleep_while_waiting
 
+INTERRUPTED = 128 + signal.SIGINT
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
 LEFT_BY_HYDRA = (".hydra", "*.log")
@@ -69,6 +70,9 @@ def main(
                 status = command.run()
             except FrugalError as error:
                 sys.exit(command.refused(error))
+            except KeyboardInterrupt:  # a run that trains listens itself; here nothing is lost
+                print("Stopped by Ctrl-C.", file=sys.stderr)
+                sys.exit(INTERRUPTED)
             if status:
                 sys.exit(status)
 
