@@ -26,6 +26,7 @@ from fighting.machine.emulator import (
 )
 from fighting.machine.trial import try_states
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.files import inflate, read_bytes
 from frugal_rl.untrusted.printing import printable
 
@@ -91,10 +92,8 @@ class StartStates:
             self._run(number, step, found)
         states = [zlib.compress(state) for state in found or [self.emulator.save()]]
         if self.path is not None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            part = self.path.with_suffix(".part")
-            part.write_bytes(b"".join(len(s).to_bytes(4, "little") + s for s in states))
-            part.replace(self.path)
+            with finished_or_absent(self.path) as part:
+                part.write_bytes(b"".join(len(s).to_bytes(4, "little") + s for s in states))
         return states
 
     def _run(self, number: int, step: Mapping[str, Any], found: list[bytes]) -> None:
@@ -134,7 +133,7 @@ class StartStates:
             _frames(step, "every", 30, where),
             _frames(step, "timeout", PATIENCE, where),
         )
-        scene = Scene.empty(1, meanings.watched, len(meanings.slots))
+        scene = Scene.empty(1, meanings.watched, len(meanings.slots), len(meanings.maps))
         runs, drawn = meanings.watched.runs(), bool(meanings.watched.pixels)
         for frame in range(patience):
             scene.pass_on()
@@ -160,9 +159,8 @@ class StartStates:
             if "memory" not in until or len(words) != 1 or len(until) != 2:
                 raise ConfigError(f"{where}: until takes one of {', '.join(COMPARISONS)}.")
             self.game.address(str(until["memory"]))
-            until = f"{until['memory']} {COMPARISONS[words[0]]} {until[words[0]]}"
         meanings = Meanings(self.game.memory)
-        text = Text(str(until), ("start", number, "until"), self.game.source)
+        text = Text(condition_words(until), ("start", number, "until"), self.game.source)
         return rule_of(meanings, text), meanings
 
     def _read(self, name: str, where: str) -> bytes:
@@ -171,6 +169,14 @@ class StartStates:
         if not path.is_file():
             raise ConfigError(f"{where}: there is no saved state {path}; {REMEDY}.")
         return read_state(path, self.rom, where)
+
+
+def condition_words(until: Any) -> str:
+    """A condition as an expression, whichever way it is written."""
+    if not isinstance(until, Mapping):
+        return str(until)
+    word = next(word for word in until if word in COMPARISONS)
+    return f"{until['memory']} {COMPARISONS[word]} {until[word]}"
 
 
 def waited_for(game: Profile) -> dict[str, Address]:
@@ -189,9 +195,8 @@ def waited_for(game: Profile) -> dict[str, Address]:
 
 def write_state(path: Path, emulator: Emulator, rom: bytes) -> None:
     """A state with the hash of its cartridge, whole or not at all."""
-    part = path.with_suffix(path.suffix + ".part")
-    part.write_bytes(f"state-1 {sha1(rom)}\n".encode() + zlib.compress(emulator.save()))
-    part.replace(path)
+    with finished_or_absent(path) as part:
+        part.write_bytes(f"state-1 {sha1(rom)}\n".encode() + zlib.compress(emulator.save()))
 
 
 def read_state(path: Path, rom: bytes, where: str) -> bytes:

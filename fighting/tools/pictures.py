@@ -12,6 +12,7 @@ from PIL import Image, ImageDraw
 from fighting.machine.emulator import FRAMES_PER_SECOND, SCREEN
 from fighting.machine.frames import UNPACKED, pack_screen
 from frugal_rl.errors import DataError
+from frugal_rl.run.disk import finished_or_absent
 
 BAND = 22
 """Pixels under the screen for what is written there."""
@@ -65,38 +66,33 @@ def save_film(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int
     check_film(path)
     if not shots:
         raise DataError(f"There is no picture to write into {path}.")
-    path.parent.mkdir(parents=True, exist_ok=True)
     save = save_gif if path.suffix == ".gif" else save_mp4
-    return save(path, shots, frame_skip, scale)
+    with finished_or_absent(path) as part:
+        save(part, shots, frame_skip, scale)
+    return path
 
 
-def save_mp4(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> Path:
-    """Writes H.264 by the encoder that imageio-ffmpeg brings; a temporary file first."""
+def save_mp4(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> None:
+    """Writes H.264 by the encoder that imageio-ffmpeg brings."""
     try:
         from imageio_ffmpeg import write_frames
     except ImportError as error:
         raise DataError("An MP4 needs imageio-ffmpeg; video=out.gif needs nothing.") from error
     first = picture(shots[0], scale)
-    part = path.with_suffix(".part.mp4")
     size = (first.width, first.height + first.height % 2)
     writer = write_frames(
-        str(part), size, fps=FRAMES_PER_SECOND / frame_skip, quality=7, macro_block_size=2
+        str(path), size, fps=FRAMES_PER_SECOND / frame_skip, quality=7, macro_block_size=2
     )
-    try:
-        writer.send(None)
-        for shot in shots:
-            page = Image.new("RGB", size, "white")
-            page.paste(picture(shot, scale))
-            writer.send(np.asarray(page))
-        writer.close()
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
+    writer.send(None)
+    for shot in shots:
+        page = Image.new("RGB", size, "white")
+        page.paste(picture(shot, scale))
+        writer.send(np.asarray(page))
+    writer.close()
 
 
-def save_gif(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> Path:
-    """Writes an animated GIF with a palette of four greys; a temporary file first."""
+def save_gif(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> None:
+    """Writes an animated GIF with a palette of four greys."""
     palette = [component for grey in GREYS for component in (grey, grey, grey)]
     frames = []
     for shot in shots:
@@ -104,10 +100,7 @@ def save_gif(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int 
         frame = Image.fromarray(np.clip(shades, 0, 3).astype(np.uint8))
         frame.putpalette(palette)
         frames.append(frame)
-    part = path.with_suffix(".part")
     duration = round(1000 * frame_skip / FRAMES_PER_SECOND)
     frames[0].save(
-        part, format="GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0
+        path, format="GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0
     )
-    part.replace(path)
-    return path

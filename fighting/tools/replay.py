@@ -20,6 +20,7 @@ from fighting.machine.emulator import MOST_STATE_BYTES, Emulator, read_rom, sha1
 from fighting.machine.trial import try_states
 from fighting.rom import ROM_PATH
 from frugal_rl.errors import DataError, FrugalError
+from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.files import inflate, read_bytes
 from frugal_rl.untrusted.nested import parse_json
 from frugal_rl.untrusted.printing import printable
@@ -196,9 +197,8 @@ def _settings(path: Path, head: dict[str, Any]) -> duel.MatchSettings:
 
 
 def _write(path: Path, form: str, head: dict[str, Any], rest: bytes) -> None:
-    part = path.with_suffix(path.suffix + ".part")
-    part.write_bytes(json.dumps({"format": form, **head}).encode() + b"\n" + rest)
-    part.replace(path)
+    with finished_or_absent(path) as part:
+        part.write_bytes(json.dumps({"format": form, **head}).encode() + b"\n" + rest)
 
 
 def _head(path: Path) -> tuple[dict[str, Any], bytes]:

@@ -18,8 +18,12 @@ REACHED, WANTED = "achieved_goal", "desired_goal"
 ENTRIES = ("observation", REACHED, WANTED)
 
 
-def check_goals(run: RunConfig) -> None:
+def check_goals(run: RunConfig, held: int) -> None:
     """Refuse an environment in which no goal can be changed afterwards.
+
+    Args:
+        run: what is to be trained.
+        held: steps of each environment in the replay.
 
     Raises:
         ConfigError: it shows no goals, shows them in two forms, or in stacks; or the replay cannot
@@ -45,7 +49,6 @@ def check_goals(run: RunConfig) -> None:
             "algo.her=true changes one goal per observation, and env.frame_stack shows several: "
             "leave env.frame_stack at 1."
         )
-    held = run.algo.size(run) // run.algo.num_envs
     if run.env.episode_steps < UNLIMITED and held < run.env.episode_steps:
         raise ConfigError(
             f"algo.buffer_size holds {held} steps of each environment, less than an episode of "

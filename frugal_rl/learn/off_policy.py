@@ -48,7 +48,7 @@ class OffPolicyLearner:
         plugins = tuple(run.resolved.get("plugins") or ())
         space = encoding.policy_space(episode)
         source = Source(Decoder(encoding, vec_env.tables, plugins), space)
-        self.replay = config.replay_class()(
+        self.replay: Any = config.replay_class()(
             config.size(run),
             space,
             vec_env.action_space,

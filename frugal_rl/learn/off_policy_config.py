@@ -132,13 +132,13 @@ class OffPolicyConfig(ABC):
 
     def tiny(self) -> OffPolicyConfig:
         """The same with a replay of a few transitions, in which no episode need end."""
-        few = {"buffer_size": 64, "learning_starts": 8, "train_freq": 1, "gradient_steps": 1}
-        return replace(self, her=False, **few)
+        few = replace(self, buffer_size=64, learning_starts=8, train_freq=1, gradient_steps=1)
+        return replace(few, her=False)
 
     def learner_parts(self, run: RunConfig) -> list[Part]:
         """The learner's bytes by arithmetic."""
         if self.her:
-            check_goals(run)
+            check_goals(run, self.size(run) // self.num_envs)
         return replay_parts(run, self.size(run), self.networks, agent_of(run, self.kind))
 
     def size(self, run: RunConfig) -> int:
@@ -151,7 +151,7 @@ class OffPolicyConfig(ABC):
         """The learner for these environments."""
         self.check(vec_env.action_space)
         if self.her:
-            check_goals(run)
+            check_goals(run, self.size(run) // self.num_envs)
         learner: OffPolicyLearner = off_policy.OffPolicyLearner(self, run, vec_env)
         return learner
 

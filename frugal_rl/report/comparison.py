@@ -24,6 +24,7 @@ from frugal_rl.report.results import (
     short_names,
 )
 from frugal_rl.report.wandb_report import save_report
+from frugal_rl.run.disk import finished_or_absent
 
 CURVES = (EVALUATION, "eval/return", "episode/return", "episode/success", "memory/held_bytes")
 """Metrics that are drawn where they were logged."""
@@ -179,8 +180,8 @@ def _drawn(run: RunResult, folder: Path) -> list[PictureBlock]:
     for path in sorted((run.folder / PICTURES).glob("*")):
         if path.suffix in (".png", ".gif"):
             copy = folder / f"{run.folder.name}_{path.name}"
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy)
+            with finished_or_absent(copy) as part:
+                shutil.copyfile(path, part)
             blocks.append(PictureBlock(copy, f"{path.stem} ({run.folder.name}: {run.variant})"))
     return blocks
 

@@ -13,6 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from frugal_rl.memory.advice import command_of
 from frugal_rl.report.document import CommandBlock, Document, PictureBlock, TableBlock
+from frugal_rl.run.disk import finished_or_absent
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -62,8 +63,8 @@ def draw_front(done: Sequence[FrozenTrial], front: Sequence[FrozenTrial], path: 
     axes.set_xlabel("peak memory, MiB")
     axes.set_ylabel("return")
     axes.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    with finished_or_absent(path) as part:
+        figure.savefig(part, dpi=120)
     return path
 
 

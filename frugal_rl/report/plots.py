@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.run.disk import finished_or_absent
+
 if TYPE_CHECKING:
     from frugal_rl.report.results import Row, RunResult
 
@@ -109,8 +111,6 @@ def _axes(width: float, height: float) -> tuple[Any, Any]:
 
 
 def _saved(figure: Any, path: Path) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part.png")
-    figure.savefig(part, dpi=130)
-    part.replace(path)
+    with finished_or_absent(path) as part:
+        figure.savefig(part, dpi=130)
     return path

@@ -24,6 +24,7 @@ from frugal_rl.report.files import SUMMARY, read_json, write_json
 from frugal_rl.run.admission import open_ledger
 from frugal_rl.run.building import build_as
 from frugal_rl.run.config import Sweep
+from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.search_path import folder
 from frugal_rl.run.signals import passing_on
@@ -98,7 +99,10 @@ def run_cell(job: Job) -> Outcome:
         cell = replace(cell, seconds=round(time.monotonic() - began, 1))
     if cell.end is End.refused and sweep.skip_impossible:
         cell = replace(cell, end=End.skipped)
-    cell.write(at)
+    try:
+        cell.write(at)
+    except OSError as error:  # the others may have room again; this one is tried again some day
+        print(f"Warning: {at / CELL} is not written ({error.strerror or error}).")
     if cell.reason:
         print(f"{cell.end.value}: {' '.join(job.words)}: {cell.reason}")
     return Outcome({"interrupted": cell.end is End.stopped}, [at], int(cell.end in UNWANTED))
@@ -133,10 +137,10 @@ def trained(job: Job, line: Reservation | None) -> Cell:
     """The job's process, its output passed on line by line, and what became of it."""
     words, at = job.words, job.command.folder
     said = ""
-    with (at / "output.log").open("a") as log, started(job) as child:
+    with Output(at / "output.log") as log, started(job) as child:
         assert child.stdout is not None
         for text in child.stdout:
-            log.write(text)
+            log.keep(text)
             print(text, end="")
             said = text.strip() if SAID.match(text) or not SAID.match(said) else said
     code = child.returncode
@@ -146,6 +150,39 @@ def trained(job: Job, line: Reservation | None) -> Cell:
     if code < 0:
         return Cell(words, End.failed, f"ended by {Signals(-code).name}")
     return Cell(words, End.refused if said.startswith(REFUSED) else End.failed, said[:400])
+
+
+class Output:
+    """`output.log` of a job; what a full disk does not take is left out, and the job goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.lines: AppendedLines | None = None
+
+    def __enter__(self) -> Output:
+        with self.spared():
+            self.lines = AppendedLines(self.path)
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        if self.lines is not None:
+            self.lines.close()
+
+    def keep(self, line: str) -> None:
+        """Append a line, until the disk refuses one."""
+        if self.lines is not None:
+            with self.spared():
+                self.lines.append(line.rstrip("\n"))
+
+    @contextmanager
+    def spared(self) -> Iterator[None]:
+        """Say once that no more is kept."""
+        try:
+            yield
+        except OSError as error:
+            print(f"Warning: {self.path} ends here ({error.strerror or error}).")
+            self.__exit__()
+            self.lines = None
 
 
 @contextmanager

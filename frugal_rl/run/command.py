@@ -30,6 +30,7 @@ from frugal_rl.run.compose import (
     run_jobs,
     sweep_folder,
 )
+from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Job, check_launcher, preflight
@@ -153,7 +154,7 @@ class Script:
 
     def job(self, cfg: Any, job: Job) -> None:
         """One job: of a single run the only one, of a sweep one of many."""
-        with self.labelled(job), self.tidied(job):
+        with self.labelled(job), self.tidied(job), disk_in_words():
             if self.sweep and not self.in_sweep:
                 preflight(job.command)
             if self.sweep and self.in_sweep:

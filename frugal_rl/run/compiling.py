@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ class Compiling(event.Listener):
             words = f"compiling {event.data['dispatcher'].py_func.__name__}, kernel {self.count}"
             self.said.enter_context(doing(words))
             if self.path is not None:
-                self.path.write_text(words)
+                with suppress(OSError):  # a full disk: the kernel is compiled all the same
+                    self.path.write_text(words)
 
     def on_end(self, event: Any) -> None:
         """It is compiled."""

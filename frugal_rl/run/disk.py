@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ from frugal_rl.errors import DiskError, FrugalError
 
 Bytes = bytes | memoryview
 PIECE_BYTES = 1 << 16
+FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+"""What becomes of a disk, and is no mistake of the program that writes to it."""
 
 
 def write_all(number: int, data: Bytes) -> None:
@@ -45,6 +48,30 @@ def write_whole(
     finally:
         part.unlink(missing_ok=True)
     flush_folder(path.parent)
+
+
+@contextmanager
+def finished_or_absent(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path` (same suffix), renamed on success, removed on failure.
+
+    Raises:
+        DiskError: the disk is full, the folder cannot be made, or anything else of that kind.
+    """
+    part = path.with_name(f".{path.stem}.part{path.suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            yield part
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except DiskError:
+        raise
+    except OSError as error:
+        raise DiskError(
+            f"{path} cannot be written: {error.strerror or error}. Nothing was left there; free "
+            "some space or choose another place."
+        ) from error
 
 
 class AppendedLines:
@@ -110,3 +137,27 @@ def told(folder: Path) -> Iterator[None]:
             f"The folder {folder} cannot be written to ({error.strerror or error}). Free space or "
             "allow writing there, or choose another with hydra.run.dir=..."
         ) from error
+
+
+@contextmanager
+def disk_in_words() -> Iterator[None]:
+    """What a disk does not take of any file, said in a line instead of a traceback.
+
+    Raises:
+        DiskError: naming the file, where the system does, and what to do.
+    """
+    try:
+        yield
+    except FrugalError:
+        raise
+    except OSError as error:
+        if error.errno not in FAULTS:
+            raise
+        what = f"{error.filename} is" if error.filename else "A file is"
+        told_so = DiskError(
+            f"{what} not written ({error.strerror}). What was written before is as it was. Free "
+            "space or choose another folder, and give the command again."
+        )
+        for note in getattr(error, "__notes__", []):
+            told_so.add_note(note)
+        raise told_so from error

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,17 @@ from frugal_rl.errors import CheckpointError
 from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.disk import write_whole
-from frugal_rl.run.manifest import BEST, LAST, find_checkpoint, read_manifest
+from frugal_rl.run.manifest import (
+    LAST,
+    OLDER,
+    checkpoints_in,
+    find_checkpoint,
+    older_in,
+    read_manifest,
+)
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
-
-OLDER = "step_{:012d}.pt"
-"""Name of an older checkpoint, by the environment steps it was saved at."""
-OLDER_NAME = re.compile(r"step_\d{12,}\.pt")
 
 
 def save_newest(folder: Path, content: Mapping[str, Any], keep: int) -> Path:
@@ -55,16 +57,18 @@ def _put_aside(last: Path) -> None:
         last.replace(aside)
 
 
-def _older(folder: Path) -> list[Path]:
-    """The older checkpoints, newest first."""
-    named = (p for p in folder.glob("step_*.pt") if OLDER_NAME.fullmatch(p.name) and p.is_file())
-    return sorted(named, reverse=True)
-
-
 def _prune(folder: Path, keep: int) -> None:
     """Remove what is older than `keep` checkpoints, and parts that a killed run left behind."""
-    for path in (*_older(folder)[max(0, keep - 1) :], *folder.glob(".*.part")):
+    for path in (*older_in(folder)[max(0, keep - 1) :], *folder.glob(".*.part")):
         path.unlink(missing_ok=True)
+
+
+Complete = Callable[[dict[str, Any], Path], dict[str, Any]]
+
+
+def as_it_is(content: dict[str, Any], file: Path) -> dict[str, Any]:
+    """A checkpoint beside which nothing lies."""
+    return content
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,12 @@ class Found:
     unsound: tuple[str, ...] = ()
 
 
-def newest_sound(path: str | Path) -> Found:
+def newest_sound(path: str | Path, complete: Complete = as_it_is) -> Found:
     """The newest sound checkpoint of a run; a file named by itself stands for no other.
+
+    Args:
+        path: a checkpoint, a run folder, or its `checkpoints/`.
+        complete: adds what lies beside the file and belongs to it, or refuses it.
 
     Raises:
         CheckpointError: there is none; what is wrong with the newest.
@@ -85,11 +93,11 @@ def newest_sound(path: str | Path) -> Found:
     path = Path(path)
     unsound: list[str] = []
     if path.is_file() and path.name != LAST:
-        return Found(path, load_checkpoint(path))
+        return Found(path, complete(load_checkpoint(path), path))
     files = _files(path) or [find_checkpoint(path)]
     for file in files:
         try:
-            return Found(file, load_checkpoint(file), tuple(unsound))
+            return Found(file, complete(load_checkpoint(file), file), tuple(unsound))
         except CheckpointError as error:
             unsound.append(str(error))
     if len(files) == 1:
@@ -98,12 +106,11 @@ def newest_sound(path: str | Path) -> Found:
 
 
 def _files(path: Path) -> list[Path]:
-    """The checkpoints of a run, newest first: the last, older ones by their steps, the best."""
+    """The checkpoints of a run, newest first."""
     folder = path.parent if path.is_file() else path
     if folder == path and (path / "checkpoints").is_dir():
         folder = path / "checkpoints"
-    files = (folder / LAST, *_older(folder), folder / BEST)
-    return [file for file in files if file.is_file()]
+    return checkpoints_in(folder)
 
 
 @dataclass(frozen=True)
@@ -117,21 +124,25 @@ class Verdict:
     problem: str = ""
 
 
-def verify_checkpoints(path: str | Path) -> list[Verdict]:
+def verify_checkpoints(path: str | Path, complete: Complete = as_it_is) -> list[Verdict]:
     """A verdict on every checkpoint of a run, newest first, or on one file.
+
+    Args:
+        path: a checkpoint, a run folder, or its `checkpoints/`.
+        complete: refuses a checkpoint for what lies beside it.
 
     Raises:
         CheckpointError: there is none.
     """
     path = Path(path)
     files = [path] if path.is_file() else _files(path) or [find_checkpoint(path)]
-    return [_verdict(file) for file in files]
+    return [_verdict(file, complete) for file in files]
 
 
-def _verdict(file: Path) -> Verdict:
+def _verdict(file: Path, complete: Complete) -> Verdict:
     try:
         manifest = verify_file(file)
-        content = read_file(manifest)
+        content = complete(read_file(manifest), file)
     except CheckpointError as error:
         return Verdict(file, problem=str(error))
     size = sum(e.num_bytes for e in manifest.entries.values())

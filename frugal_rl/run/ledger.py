@@ -13,14 +13,14 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import psutil
 
 from frugal_rl.doing import doing
-from frugal_rl.errors import CrowdedError, MemoryBudgetError
+from frugal_rl.errors import CrowdedError, DiskError, MemoryBudgetError
 from frugal_rl.memory.part import human
 from frugal_rl.run.disk import told, write_whole
 
@@ -106,7 +106,7 @@ class Ledger:
         try:
             yield reservation
         finally:
-            with self.changing() as entries:
+            with suppress(DiskError), self.changing() as entries:  # full: it goes with the process
                 entries[:] = [e for e in entries if e.key != reservation.entry.key]
 
     @contextmanager

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,9 @@ LAST = "last.pt"
 """Name of the newest checkpoint in a run's `checkpoints/`."""
 BEST = "best.pt"
 """Name of the one with the best evaluation."""
+OLDER = "step_{:012d}.pt"
+"""Name of an older checkpoint, by the environment steps it was saved at."""
+OLDER_NAME = re.compile(r"step_\d{12,}\.pt")
 FORMAT = 2
 """Raised when files of an older form can no longer be read."""
 MAGIC = b"FRUGAL2\n"
@@ -54,13 +58,27 @@ def find_checkpoint(path: str | Path) -> Path:
         CheckpointError: there is none.
     """
     path = Path(path)
-    for file in (path, path / LAST, path / "checkpoints" / LAST):
-        if file.is_file():
+    if path.is_file():
+        return path
+    for folder in (path, path / "checkpoints"):
+        for file in checkpoints_in(folder):
             return file
     raise CheckpointError(
         f"There is no checkpoint at {shown(path)}: neither a file, nor {LAST} in it or in its "
         "checkpoints/ folder. Give the folder of a run that has saved one."
     )
+
+
+def older_in(folder: Path) -> list[Path]:
+    """The older checkpoints in a folder, newest first."""
+    named = (p for p in folder.glob("step_*.pt") if OLDER_NAME.fullmatch(p.name) and p.is_file())
+    return sorted(named, reverse=True)
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """All checkpoints in a folder, newest first: the last, older ones by their steps, the best."""
+    files = (folder / LAST, *older_in(folder), folder / BEST)
+    return [file for file in files if file.is_file()]
 
 
 def read_manifest(path: Path, limits: Limits = LIMITS) -> Manifest:

@@ -10,6 +10,7 @@ from typing import Any
 from frugal_rl.errors import CheckpointError
 from frugal_rl.run.manifest import read_manifest
 from frugal_rl.run.segments import Segments
+from frugal_rl.untrusted.printing import shown
 
 FOLDER = "replay"
 """Where the segments lie, in the folder of the checkpoints; and the replay's place in a learner."""
@@ -37,13 +38,32 @@ def brought_back(content: dict[str, Any], file: Path) -> dict[str, Any]:
     number = _segment_of(content)
     if number is None:
         return content
+    try:
+        return _with_replay(content, _beside(file, number).load(number)[FOLDER])
+    except (LookupError, TypeError) as error:
+        raise CheckpointError(f"{shown(file)} has no replay in its segment {number}.") from error
+
+
+def compared(content: dict[str, Any], file: Path) -> dict[str, Any]:
+    """The content as it is, once every byte of its replay was compared; that fits any memory.
+
+    Raises:
+        CheckpointError: it is not there, or damaged.
+    """
+    number = _segment_of(content)
+    if number is not None:
+        _beside(file, number).verify(number)
+    return content
+
+
+def _beside(file: Path, number: int) -> Segments:
     segments = Segments(file.parent / FOLDER)
     if number not in segments.numbers():
         raise CheckpointError(
-            f"{file} continues with the replay in {segments.path(number)}, which is not there: "
-            f"copy the folder {FOLDER}/ together with the checkpoint."
+            f"{shown(file)} continues with the replay in {shown(segments.path(number))}, which is "
+            f"not there: copy the folder {FOLDER}/ together with the checkpoint."
         )
-    return _with_replay(content, segments.load(number)[FOLDER])
+    return segments
 
 
 def forget_unused(folder: Path) -> None:
@@ -63,7 +83,8 @@ def _replay_of(content: Any) -> Any:
 
 def _segment_of(content: Any) -> int | None:
     replay = _replay_of(content)
-    return int(replay["segment"]) if isinstance(replay, Mapping) else None
+    number = replay.get("segment") if isinstance(replay, Mapping) else None
+    return number if type(number) is int else None
 
 
 def _with_replay(content: dict[str, Any], replay: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from frugal_rl.errors import DiskError
@@ -14,7 +14,7 @@ from frugal_rl.run.config import RunConfig
 from frugal_rl.run.keeping import newest_sound, save_newest
 from frugal_rl.run.manifest import BEST, LAST
 from frugal_rl.run.replay_aside import brought_back, forget_unused, set_aside
-from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot, understood
+from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot
 
 CHECKPOINTS = "checkpoints"
 
@@ -42,9 +42,7 @@ class Saves:
         Raises:
             CheckpointError: none is sound, or it belongs to another run.
         """
-        found = newest_sound(path)
-        with understood(found.file):
-            found = replace(found, content=brought_back(found.content, found.file))
+        found = newest_sound(path, brought_back)
         resumed = resume(self.run, self.learner, found, path, self.ranks)
         self.best, self.newest = resumed.best, resumed.file
         return resumed
@@ -76,18 +74,20 @@ class Saves:
         """
         if worth <= self.best:
             return
-        self.best = worth
-        content = snapshot(self.run, self.learner, self.best)
+        content = snapshot(self.run, self.learner, worth)
         try:
             saved = save_checkpoint(self.folder / BEST, set_aside(content, self.folder))
         except OSError as error:
             raise self._unwritten(error) from error
+        self.best = worth  # only now: else no later one would take the place of a lost best
         self.newest = self.newest or saved
 
     def _unwritten(self, error: OSError) -> DiskError:
+        """A full disk in words; of the replay that lies beside, too."""
+        why = error.strerror or str(error).rstrip(".")
         return DiskError(
             f"The checkpoint at {self.learner.num_steps:,} steps cannot be written to "
-            f"{self.folder} ({error.strerror or error}). {self.hint()}"
+            f"{self.folder} ({why}). {self.hint()}"
         )
 
     def hint(self) -> str:

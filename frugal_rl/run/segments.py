@@ -24,6 +24,7 @@ from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
 from frugal_rl.run.disk import write_whole
 from frugal_rl.run.manifest import Manifest, damaged, read_manifest
 from frugal_rl.run.values import Blobs, as_bytes, from_json, to_json
+from frugal_rl.untrusted.limits import lack_of_room
 from frugal_rl.untrusted.printing import shown
 
 BLOCK_BYTES = 16384
@@ -197,14 +198,38 @@ class Segments:
         self, out: np.ndarray, opened: tuple[BufferedReader, int], place: Place, digest: bytes
     ) -> None:
         file, begin = opened
-        file.seek(begin + place.at)
-        if file.readinto(out.data) != len(out) or _digest(out) != digest:
+        try:
+            file.seek(begin + place.at)
+            same = file.readinto(out.data) == len(out) and _digest(out) == digest
+        except (OSError, OverflowError) as error:  # a place that no file reaches
+            raise damaged(Path(file.name), error) from error
+        if not same:
             raise damaged(Path(file.name), f"a block at byte {begin + place.at:,} is another one")
 
     def _index(self, number: int) -> dict[str, Any]:
         """All of a segment but its blocks."""
         manifest = read_manifest(self.path(number))
-        return read_file(_without_blocks(manifest))
+        index = read_file(_without_blocks(manifest))
+        try:
+            _check_index(index)
+        except DataError as error:
+            raise damaged(manifest.path, error) from error
+        return index
+
+    def verify(self, number: int) -> None:
+        """Compare every block that a segment lists, without holding more than one of them.
+
+        Raises:
+            CheckpointError: it is damaged, or one that it refers to.
+        """
+        index, block = self._index(number), np.empty(BLOCK_BYTES, np.uint8)
+        lengths = [n for size in index["sizes"].values() for n in _lengths(size)]
+        opened: dict[int, tuple[BufferedReader, int]] = {}
+        with ExitStack() as files:
+            for place, digest, n in zip(_places(index), _digests(index), lengths, strict=True):
+                if place.segment not in opened:
+                    opened[place.segment] = self._opened(place.segment, number, files)
+                self._read(block[:n], opened[place.segment], place, digest)
 
     def keep(self, numbers: Collection[int]) -> None:
         """Remove every segment that none of these is or refers to, and torn parts.
@@ -265,6 +290,33 @@ def _without_blocks(manifest: Manifest) -> Manifest:
 
 KEYS = Listing().content(None).keys()
 """What a segment's file holds."""
+FORMS = {"segments": (np.uint32, 1), "at": (np.uint64, 1), "digests": (np.uint8, 2)}
+"""Type and number of axes of a listing's arrays."""
+
+
+def _check_index(index: Mapping[str, Any]) -> None:
+    """Refuse a listing whose parts do not fit each other, or this machine.
+
+    Raises:
+        DataError: it has not as many blocks as its arrays need, or needs more than there is.
+    """
+    for name, (dtype, axes) in FORMS.items():
+        held = index[name]
+        if not isinstance(held, np.ndarray) or (held.dtype, held.ndim) != (dtype, axes):
+            raise DataError(f"its '{name}' are no list of blocks.")
+    sizes: list[Any] = list(index["sizes"].values()) if isinstance(index["sizes"], dict) else [None]
+    if any(type(size) is not int or size < 0 for size in sizes):
+        raise DataError("the sizes of its arrays are no numbers.")
+    counts = {len(index[name]) for name in FORMS} | {sum(-(-s // BLOCK_BYTES) for s in sizes)}
+    if len(counts) > 1 or index["digests"].shape[1] != DIGEST_BYTES:
+        raise DataError("it lists another number of blocks than its arrays have.")
+    if lack := lack_of_room(sum(sizes)):
+        raise DataError(lack)
+
+
+def _lengths(size: int) -> list[int]:
+    """Bytes of an array's blocks."""
+    return [min(BLOCK_BYTES, size - begin) for begin in range(0, size, BLOCK_BYTES)]
 
 
 def _places(index: Mapping[str, Any]) -> list[Place]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,12 +29,12 @@ from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import told
 from frugal_rl.run.divergence import Divergence
 from frugal_rl.run.evaluate import (
-    PolicyPlayer,
     RandomPlayer,
     Result,
     draw,
     evaluate,
     evaluation_env,
+    policy_player,
 )
 from frugal_rl.run.guard import NumberGuard
 from frugal_rl.run.progress import ProgressBar
@@ -195,15 +195,15 @@ class Trainer:
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
-            player = PolicyPlayer(
-                self.learner.policy, self.run.evaluation.deterministic, self.eval_env.tables
-            )
+            best = self.run.evaluation.deterministic
+            player = policy_player(self.run, self.learner.policy, self.eval_env, best)
             self.result = evaluate(self.run, self.eval_env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
             path = self.folder / "films" / f"{self.learner.num_steps}.gif"
-            self.log.file(film(self.run, self.learner.policy, path))
+            with self.spared("A film"):
+                self.log.file(film(self.run, self.learner.policy, path))
         means = self.result.score.means
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
         if self.run.evaluation.every_steps:
@@ -222,14 +222,16 @@ class Trainer:
 
     def draw(self) -> None:
         """Pictures of what the policy does, into the run folder and the log."""
+        drawn = None
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
-            player = PolicyPlayer(self.learner.policy, True, self.eval_env.tables)
-            drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
-        for path in drawn:
-            self.log.file(path)
-        if not drawn:
+            player = policy_player(self.run, self.learner.policy, self.eval_env, True)
+            with self.spared("A picture"):
+                drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
+                for path in drawn:
+                    self.log.file(path)
+        if drawn == []:
             say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
     def keep_pace(self) -> None:
@@ -251,6 +253,15 @@ class Trainer:
             save()
         except DiskError as error:
             say(f"Warning: {error} The run goes on.", self.console)
+
+    @contextmanager
+    def spared(self, what: str) -> Iterator[None]:
+        """What a run can do without is left out when the disk does not take it."""
+        try:
+            yield
+        except OSError as error:
+            words = f"Warning: {what} is not written ({error.strerror or error}). The run goes on."
+            say(words, self.console)
 
     def heed(self, advice: str) -> None:
         """Stop with a checkpoint before the kernel kills the run."""
@@ -276,10 +287,8 @@ class Trainer:
         }
         if self.result is not None:
             summary |= self.result.metrics() | self.beside_random_play()
-        try:
+        with self.spared("summary.json"):
             write_json(self.folder / "summary.json", summary)
-        except OSError as error:
-            say(f"Warning: summary.json is not written ({error.strerror or error}).", self.console)
         self.log.summary(summary)
         self.log.file(saved)
         if interrupted:

@@ -77,7 +77,7 @@ class Hindsight(StockHerReplayBuffer):
             self.ep_length[np.arange(pos, end) % self.buffer_size, n] = 0
         self.ep_start[pos] = self._current_ep_start
         super().store(obs, next_obs, *step)  # type: ignore[misc]
-        for n in np.flatnonzero(self._dones[pos]):
+        for n in np.flatnonzero(self.dones[pos]):
             self._compute_episode_length(int(n))
 
     def sample(self, batch_size: int, env: Any = None) -> Any:

@@ -336,7 +336,7 @@ class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[ov
         return tuple({name: pair[i] for name, pair in drawn.items()} for i in (0, 1))  # type: ignore[return-value]
 
 
-class HerReplayBuffer(Hindsight, DictReplayBuffer):  # type: ignore[misc]
+class HerReplayBuffer(Hindsight, DictReplayBuffer):  # type: ignore[override]
     """SB3's hindsight experience replay over the same columns: its goals, our store.
 
     >>> from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as Stock

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,6 +72,47 @@ def disk(full: FullDisk) -> Iterator[None]:
     finally:
         for name in names:
             setattr(os, name, real[name])
+
+
+class SmallDisk:
+    """A file system in memory with little room, which any library fills up for real."""
+
+    def __init__(self, folder: Path, total_kib: int) -> None:
+        self.folder, self.total_kib = folder, total_kib
+
+    def leave(self, kib: int) -> None:
+        """Fill the disk with one file, so that so much is free."""
+        self.empty()
+        free = os.statvfs(self.folder)
+        (self.folder / "ballast").write_bytes(bytes(free.f_bavail * free.f_frsize - kib * 1024))
+
+    def empty(self) -> None:
+        """Take the file away that fills it."""
+        (self.folder / "ballast").unlink(missing_ok=True)
+
+    def used_kib(self) -> int:
+        """What lies there."""
+        seen = os.statvfs(self.folder)
+        return (seen.f_blocks - seen.f_bfree) * seen.f_frsize // 1024
+
+
+@contextmanager
+def small_disk(folder: Path, kib: int) -> Iterator[SmallDisk]:
+    """Mount a small disk at a folder, as only root may.
+
+    Raises:
+        PermissionError: this user mounts nothing here.
+    """
+    folder.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={kib}k", "tmpfs", str(folder)]
+    try:
+        subprocess.run(command, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise PermissionError("No small disk can be mounted here.") from error
+    try:
+        yield SmallDisk(folder, kib)
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import DataError
-from frugal_rl.untrusted.limits import LIMITS, MIB, Limits
+from frugal_rl.untrusted.limits import LIMITS, MIB, Limits, lack_of_room
 from frugal_rl.untrusted.printing import printable, shown
 
 PLAIN_DTYPE = re.compile(r"[<>|=]?[?biufcSUVMm]\d{0,9}(\[\d{0,9}[a-zA-Z]{1,2}\])?")
@@ -24,23 +24,34 @@ HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
 
 
 def plain_dtype(described: Any, depth: int = 4) -> np.dtype[Any]:
-    """A NumPy type from its description: fixed size, no objects.
+    """A NumPy type from its description: fixed size, no objects, at least a byte.
 
     Raises:
         DataError: it describes anything else.
     """
-    if isinstance(described, str) and PLAIN_DTYPE.fullmatch(described):
-        try:
-            return np.dtype(described)
-        except TypeError as error:
-            raise DataError(f"'{printable(described)}' is no type of array.") from error
-    if isinstance(described, list) and 0 < len(described) <= 1000 and depth:
-        try:
-            fields = [(str(d[0]), plain_dtype(d[1], depth - 1), *_sub(d[2:])) for d in described]
-            return np.dtype(fields)
-        except (TypeError, ValueError, IndexError, KeyError) as error:
-            raise DataError("a record's fields are described wrongly.") from error
-    raise DataError(f"'{printable(str(described))}' is no type of array.")
+    found = _named_dtype(described) or _record(described, depth)
+    if found is None or not found.itemsize:  # of nothing, any number of values is in no bytes
+        raise DataError(f"'{printable(str(described))}' is no type of array.")
+    return found
+
+
+def _named_dtype(described: Any) -> np.dtype[Any] | None:
+    if not isinstance(described, str) or not PLAIN_DTYPE.fullmatch(described):
+        return None
+    try:
+        return np.dtype(described)
+    except TypeError as error:
+        raise DataError(f"'{printable(described)}' is no type of array.") from error
+
+
+def _record(described: Any, depth: int) -> np.dtype[Any] | None:
+    if not isinstance(described, list) or not 0 < len(described) <= 1000 or not depth:
+        return None
+    try:
+        fields = [(str(d[0]), plain_dtype(d[1], depth - 1), *_sub(d[2:])) for d in described]
+        return np.dtype(fields)
+    except (TypeError, ValueError, IndexError, KeyError) as error:
+        raise DataError("a record's fields are described wrongly.") from error
 
 
 def _sub(shape: list[Any]) -> tuple[tuple[int, ...], ...]:
@@ -69,10 +80,7 @@ def read_npz(path: Path, limits: Limits = LIMITS) -> dict[str, np.ndarray]:
     try:
         with zipfile.ZipFile(path) as archive:
             _check_archive(archive, limits)
-            return {
-                info.filename.removesuffix(".npy"): _array(archive, info)
-                for info in archive.infolist()
-            }
+            return {_name(info): _array(archive, info) for info in archive.infolist()}
     except DataError as error:
         raise DataError(f"{shown(path)}: {error}") from error
     except FileNotFoundError:
@@ -87,12 +95,20 @@ def _check_archive(archive: zipfile.ZipFile, limits: Limits) -> None:
     members = archive.infolist()
     if len(members) > limits.entries:
         raise DataError(f"{len(members)} entries, above {limits.entries}.")
+    if len({_name(m) for m in members}) < len(members):
+        raise DataError("two of its entries have one name.")
     unpacked = sum(m.file_size for m in members)
     if unpacked > limits.array_bytes:
         raise DataError(f"{unpacked / MIB:,.0f} MiB unpacked, above {limits.array_bytes / MIB:g}.")
+    if lack := lack_of_room(unpacked):
+        raise DataError(lack)
     packed = max(1, sum(m.compress_size for m in members))
     if unpacked > MIB and unpacked / packed > limits.ratio:
         raise DataError(f"it unpacks to {unpacked / packed:,.0f} times its size.")
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    return info.filename.removesuffix(".npy")
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
@@ -105,6 +121,8 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
         shape, fortran, dtype = HEADERS[version](file)
         if dtype.hasobject:
             raise DataError(f"'{name}' holds objects.")
+        if not dtype.itemsize:
+            raise DataError(f"'{name}' holds values of no bytes.")
         num_bytes = math.prod(checked_shape(shape)) * dtype.itemsize
         if num_bytes > info.file_size:
             raise DataError(f"'{name}' has not the bytes that its shape says.")

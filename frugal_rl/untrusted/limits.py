@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import psutil
+
 MIB = 1 << 20
 
 
@@ -26,3 +28,10 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+def lack_of_room(num_bytes: int) -> str:
+    """Why what unpacks to so much is refused on this machine; nothing where it has room."""
+    if num_bytes <= MIB or num_bytes <= (free := psutil.virtual_memory().available):
+        return ""
+    return f"it unpacks to {num_bytes / MIB:,.0f} MiB; {free / MIB:,.0f} are free."

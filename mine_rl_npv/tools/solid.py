@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.run.disk import finished_or_absent
 from mine_rl_npv.tools.views import COLOURS, period_grid
 
 if TYPE_CHECKING:
@@ -43,20 +44,22 @@ def save_solid(instance: Instance, period: np.ndarray, path: str | Path) -> Path
     """Writes a picture, the near quarter cut away, for `.png`; the mesh for ParaView for `.vtu`."""
     path = Path(path)
     mesh = solid_mesh(instance, _opened(instance, period) if path.suffix == ".png" else period)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".part_{path.name}")
-    if path.suffix == ".png":
-        import pyvista
-
-        plotter = pyvista.Plotter(off_screen=True, window_size=(900, 700))
-        bar = {"vertical": True, "position_x": 0.88, "position_y": 0.3, "fmt": "%.0f"}
-        plotter.add_mesh(mesh, scalars="period", cmap=COLOURS, show_edges=True, scalar_bar_args=bar)
-        plotter.screenshot(str(part))
-        plotter.close()
-    else:
-        mesh.save(str(part))
-    part.replace(path)
+    with finished_or_absent(path) as part:
+        if path.suffix == ".png":
+            _photograph(mesh, part)
+        else:
+            mesh.save(str(part))
     return path
+
+
+def _photograph(mesh: Any, path: Path) -> None:
+    import pyvista
+
+    plotter = pyvista.Plotter(off_screen=True, window_size=(900, 700))
+    bar = {"vertical": True, "position_x": 0.88, "position_y": 0.3, "fmt": "%.0f"}
+    plotter.add_mesh(mesh, scalars="period", cmap=COLOURS, show_edges=True, scalar_bar_args=bar)
+    plotter.screenshot(str(path))
+    plotter.close()
 
 
 def _opened(instance: Instance, period: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy.ndimage import label
 
+from frugal_rl.run.disk import finished_or_absent
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.optimise.pits import NestedPits, block_tonnes, penalised_pits
 
@@ -31,10 +32,8 @@ def _figure(columns: int = 1, rows: int = 1, width: float = 5.0, height: float =
 def save(figure: Figure, path: str | Path) -> Path:
     """Writes a PNG under a temporary name and renames it."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    figure.savefig(part, dpi=110, format="png")
-    part.replace(path)
+    with finished_or_absent(path) as part:
+        figure.savefig(part, dpi=110, format="png")
     return path
 
 
@@ -231,10 +230,8 @@ def save_gif(pictures: Sequence[np.ndarray], path: str | Path, seconds: float = 
     import imageio.v3 as imageio
 
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    imageio.imwrite(part, np.stack(pictures), extension=".gif", duration=1000 * seconds, loop=0)
-    part.replace(path)
+    with finished_or_absent(path) as part:
+        imageio.imwrite(part, np.stack(pictures), extension=".gif", duration=1000 * seconds, loop=0)
     return path
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.arrays import read_npz
 from nclone.errors import LevelError
-from nclone.files import finished_or_absent
 from nclone.levels.generators import CATEGORIES, Recipe, generate
 from nclone.levels.inputs import Inputs
 

@@ -13,8 +13,8 @@ import numpy as np
 from PIL import Image
 from rich.progress import track
 
-from frugal_rl.errors import DataError
-from nclone.files import WriteError, finished_or_absent
+from frugal_rl.errors import DataError, DiskError
+from frugal_rl.run.disk import finished_or_absent
 from nclone.render.human import COLOURS, HumanView
 from nclone.sim.world import World
 
@@ -37,7 +37,7 @@ def save_film(path: Path, frames: Iterable[np.ndarray], frame_rate: float = FRAM
 
     Raises:
         DataError: another suffix, or no frame.
-        WriteError: the film cannot be written; nothing is left behind.
+        DiskError: the film cannot be written; nothing is left behind.
     """
     check_film(path)
     with finished_or_absent(path) as part:
@@ -145,7 +145,7 @@ def _write_mp4(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> i
             raise
         said = encoder.stderr.read().decode(errors="replace").strip()
     if encoder.returncode != 0:
-        raise WriteError(f"The film could not be encoded: {said or encoder.returncode}.")
+        raise DiskError(f"The film could not be encoded: {said or encoder.returncode}.")
     return count
 
 

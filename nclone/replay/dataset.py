@@ -22,8 +22,8 @@ from frugal_rl.observation.encoder import value_of
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables
+from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.arrays import read_npz
-from nclone.files import finished_or_absent
 from nclone.game import NppGame
 from nclone.levels.level import Level
 

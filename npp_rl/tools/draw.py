@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.run.evaluate import PolicyPlayer
-from nclone.files import file_stem, finished_or_absent
+from nclone.files import file_stem
 from nclone.geometry import COLUMNS, HALF_PX, MAP_HEIGHT_PX, MAP_WIDTH_PX, ROWS
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.landmarks import Landmarks

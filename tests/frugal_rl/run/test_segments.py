@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
+from rich.console import Console
 
 from frugal_rl.errors import CheckpointError, DataError, DiskError
 from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.report.log import Log
 from frugal_rl.run import disk
+from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.keeping import verify_checkpoints
+from frugal_rl.run.replay_aside import compared
 from frugal_rl.run.segments import BLOCK_BYTES, Segments
+from frugal_rl.run.trainer import train
 from frugal_rl.store.replay import ReplayBuffer
+from frugal_rl.untrusted import limits
 
 SPACE = spaces.Box(0, 255, (2, 40, 40), np.uint8)
 CAPACITY = 3000
@@ -122,6 +135,94 @@ def test_a_truncated_or_missing_segment_is_named(tmp_path, number):
     segments.path(number).unlink()
     with pytest.raises(CheckpointError, match="segment"):
         segments.load(2)
+
+
+def lying(folder, **changes):
+    """A segment whose listing was changed by hand, with all its checksums right."""
+    segments = Segments(folder)
+    segments.save({"rows": np.arange(40_000, dtype=np.uint8), "more": np.ones(5)})
+    content = load_checkpoint(segments.path(1))
+    save_checkpoint(segments.path(1), {**content, **changes})
+    return segments
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sizes": {"state.rows": 1 << 50, "state.more": 40}}, "another number of blocks"),
+        ({"sizes": {"state.rows": -1, "state.more": 40}}, "are no numbers"),
+        ({"sizes": {"state.rows": "x"}}, "are no numbers"),
+        ({"sizes": 7}, "are no numbers"),
+        ({"sizes": {"state.rows": 40_000, "other": 40}}, "state.more"),
+        ({"sizes": {"state.rows": 30_000, "state.more": 20_000}}, "another one"),
+        ({"at": np.full(4, 1 << 63, np.uint64)}, "damaged"),
+        ({"at": np.full(4, 1 << 40, np.uint64)}, "another one"),
+        ({"at": np.zeros((4, 9), np.uint64)}, "no list of blocks"),
+        ({"at": [0, 1, 2, 3]}, "no list of blocks"),
+        ({"digests": np.zeros((4, 15), np.uint8)}, "another number of blocks"),
+        ({"segments": np.full(4, 7, np.uint32)}, "00000007.segment, which is not there"),
+        ({"segments": np.ones(3, np.uint32)}, "another number of blocks"),
+        ({"values": ["rows"]}, "no values by name"),
+        ({"values": {"@": "array", "at": "x", "dtype": "|u1", "shape": [1]}}, "damaged"),
+        ({"values": {"@": "array", "at": "state.rows", "dtype": "|S0", "shape": [1 << 47]}},
+         "no type of array"),
+        ({"extra": 1}, "it is no segment"),
+    ],
+)  # fmt: skip
+def test_a_listing_that_lies_is_refused_in_one_line(changes, words, tmp_path):
+    segments = lying(tmp_path, **changes)
+    with pytest.raises(CheckpointError, match=words) as refused:
+        segments.load()
+    assert str(refused.value).isprintable()
+    assert segments.save({"rows": np.ones(5)}).number == 2, "the next save must not mind"
+
+
+def test_a_listing_that_unpacks_to_more_than_is_free_is_refused(tmp_path, monkeypatch):
+    Segments(tmp_path).save({"rows": np.zeros(200 * BLOCK_BYTES)})
+    monkeypatch.setattr(limits.psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 20))
+    with pytest.raises(CheckpointError, match="unpacks to 25 MiB; 1 are free"):
+        Segments(tmp_path).load()
+
+
+def test_verifying_compares_every_block_that_is_listed(tmp_path):
+    segments = saved_twice(tmp_path)
+    segments.verify(2)
+    raw = bytearray(segments.path(1).read_bytes())
+    raw[-5] ^= 1
+    segments.path(1).write_bytes(raw)
+    with pytest.raises(CheckpointError, match=r"00000001.segment.*another one"):
+        segments.verify(2)
+
+
+def replayed(folder, resume=None):
+    words = ["env=toy", "algo=dqn", "tracking=disabled", "algo.num_envs=2", "algo.n_steps=8",
+             "algo.batch_size=8", "algo.learning_starts=8", "algo.buffer_size=64",
+             "algo.total_steps=64", "checkpoint_every_steps=48", "evaluation.episodes=0",
+             "hardware.threads=1", "hardware.device=cpu", "agent.actor=[4]"]  # fmt: skip
+    run = replace(compose_run(words, check=False), run_dir=str(folder), resume=resume)
+    console = Console(file=io.StringIO(), width=4000)
+    train(run, Log([]), console=console)
+    return console.file.getvalue()
+
+
+def test_a_damaged_segment_makes_an_older_checkpoint_stand_in(tmp_path):
+    replayed(tmp_path / "whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "damaged")
+    folder = tmp_path / "damaged" / "checkpoints"
+    newest = max((folder / "replay").glob("*.segment"))
+    newest.write_bytes(newest.read_bytes()[:-1])
+    problems = [v.problem for v in verify_checkpoints(tmp_path / "damaged", compared)]
+    assert newest.name in problems[0]
+    assert not any(problems[1:-1])
+    said = replayed(tmp_path / "again", str(tmp_path / "damaged"))
+    assert f"Passed over: {newest}" in said
+    assert "step_000000000048.pt at 48 steps" in said
+    assert_same_weights(tmp_path / "again", tmp_path / "whole")
+
+
+def assert_same_weights(a, b):
+    ours, theirs = (load_checkpoint(f)["learner"]["policy"] for f in (a, b))
+    assert all(torch.equal(v, theirs[k]) for k, v in ours.items())
 
 
 def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ import io
 import resource
 import zipfile
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.trainer import train
 from frugal_rl.testing.faults import damages
+from frugal_rl.untrusted import limits
 from frugal_rl.untrusted.arrays import plain_dtype, read_npz
 from frugal_rl.untrusted.files import read_text
 from frugal_rl.untrusted.limits import Limits
@@ -89,6 +91,8 @@ def header(shape, dtype="<f4"):
         (header((2,)) + bytes(4), "bytes that its shape says"),
         (header((2,)) + bytes(9), "bytes that its shape says"),
         (header((1,), "|O") + bytes(8), "objects"),
+        *((header((1 << 45,), kind), "no bytes") for kind in ("|S0", "<U0", "|V0")),
+        (header((1 << 45,), [("a", "|V0")]), "no bytes"),
         (b"\x93NUMPY\x09\x00", "unknown form"),
         (b"nothing", "cannot be read"),
         (b"\x93NUMPY\x01\x00\x10\x00__import__('os')", "cannot be read"),
@@ -106,6 +110,27 @@ def test_an_archive_is_held_to_bytes_and_entries(tmp_path):
         read_npz(tmp_path / "a.npz", Limits(entries=1))
     with pytest.raises(DataError, match="unpacked, above"):
         read_npz(tmp_path / "a.npz", Limits(array_bytes=100))
+
+
+def test_two_members_of_one_name_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        file.writestr("x.npy", header((0,)))
+        file.writestr("x", header((0,)))
+    with pytest.raises(DataError, match="two of its entries have one name"):
+        read_npz(tmp_path / "a.npz")
+
+
+def test_what_unpacks_to_more_than_is_free_is_refused_before(tmp_path, monkeypatch):
+    np.savez(tmp_path / "a.npz", a=np.zeros(1 << 18))
+    monkeypatch.setattr(limits.psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 20))
+    with pytest.raises(DataError, match="unpacks to 2 MiB; 1 are free"):
+        read_npz(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("kind", ["|S0", "<U0", "|V0", []])
+def test_a_type_of_no_bytes_is_none(kind):
+    with pytest.raises(DataError, match="no type of array"):
+        plain_dtype(kind)
 
 
 @given(raw=st.binary(max_size=200))

@@ -5,10 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DiskError
 from frugal_rl.run.compose import compose_run
 from nclone.errors import LevelError
-from nclone.files import WriteError
 from nclone.levels import growing
 from nclone.levels.generators import CATEGORIES, TEST_SEEDS, draw_recipes, level_content
 from nclone.levels.growing import PoolMaker, grow_pool
@@ -145,7 +144,7 @@ def test_a_full_disk_leaves_the_older_pool(grown, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez_compressed", full)
-    with pytest.raises(WriteError, match=r"pool\.npz cannot be written: No space left"):
+    with pytest.raises(DiskError, match=r"pool\.npz cannot be written: No space left"):
         maker.save(target)
     assert target.read_bytes() == path.read_bytes()
     assert [p.name for p in tmp_path.iterdir()] == ["pool.npz"]

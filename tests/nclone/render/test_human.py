@@ -5,12 +5,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from frugal_rl.run.disk import finished_or_absent
 from nclone.geometry import is_solid_in_level
 from nclone.levels.generators import Recipe, generate
 from nclone.render.export import (
     contact_sheet,
     film_run,
-    finished_or_absent,
     picture_path,
     play,
     save_film,

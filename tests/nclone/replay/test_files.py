@@ -5,8 +5,8 @@ import contextlib
 import numpy as np
 import pytest
 
+from frugal_rl.errors import DiskError
 from nclone.errors import ReplayError
-from nclone.files import WriteError
 from nclone.levels.bundled import FOLDER, bundled_level, bundled_names, winning_inputs
 from nclone.levels.format import COUNTS_AT
 from nclone.replay import Replay, inputs_of_actions
@@ -116,6 +116,6 @@ def test_every_truncation_of_a_file_is_read_or_refused_in_words(tmp_path, suffix
 
 def test_a_folder_in_the_way_is_reported_and_nothing_stays(tmp_path):
     (tmp_path / "run.replay").mkdir()
-    with pytest.raises(WriteError, match=r"run\.replay cannot be written"):
+    with pytest.raises(DiskError, match=r"run\.replay cannot be written"):
         write_replays(tmp_path / "run.replay", [WON])
     assert [p.name for p in tmp_path.iterdir()] == ["run.replay"]

@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.errors import ConfigError, DiskError, FrugalError
 from frugal_rl.report.recording import RecordOptions
 from frugal_rl.run.compose import compose_run
+from frugal_rl.run.disk import finished_or_absent
 from nclone.errors import LevelError, LevelWarning
-from nclone.files import WriteError, finished_or_absent
 from nclone.levels.bundled import FOLDER, bundled_level, winning_inputs
 from nclone.levels.format import pack_level
 from nclone.replay import Replay, inputs_of_actions
@@ -111,7 +111,8 @@ FULL = """
 import resource, signal, sys
 from pathlib import Path
 import numpy as np
-from nclone.files import WriteError, write_whole
+from frugal_rl.errors import DiskError
+from nclone.files import write_whole
 from nclone.render.export import save_film, save_picture
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
@@ -124,7 +125,7 @@ for write in (
 ):
     try:
         write()
-    except WriteError as error:
+    except DiskError as error:
         print(error)
 """
 
@@ -144,7 +145,7 @@ def test_where_the_space_ends_every_writer_says_so_and_leaves_nothing(tmp_path):
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with (
-        pytest.raises(WriteError, match="cannot be written"),
+        pytest.raises(DiskError, match="cannot be written"),
         finished_or_absent(tmp_path / "file" / "x.png"),
     ):
         pytest.fail("nothing can be written here")
