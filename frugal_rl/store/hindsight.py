@@ -111,9 +111,9 @@ class Hindsight(StockHerReplayBuffer):
     def parts(self) -> dict[str, int]:
         """Bytes by name, with the episodes' bounds."""
         parts: dict[str, int] = super().parts()  # type: ignore[misc]
-        bounds = sum(int(getattr(self, name).nbytes) for name in self._bounds)
-        parts["replay/scalars"] -= bounds
-        return parts | {"replay/episodes": bounds + int(self.infos.nbytes)}
+        parts["replay/scalars"] -= sum(int(getattr(self, name).nbytes) for name in self._bounds)
+        held = self.ep_start.nbytes + self.ep_length.nbytes + self.infos.nbytes
+        return parts | {"replay/episodes": int(held)}
 
 
 def chosen_strategy(strategy: GoalSelectionStrategy | str) -> GoalSelectionStrategy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import gymnasium as gym
@@ -132,7 +133,7 @@ def test_a_run_goes_on_from_its_state(tmp_path):
     run = run_of(tmp_path)
     learner, other = learner_of(run), learner_of(run)
     learner.iterate(no_meter)
-    other.load(learner.state())
+    other.load(deepcopy(learner.state()))  # as from a file: optimisers share what they are given
 
     for one in (learner, other):
         torch.manual_seed(0)
@@ -160,7 +161,7 @@ def test_the_plan_counts_the_bounds_of_episodes(tmp_path):
     replay = learner_of(run_of(tmp_path)).replay
     parts = {p.name: p.ram_bytes for p in draw_up(run_of(tmp_path)).parts}
 
-    assert parts["replay: episodes"] + 8 * 3 == replay.parts()["replay/episodes"]
+    assert parts["replay: episodes"] == replay.parts()["replay/episodes"]
     assert parts["replay: scalars"] == replay.parts()["replay/scalars"]
 
 
