@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
 
 REACHED, WANTED = "achieved_goal", "desired_goal"
 ENTRIES = ("observation", REACHED, WANTED)
@@ -86,3 +87,9 @@ class GoalRewards:
                 "algo.her=true asks for many: let it compute along the last axis."
             )
         return [rewards]
+
+
+def reward_goals(replay: Any, run: RunConfig, vec_env: VectorEnv) -> None:
+    """Let a replay ask an environment of its own for rewards, and see how every episode ends."""
+    vec_env.tell_ends()
+    replay.env = GoalRewards(run.env.make(), vec_env.encoding)

@@ -13,7 +13,7 @@ from stable_baselines3.common.logger import Logger
 
 from frugal_rl.errors import DataError
 from frugal_rl.learn.collect import to_tensors
-from frugal_rl.learn.hindsight import GoalRewards
+from frugal_rl.learn.hindsight import reward_goals
 from frugal_rl.learn.networks import LAYERS
 from frugal_rl.learn.off_policy_config import OffPolicyConfig, agent_of
 from frugal_rl.learn.on_policy import choose_device
@@ -48,7 +48,7 @@ class OffPolicyLearner:
         plugins = tuple(run.resolved.get("plugins") or ())
         space = encoding.policy_space(episode)
         source = Source(Decoder(encoding, vec_env.tables, plugins), space)
-        self.replay: Any = config.replay_class()(
+        self.replay = config.replay_class()(
             config.size(run),
             space,
             vec_env.action_space,
@@ -61,8 +61,7 @@ class OffPolicyLearner:
             folder=run.run_dir,
         )
         if config.her:
-            vec_env.tell_ends()
-            self.replay.env = GoalRewards(run.env.make(), encoding)
+            reward_goals(self.replay, run, vec_env)
         self.model = self._model(run, space, source, device)
         self.policy = StoredRowsPolicy(self.model.policy, source)
         history = History(encoding, vec_env.num_envs, episode)
