@@ -92,6 +92,8 @@ class ReplayBuffer(stock.ReplayBuffer):
             )
             for name, (space, shape) in self._entries().items()
         }
+        is_single = not isinstance(observation_space, spaces.Dict)
+        self._single = self.columns["obs"] if is_single else None
 
     def _entries(self) -> dict[str, tuple[spaces.Space[Any], tuple[int, ...]]]:
         """Space and shape of each entry as SB3 delivers it."""
@@ -165,9 +167,11 @@ class ReplayBuffer(stock.ReplayBuffer):
         timeouts: Any,
     ) -> None:
         """One step of N environments as arrays: `timeouts` [N] says which ends a limit made."""
-        single = not isinstance(self.observation_space, spaces.Dict)
-        for name, column in self.columns.items():
-            column.add(obs if single else obs[name], next_obs if single else next_obs[name])
+        if self._single is not None:
+            self._single.add(obs, next_obs)
+        else:
+            for name, column in self.columns.items():
+                column.add(obs[name], next_obs[name])
         pos = self.pos
         self._actions[pos] = action.reshape(self.n_envs, self.action_dim)
         self.rewards[pos] = reward
