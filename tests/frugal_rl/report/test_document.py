@@ -62,8 +62,7 @@ def test_words_of_strangers_are_no_part_of_a_page(words, tmp_path):
     document = Document(words)
     document.add(words, Heading(words), CommandBlock([words]), TableBlock((words,), [(words,)]))
     document.add(PictureBlock(picture, words))
-    page = document.page().replace("<!doctype", "")
-    assert words not in page.replace("b>", "")
+    assert words not in document.page()
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_plain_values_come_back(value):
 
 def test_a_float_comes_back_to_the_bit():
     assert str(there_and_back(-0.0)) == "-0.0"
-    assert there_and_back(float("nan")) != there_and_back(float("nan"))
+    assert there_and_back(float("nan")).hex() == "nan"
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", ">i4", "float64", "complex64", "<U3"])

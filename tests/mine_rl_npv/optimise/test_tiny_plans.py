@@ -99,12 +99,12 @@ def test_a_window_over_all_periods_is_the_best_of_all_from_nothing(seed):
     assert_allclose(problem.worth(plan.period, plan.destination), gain)
 
 
-def test_a_window_touches_no_period_outside():
+def test_without_time_no_window_is_tried():
     problem = prepare(random_mine(3, blocks=10))
     plan = list_schedule(problem, problem.value[:, 0])
     before = plan.period.copy()
     slide_windows(problem, plan, width=2, seconds=0.4)
-    assert_array_equal(plan.period, before)  # no time for a single window
+    assert_array_equal(plan.period, before)
 
 
 @pytest.mark.parametrize("seed", range(5))
