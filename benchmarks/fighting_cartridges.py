@@ -1,15 +1,20 @@
 """The small cartridges learned from their profiles, and from profiles that the probe wrote alone.
 
-    python benchmarks/fighting_cartridges.py [steps] [episodes] [overrides of scripts/train.py]
+    python benchmarks/fighting_cartridges.py [steps] [episodes] [only=hop,hop_found,stack,...]
+        [seeds=0,1,2] [overrides of scripts/train.py]
 
-Hop and Stack, seeds 0, 1, 2, `experiment=cartridge_features`. What an episode is paid by the
-profile of its row: random play, a script of one line, and the policy as it learns. `hop found` is
-the profile that `scripts/play.py probe=true` writes after watching random play, unedited. Bytes per
-transition are what the rollout holds, beside what was planned for it.
+Hop and Stack, `experiment=cartridge_features`. What an episode is paid by the profile of its row:
+random play, a script of one line, and the policy as it learns. `hop found`, `stack found` and
+`duel found` are the profiles that `scripts/play.py probe=true` writes after watching random play,
+unedited (Duel's computer at level 3). Policies take their likeliest action, or with
+`evaluation.deterministic=false` draw one. Bytes per transition are what the rollout holds, beside
+what was planned for it. Every line is kept in benchmarks/results/fighting_cartridges_NAME.csv,
+which fighting_cartridges_curves.py draws.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 import time
 from contextlib import nullcontext
@@ -23,7 +28,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.machine.emulator import sha1
-from fighting.rom import HOP, STACK
+from fighting.rom import DUEL, HOP, STACK
 from fighting.tools.address_search import search
 from fighting.tools.joypad import opened
 from frugal_rl.run.compose import compose_run
@@ -40,7 +45,8 @@ from frugal_rl.store.layout import planned_bytes
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-SEEDS = (0, 1, 2)
+OWN = {"only": "hop,hop_found,stack,stack_found,duel_found", "seeds": "0,1,2"}
+RESULTS = Path(__file__).parent / "results"
 POINTS = 4
 """How often a policy is tried out while it learns."""
 
@@ -60,26 +66,42 @@ def stack_script(rows: Rows) -> np.ndarray:
 
 
 SCRIPTS = {"hop": hop_script, "stack": stack_script}
+IMAGES = {"hop": HOP, "stack": STACK, "duel": DUEL}
 
 
-def paid(run: RunConfig, player: Player, episodes: int) -> tuple[float, float]:
-    """Mean of what an episode pays and of its score (nan where the profile names none)."""
+class Table:
+    """Prints what was found, and keeps it as rows of a file."""
+
+    def __init__(self, name: str) -> None:
+        self.path = RESULTS / f"fighting_cartridges_{name.replace(' ', '_')}.csv"
+        self.name, self.rows = name, [("player", "steps", "cpu_s", "paid", "error", "score")]
+
+    def add(self, player: str, steps: int, spent: float, found: dict[str, np.ndarray]) -> None:
+        """One line: what `found` paid per episode, its standard error, the score."""
+        paid = sum(values for name, values in found.items() if name.startswith("paid_"))
+        mean, error = float(np.mean(paid)), float(np.std(paid) / np.sqrt(np.size(paid)))
+        score = float(found["score"].mean()) if "score" in found else float("nan")
+        text = f"{self.name} {player} {steps:,}" if steps else f"{self.name} {player}"
+        print(f"{text:<28}{mean:>9.2f} +-{error:>5.2f}{score:>9.2f}  {spent:.0f} CPU s", flush=True)
+        self.rows.append(
+            (player, str(steps), f"{spent:.1f}", f"{mean:.3f}", f"{error:.3f}", f"{score:.3f}")
+        )
+        RESULTS.mkdir(exist_ok=True)
+        with self.path.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(self.rows)
+
+
+def tried(run: RunConfig, player: Player, episodes: int) -> dict[str, np.ndarray]:
+    """Statistics of episodes, the same ones for every player."""
     env = evaluation_env(run)
     try:
         with torch.random.fork_rng():
-            stats = play_episodes(env, player, episodes, run.evaluation.seed, 0)
+            return play_episodes(env, player, episodes, run.evaluation.seed, 0)
     finally:
         env.close()
-    total = sum(values for name, values in stats.items() if name.startswith("paid_"))
-    return float(np.mean(total)), float(stats.get("score", np.full(1, np.nan)).mean())
 
 
-def told(label: str, found: tuple[float, float], rest: str = "") -> None:
-    """One line of the table."""
-    print(f"{label:<28}{found[0]:>9.2f}{found[1]:>9.2f}  {rest}", flush=True)
-
-
-def learned(name: str, run: RunConfig, episodes: int) -> None:
+def learned(table: Table, run: RunConfig, episodes: int) -> None:
     """One seed to its end, tried out `POINTS` times; its rollout's bytes, held and planned."""
     set_random_seed(run.seed)
     env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
@@ -89,15 +111,16 @@ def learned(name: str, run: RunConfig, episodes: int) -> None:
         while learner.num_steps < point * algo.total_steps // POINTS:
             learner.iterate(lambda phase: nullcontext())
         spent += time.process_time() - start
-        label = f"{name} seed {run.seed} {learner.num_steps:>8,}"
-        told(label, paid(run, PolicyPlayer(learner.policy, True), episodes), f"{spent:.0f} CPU s")
+        player = PolicyPlayer(learner.policy, run.evaluation.deterministic)
+        found = tried(run, player, episodes)
+        table.add(f"seed {run.seed}", learner.num_steps, spent, found)
         start = time.process_time()
     transitions = algo.num_envs * algo.n_steps
     planned = planned_bytes(run.encoding(), algo.n_steps, algo.num_envs, env.action_space)
     parts = learner.collector.rollout.parts()
     held = sum(held for part, held in parts.items() if part != "rollout/minibatch")
     print(
-        f"{name} seed {run.seed}: {held / transitions:.1f} B per transition held, "
+        f"{table.name} seed {run.seed}: {held / transitions:.1f} B per transition held, "
         f"{planned / transitions:.1f} planned, {held - planned:+d} B of {planned} apart"
     )
     env.close()
@@ -107,34 +130,41 @@ def found_by_probe(name: str, folder: str) -> list[str]:
     """Overrides of the profile that the probe writes alone."""
     profile, rom, emulator = opened(GameBoyConfig(profile=name))
     list(search(emulator, profile, folder=folder, rom=sha1(rom)))
-    image = {"hop": HOP, "stack": STACK}[name].image
+    image = IMAGES[name].image
     path = Path(folder) / f"{name}_found.yaml"
     return [f"env.profile={path}", f"env.rom={image}", "env.accept_guesses=true"]
 
 
+def compared(label: str, overrides: list[str], seeds: str, episodes: int) -> None:
+    """Random play, the script where there is one, and each seed."""
+    runs = [compose_run([*overrides, f"seed={seed}"]) for seed in seeds.split(",")]
+    env, table = evaluation_env(runs[0]), Table(label)
+    noise = RandomPlayer(env.encoding, env.tables, env.action_space, 0)
+    env.close()
+    table.add("random play", 0, 0.0, tried(runs[0], noise, episodes))
+    if label in SCRIPTS:
+        table.add("script", 0, 0.0, tried(runs[0], SCRIPTS[label], episodes))
+    for run in runs:
+        learned(table, run, episodes)
+
+
 def main() -> None:
+    given = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+    own = OWN | {key: given[key] for key in OWN if key in given}
     words = [word for word in sys.argv[1:] if "=" not in word]
-    steps, episodes = ([int(word) for word in words] + [120_000, 32][len(words) :])[:2]
+    steps, episodes = ([int(word) for word in words] + [300_000, 32][len(words) :])[:2]
     base = ["env=fighting_game_boy", "experiment=cartridge_features", f"algo.total_steps={steps}"]
     base += ["hardware.threads=1", f"evaluation.episodes={episodes}"]
-    base += [word for word in sys.argv[1:] if "=" in word]
-    print(f"{'player':<28}{'paid':>9}{'score':>9}")
+    base += [f"{key}={value}" for key, value in given.items() if key not in OWN]
+    chosen = own["only"].split(",")
+    print(f"{'player':<28}{'paid':>9} {'error':>7}{'score':>9}")
     with TemporaryDirectory() as folder:
-        for name, script in SCRIPTS.items():
-            both = (
-                (name, [f"env.profile={name}"]),
-                (f"{name} found", found_by_probe(name, folder)),
-            )
-            for label, profile in both:
-                runs = [compose_run([*base, *profile, f"seed={seed}"]) for seed in SEEDS]
-                env = evaluation_env(runs[0])
-                noise = RandomPlayer(env.encoding, env.tables, env.action_space, 0)
-                env.close()
-                told(f"{label} random play", paid(runs[0], noise, episodes))
-                if label == name:
-                    told(f"{label} script", paid(runs[0], script, episodes))
-                for run in runs:
-                    learned(label, run, episodes)
+        for name in IMAGES:
+            if name in chosen:
+                compared(name, [*base, f"env.profile={name}"], own["seeds"], episodes)
+            if f"{name}_found" in chosen:
+                found = [*base, *found_by_probe(name, folder)]
+                compared(f"{name} found", found, own["seeds"], episodes)
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@
 named is a level as `env.levels` takes it. One seed per run, one thread; minutes are processor time,
 cloning included. The policy is written every minute, so that a run that is stopped leaves one.
 `judge` plays the test levels of each category, the bundled and the drawn levels, each `--episodes`
-times with sampled actions, beside random play, the path-following script and the searcher.
+times with sampled actions, beside random play, the path-following script and the searcher; with
+`--overrides agent.lookahead.samples=16` it looks ahead.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +26,7 @@ import torch
 
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Score, play_episodes
+from frugal_rl.run.evaluate import RandomPlayer, Score, play_episodes, policy_player
 from frugal_rl.run.trainer import no_meter
 from nclone.levels.bundled import bundled_names
 from nclone.levels.generators import LIVELY, PLAIN
@@ -124,7 +126,7 @@ def judge(args: argparse.Namespace) -> None:
     print("| player | " + " | ".join(name for name, _ in groups) + " |")
     print("|---" * (len(groups) + 1) + "|")
     graph = compose_run(["env=nclone", "env.obs=graph"])
-    run = run_of(args.agent, ["walk"], [])
+    run = run_of(args.agent, ["walk"], args.overrides)
     space = run.env.action_space()
     rows: list[tuple[str, Any, Any]] = [
         ("random", run, lambda e: RandomPlayer(e.encoding, e.tables, space, seed=0)),
@@ -136,8 +138,16 @@ def judge(args: argparse.Namespace) -> None:
         _row("searcher", [searched(levels) for _, levels in groups])
     for name in args.names:
         policy = _policy(run, args.folder / name / "policy.pt")
-        make = lambda e, p=policy: PolicyPlayer(p, False, e.tables)  # noqa: E731
-        _row(name, [score(run, levels, make, args.episodes) for _, levels in groups])
+        make = lambda e, p=policy: policy_player(run, p, e, args.greedy)  # noqa: E731
+        began = time.process_time()
+        found = [score(run, levels, make, args.episodes) for _, levels in groups]
+        seconds = time.process_time() - began
+        _row(name, found)
+        steps = sum(s.episodes * s.means["length"] for s in found)
+        print(
+            f"{name}: {seconds:.0f} processor seconds, {1000 * seconds / steps:.1f} ms a decision",
+            file=sys.stderr,
+        )
 
 
 def _policy(run: RunConfig, path: Path) -> Any:
@@ -169,6 +179,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=1)
     parser.add_argument("--folder", type=Path, default=Path("runs/npp_transfer"))
     parser.add_argument("--overrides", nargs="*", default=[])
+    parser.add_argument("--greedy", action="store_true", help="most probable actions")
     parser.add_argument("--bare", action="store_true", help="without random play and searcher")
     args = parser.parse_args()
     (train if args.task == "train" else judge)(args)

@@ -1,6 +1,6 @@
 """Processes of a run are killed at random times; the run goes on, and resumes on fewer processes.
 
-    python benchmarks/rank_faults.py [--kills 5] [--seed 0] [--out FOLDER]
+    python benchmarks/rank_faults.py [--kills 5] [--steps 131072] [--seed 0] [--out FOLDER]
 
 1. A run of four processes with `launch.restarts`: so many times one of them, drawn at random, is
    ended by SIGKILL at a random time. It must end by itself with all its steps.
@@ -26,7 +26,7 @@ from frugal_rl.run.launch import own_ranks_of
 
 SIZES = (
     "env=toy agent=mlp algo.num_envs=16 algo.n_steps=32 algo.batch_size=256 tracking=disabled "
-    "hardware.threads=1 evaluation.episodes=50 checkpoint_every_steps=512 sweep.ledger=''"
+    "hardware.threads=1 evaluation.episodes=4 checkpoint_every_steps=512 sweep.ledger=''"
 ).split()
 
 
@@ -86,20 +86,21 @@ def main() -> None:
     """Kills, then fewer and fewer processes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=131_072)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/rank_faults"))
     given = parser.parse_args()
     random.seed(given.seed)
     shutil.rmtree(given.out, ignore_errors=True)
     out = given.out.absolute()
-    for line in disturbed(out / "four", given.kills, 131_072):
+    for line in disturbed(out / "four", given.kills, given.steps):
         print(line)
     begun = out / "four"
-    a, b = (resumed(out / name, begun, 4, 133_120) for name in ("again", "twin"))
+    a, b = (resumed(out / name, begun, 4, given.steps + 2048) for name in ("again", "twin"))
     same = all(torch.equal(a[name], b[name]) for name in a)
     print(f"on four processes twice: {'bit for bit the same' if same else 'DIFFERENT'}")
-    resumed(out / "two", out / "again", 2, 135_168)
-    resumed(out / "one", out / "two", 1, 137_216)
+    resumed(out / "two", out / "again", 2, given.steps + 4096)
+    resumed(out / "one", out / "two", 1, given.steps + 6144)
 
 
 if __name__ == "__main__":

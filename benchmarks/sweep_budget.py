@@ -1,6 +1,6 @@
 """A sweep of 24 runs under one budget, watched by an independent sampler; some may be killed.
 
-    python benchmarks/sweep_budget.py [--kill 3] [--gib 6] [--launcher joblib] [--out FOLDER]
+    python benchmarks/sweep_budget.py [--kill 3] [--gib 6] [--jobs 2] [--launcher joblib]
 
 3 environments x 4 memory profiles x 2 seeds. A process of its own adds up, five times a second,
 what all processes of the sweep hold (proportional set size, from /proc). With `--kill` so many
@@ -25,10 +25,11 @@ import psutil
 from frugal_rl.run.cells import cells_in
 
 SIZES = (
-    "algo.num_envs=16 algo.n_steps=32 algo.batch_size=256 algo.total_steps=4096 tracking=disabled "
-    "evaluation.episodes=8 evaluation.num_envs=4 checkpoint_every_steps=1024 agent=mlp"
+    "algo.num_envs=16 algo.n_steps=32 algo.batch_size=256 tracking=disabled evaluation.episodes=2 "
+    "evaluation.num_envs=2 checkpoint_every_steps=512 agent=mlp"
 )
-SWEPT = "env=toy,nclone,mine_daily_small memory=lossless,baseline,parallel,sparse seed=0,1"
+ENVS = "toy,nclone,mine_daily_small"
+SWEPT = "memory=lossless,baseline,parallel,sparse seed=0,1"
 SECONDS = 0.2
 
 
@@ -127,12 +128,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kill", type=int, default=0)
     parser.add_argument("--gib", type=float, default=6)
-    parser.add_argument("--jobs", type=int, default=8)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=4096)
+    parser.add_argument("--envs", default=ENVS)
     parser.add_argument("--launcher", choices=LAUNCHERS, default="joblib")
     parser.add_argument("--out", type=Path, default=Path("runs/sweep_budget"))
     given = parser.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     launcher = LAUNCHERS[given.launcher].format(jobs=given.jobs)
+    launcher += f" algo.total_steps={given.steps} env={given.envs}"
     log = given.out / "said.log"
     if sweep(given.out, given.gib, launcher, given.kill, log) and given.kill:
         sweep(given.out, given.gib, launcher, 0, log)

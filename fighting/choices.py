@@ -56,6 +56,8 @@ class Rival(Enum):
     """The frozen policy of a checkpoint, `env.rival`: whoever beats it has found its weakness."""
     self_play = "self_play"
     """The learning policy itself and its past: two seats per cartridge."""
+    mixed = "mixed"
+    """Self-play in which some fights meet the cartridge's own player."""
 
 
 class PoolChoice(Enum):

@@ -73,9 +73,12 @@ class DuelConfig:
     eval_levels: tuple[int, ...] = ()
     """Levels of the evaluation, in turn; none means `levels`."""
     pool_share: float = 0.25
-    """Self-play: share of the rows that fight a past self instead of the present one."""
+    """Self-play: share of the rows that fight somebody else than the present self."""
     pool_choice: PoolChoice = PoolChoice.latest
     """Self-play: which past selves are met more often."""
+    cpu_share: float = 0.5
+    """Mixed: share of the fights with nobody learning opposite that meet the cartridge's own
+    player at one of `levels`, instead of a past self."""
     raise_at: float = 0.7
     """Curriculum: share of the last fights that must be won."""
     raise_after: int = 200
@@ -113,6 +116,7 @@ class DuelConfig:
             ("sticky", 0, 1),
             ("raise_at", 0, 1),
             ("pool_share", 0, 1),
+            ("cpu_share", 0, 1),
             ("easier_share", 0, 1),
         ):
             value = getattr(self, name)
@@ -130,6 +134,11 @@ class DuelConfig:
         if self.opponent is Rival.policy and not self.rival:
             raise ConfigError(
                 "env.opponent=policy needs env.rival=RUN, a run folder or checkpoint."
+            )
+        if self.opponent is Rival.mixed and not self.pool_share * self.cpu_share:
+            raise ConfigError(
+                "env.opponent=mixed meets the cartridge's own player in env.pool_share times "
+                "env.cpu_share of the rows: set both above 0, or choose env.opponent=self_play."
             )
         if not self.levels:
             raise ConfigError("env.levels is empty; name at least one level, e.g. [1].")
@@ -157,9 +166,14 @@ class DuelConfig:
         rounds = 1 if self.episode is Episode.round else 5
         return int(1.1 * rounds * (self.round_seconds * 60 + 64) / self.frame_skip) + 1
 
+    @property
+    def plays_itself(self) -> bool:
+        """Whether both seats of a cartridge may learn."""
+        return self.opponent in (Rival.self_play, Rival.mixed)
+
     def pairs(self, rows: int) -> int:
         """Cartridges of which both seats are rows; the others have one row each."""
-        if self.opponent is not Rival.self_play:
+        if not self.plays_itself:
             return 0
         return round((1 - self.pool_share) * rows / 2)
 
@@ -213,7 +227,7 @@ class DuelConfig:
 
         `vec=threads` is the same batch: its cartridges run on threads, the rest is done for all.
         """
-        if split == "eval" and self.opponent in (Rival.self_play, Rival.curriculum):
+        if split == "eval" and (self.plays_itself or self.opponent is Rival.curriculum):
             known = self.eval_levels or tuple(range(1, 8))
             return replace(self, opponent=Rival.cpu, levels=known, eval_levels=known).make_vec(
                 num_envs, encoding, memory, vec, split
@@ -223,7 +237,7 @@ class DuelConfig:
             return DuelVecEnv(config, num_envs, encoding, memory, split)
         if vec is None or vec.native:
             return DuelVecEnv(self, num_envs, encoding, memory, split)
-        if self.opponent is Rival.self_play:
+        if self.plays_itself:
             raise ConfigError("Self-play needs both seats of a cartridge: choose vec=batch.")
         built: VectorEnv = vec.build(self, num_envs, encoding, memory)
         return built

@@ -43,7 +43,7 @@ class DuelGame(Game):
         self.level_names = [f"cpu_{level}" for level in range(8)]
         pairs, count = config.pairs(rows), config.machines(rows)
         cpu = config.opponent in (Rival.cpu, Rival.curriculum)
-        self.mode = duel.HOST_CPU if cpu else duel.HOST_HOST
+        self.computer = np.full(count, cpu)  # which cartridges' own player is fought
         native = config.emulator is Emulation.native
         self.emulators: Emulators | NativeEmulators = (
             NativeEmulators(config, count) if native else Emulators(config, count)
@@ -83,20 +83,32 @@ class DuelGame(Game):
             level = int(options.get("level", self.levels.draw(int(m), rng)))
             gap = int(rng.integers(40, 101)) if self.config.random_gap else 64
             if self.rival is not None and len(self.rows_of[m]) == 1:
-                place = first - int(self.single[0])
-                self.rival.begin(place, rng)
-                if self.config.random_side:
-                    self.seats[first] = rng.integers(2)
-                self.seats[first] = options.get("side", self.seats[first])
+                self._seat(int(m), first, rng, options)
             self.level[m] = level
             seed = int(rng.integers(1, 1 << 16))
             gap = int(options.get("gap", gap))
-            match = self.config.match(self.mode, seed, level, gap, options.get("hp"))
+            mode = duel.HOST_CPU if self.computer[m] else duel.HOST_HOST
+            match = self.config.match(mode, seed, level, gap, options.get("hp"))
             self.emulators.begin(int(m), match)
             self._look(int(m))
         self.hands.begin(which)
         self.clock[which] = 0
         self.totals[which] = 0
+
+    def _seat(
+        self, machine: int, row: int, rng: np.random.Generator, options: Mapping[str, Any]
+    ) -> None:
+        """Who sits opposite, and on which side the row plays; the computer is always player 2."""
+        mixed = self.config.opponent is Rival.mixed
+        self.computer[machine] = mixed and rng.random() < self.config.cpu_share
+        if self.computer[machine]:
+            self.seats[row] = 0
+            return
+        assert self.rival is not None
+        self.rival.begin(row - int(self.single[0]), rng)
+        if self.config.random_side:
+            self.seats[row] = rng.integers(2)
+        self.seats[row] = options.get("side", self.seats[row])
 
     def advance(self, actions: np.ndarray) -> Advance:
         """One action per row, held for the frame skip."""
@@ -186,7 +198,8 @@ class DuelGame(Game):
         score = np.where(self.outcome[rows, ENDED] > 0, self.outcome[rows, SCORE], 0.5)
         for row, m, value in zip(rows, machine, score, strict=True):
             self.levels.tell(int(self.level[m]), float(value))
-            if self.rival is not None and len(self.rows_of[m]) == 1:
+            opposite = len(self.rows_of[m]) == 1 and not self.computer[m]
+            if self.rival is not None and opposite:
                 self.rival.tell(int(row - self.single[0]), float(value))
         frames = ram[:, duel.FRAME] + 256 * ram[:, duel.FRAME + 1]
         level = {"level": self.level[machine].astype(np.float64)} if self.rival is None else {}
@@ -218,6 +231,7 @@ class DuelGame(Game):
             "levels": self.levels.state(),
             "rival": None if self.rival is None else self.rival.state(),
             "level": self.level.copy(),
+            "computer": self.computer.copy(),
             "seats": self.seats.copy(),
             "clock": self.clock.copy(),
             "totals": self.totals.copy(),
@@ -236,8 +250,9 @@ class DuelGame(Game):
         self.levels.load(state["levels"])
         if self.rival is not None:
             self.rival.load(state["rival"])
-        for name in ("level", "seats", "clock", "totals", "frames"):
-            getattr(self, name)[...] = state[name]
+        for name in ("level", "computer", "seats", "clock", "totals", "frames"):
+            if name in state:  # older checkpoints know one kind of opponent
+                getattr(self, name)[...] = state[name]
         hands = (self.hands.left, self.hands.running, self.hands.last)
         for own, kept in zip(hands, state["hands"], strict=True):
             own[...] = kept

@@ -7,6 +7,7 @@ alike; the console command answers with itself.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -48,3 +49,11 @@ def _word(name: str, program: Path) -> str:
         return name
     near = os.path.relpath(program)
     return str(program) if near.startswith(os.pardir) else near
+
+
+def value(given: str | Path) -> str:
+    """A value of an override, quoted where Hydra's grammar would read it otherwise."""
+    text = str(given)
+    if re.fullmatch(r"[\w./:%+-]+", text, re.ASCII):
+        return text
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

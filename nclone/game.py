@@ -22,7 +22,7 @@ from nclone.graph.interned import InternedGraphs
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.routes import Reach, door_places, reach_of, write_routes
 from nclone.levels.sampler import LevelSampler
-from nclone.observation.foresight import FORESIGHT_FIELD, Foresight
+from nclone.observation.foresight import FORESIGHT_FIELD, Followed, Foresight, path_left
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
 from nclone.observation.places import PLAYER_PLACE, write_player_places
 from nclone.render.moment import write_moment
@@ -200,13 +200,11 @@ class NppGame(Game):
         ids = {f"{LEVEL_TABLE}_id": w.level if which is None else w.level[chosen]}
         self._observe_state(chosen, rows)
         if self.has_routes:
-            reach = reach_of(self.distances)
-            self._write_routes(chosen, rows, reach)
+            self._write_routes(chosen, rows, reach_of(self.distances))
             if PATH_FIELD.name in rows:
-                self._write_path(chosen, rows, reach)
+                self._write_path(chosen, rows)
         if self.foresight is not None:
-            out = rows[FORESIGHT_FIELD.name]
-            self.foresight.look(chosen, self.distances, self.entry, self.switch_hit, out)
+            self.foresight.look(chosen, self._followed(), rows[FORESIGHT_FIELD.name])
         if self.graphs is not None:
             ids[GRAPH_ID] = self.graph_id if which is None else self.graph_id[chosen]
         if "ninja" in rows:
@@ -214,6 +212,29 @@ class NppGame(Game):
         if PLAYER_PLACE in rows:
             write_player_places(w.worlds["x"][chosen], w.worlds["y"][chosen], rows[PLAYER_PLACE])
         return rows | ids
+
+    def follow(self, other: NppGame, of: np.ndarray) -> None:
+        """Go on with the episodes of another game on the same levels: worlds `of` [M] of it.
+
+        They are played in the first M worlds; the others rest. Rewards begin anew.
+        """
+        at = np.arange(len(of))
+        self.world.restore(other.world.snapshot(of), at)
+        self.world.worlds["state"][len(of) :] = st.DEAD
+        for name in ("limit", "switch_hit", "steps"):
+            getattr(self, name)[at] = getattr(other, name)[of]
+        self._find_entries(self._every if self.entry[-1] < 0 else at)
+        self._find_graphs(at)
+        self.tracker.begin(self._every < len(of), self._motion(), self._paths())
+
+    def path_left(self, which: np.ndarray) -> np.ndarray:
+        """[M] float64 px to what the path of the worlds listed leads to; inf where none does."""
+        return path_left(self.world, self._followed(), which)
+
+    def _followed(self) -> Followed:
+        levels = self.level_number[self.world.level]
+        reach = reach_of(self.distances)
+        return Followed(reach, self.doors, levels, self.entry, self.switch_hit)
 
     def _observe_state(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
         """Physics, routes to the exit, dangers and the action mask; of pixels alone, the mask."""
@@ -257,21 +278,12 @@ class NppGame(Game):
             rows["num_locked_doors"],
         )
 
-    def _write_path(self, chosen: np.ndarray, rows: dict[str, np.ndarray], reach: Reach) -> None:
+    def _write_path(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
         """The path ahead of the worlds in `chosen`."""
-        w = self.world
-        write_path_ahead(
-            reach,
-            self.doors,
-            self.level_number[w.level],
-            self.entry,
-            w.worlds["x"],
-            w.worlds["y"],
-            self.switch_hit,
-            w.entity_active,
-            chosen,
-            rows[PATH_FIELD.name],
-        )
+        (reach, doors, level, entry, hit), w = self._followed(), self.world
+        active, x, y = w.entity_active, w.worlds["x"], w.worlds["y"]
+        out = rows[PATH_FIELD.name]
+        write_path_ahead(reach, doors, level, entry, x, y, hit, active, chosen, out)
 
     def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:
         """Statistics of the episodes that ended in the worlds listed, [M] float64 each."""
@@ -376,17 +388,8 @@ class NppGame(Game):
         return int(open_doors @ (1 << np.arange(len(open_doors)))) if len(open_doors) else 0
 
     def _motion(self) -> Motion:
-        w = self.world.worlds
-        return Motion(
-            w["x"],
-            w["y"],
-            w["vx"],
-            w["vy"],
-            w["floor_x"],
-            w["floor_y"],
-            w["ceiling_x"],
-            w["ceiling_y"],
-        )
+        names = ("x", "y", "vx", "vy", "floor_x", "floor_y", "ceiling_x", "ceiling_y")
+        return Motion(*(self.world.worlds[name] for name in names))
 
     def _paths(self) -> Any:
         level = self.level_number[self.world.level]

@@ -133,3 +133,24 @@ class ValueKind(Enum):
 
     scalar = "scalar"
     dueling = "dueling"
+
+
+@dataclass(frozen=True)
+class Lookahead:
+    """How the policy looks ahead while it plays (`npp_rl.lookahead`); learning never does."""
+
+    samples: int = 0
+    """Futures that it samples where its likeliest one dies or gets nowhere; 0 looks at none."""
+    steps: int = 24
+    """Decisions that a future has."""
+    commit: int = 6
+    """Decisions that are played before it looks again."""
+
+    def __post_init__(self) -> None:
+        if self.samples < 0:
+            raise ValueError(f"agent.lookahead.samples is {self.samples}; use 0 (off) or more.")
+        if not 1 <= self.commit <= self.steps:
+            raise ValueError(
+                f"agent.lookahead.commit is {self.commit} of {self.steps} steps; play at least 1 "
+                "and at most agent.lookahead.steps before looking again."
+            )

@@ -15,6 +15,7 @@ from npp_rl.choices import (
     FusionKind,
     GraphEncoding,
     Kind,
+    Lookahead,
     ObjectiveHead,
     ObjectiveValues,
     Readout,
@@ -104,6 +105,8 @@ class AttentionAgent:
     objectives: ObjectiveValues = field(default_factory=ObjectiveValues)
     value: ValueKind = ValueKind.scalar
     auxiliary: AuxiliaryTasks = field(default_factory=AuxiliaryTasks)
+    lookahead: Lookahead = field(default_factory=Lookahead)
+    """Futures that are tried in copies of the world while playing; off by default."""
     cache_embeddings: bool = True
     """Keep graph embeddings while collecting, by (graph, policy version)."""
 

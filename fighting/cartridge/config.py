@@ -14,7 +14,8 @@ from fighting.cartridge.env import GameBoyEnv
 from fighting.cartridge.game import CartridgeGame
 from fighting.cartridge.profile import Profile, System
 from fighting.cartridge.reading import load_profile
-from fighting.cartridge.scene import FRAMES_PER_SECOND
+from fighting.cartridge.rules import compiled
+from fighting.cartridge.scene import FRAMES_PER_SECOND, MAP_BYTES
 from fighting.choices import Actions, Weights
 from fighting.spec import Camera, View, observation_spec, packed_form
 from frugal_rl.errors import ConfigError
@@ -151,4 +152,9 @@ class GameBoyConfig:
         """Running cartridges."""
         total = num_envs * EMULATOR_BYTES
         formula = f"{num_envs} cartridges x {EMULATOR_BYTES:,} B"
-        return [Part("emulators", formula, total, confidence=Confidence.calibrated)]
+        found = [Part("emulators", formula, total, confidence=Confidence.calibrated)]
+        maps = len(compiled(self.game, self.reward, self.accept_guesses).meanings.maps)
+        if maps:
+            words = f"{num_envs} cartridges x {maps} of seen() x {MAP_BYTES:,} B"
+            found.append(Part("values seen", words, num_envs * maps * MAP_BYTES))
+        return found

@@ -46,7 +46,8 @@ class CartridgeGame(Game):
         self.states = StartStates(config.cache, self.machines[0], rom, self.profile)
         self.watched = self.rules.meanings.watched
         self.runs = self.watched.runs()
-        self.scene = Scene.empty(count, self.watched, len(self.rules.meanings.slots))
+        meanings = self.rules.meanings
+        self.scene = Scene.empty(count, self.watched, len(meanings.slots), len(meanings.maps))
         self.hands = Hands(self.profile, config, count)
         self.rngs: list[np.random.Generator] = []
         self.totals = {name: np.zeros(count) for name in self.rules.reward}
@@ -159,6 +160,7 @@ class CartridgeGame(Game):
             "held": [machine.held for machine in self.machines],
             "rngs": generator_states(self.rngs),
             "scene": [array.copy() for array in (*self.scene.arrays, *before.arrays)],
+            "maps": self.scene.maps.copy(),
             "totals": {name: total.copy() for name, total in self.totals.items()},
             "hands": [self.hands.left.copy(), self.hands.running.copy(), self.hands.last.copy()],
             "frames": self.frames.copy(),
@@ -179,6 +181,7 @@ class CartridgeGame(Game):
         arrays = (*self.scene.arrays, *self.scene.before.arrays)
         for own, kept in zip(arrays, state["scene"], strict=True):
             own[...] = kept
+        self.scene.maps[...] = state.get("maps", self.scene.maps)  # older checkpoints have none
         for name, total in self.totals.items():
             total[...] = state["totals"][name]
         hands = (self.hands.left, self.hands.running, self.hands.last)

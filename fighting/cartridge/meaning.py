@@ -106,6 +106,7 @@ KEPT: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "start": lambda kept, now: kept,
     "best": np.maximum,
     "lowest": np.minimum,
+    "seen": lambda kept, new: kept + new,
 }
 """Functions that remember the episode: what is kept after one more step."""
 CLOCKS: Mapping[str, Value] = {
@@ -121,12 +122,14 @@ EVERY = (*FUNCTIONS, *READS, *CHANGES, *KEPT)
 class Meanings:
     """Compiles the expressions of one profile; together they say what must be watched.
 
-    `slots` are the values that `start`, `best` and `lowest` keep, inner ones first.
+    `slots` are the values that `start`, `best`, `lowest` and `seen` keep, inner ones first.
     """
 
     memory: Mapping[str, Address]
     watched: Watched = field(default_factory=Watched)
     slots: list[tuple[str, Value]] = field(default_factory=list)
+    maps: dict[int, int] = field(default_factory=dict)
+    """Slots of `seen`, and the map of each."""
     used: set[str] = field(default_factory=set)
 
     def of(self, text: str) -> Value:
@@ -187,6 +190,8 @@ class Meanings:
         value = self._value(tree.operands[0], tree.name)
         place = len(self.slots)
         self.slots.append((tree.name, value))
+        if tree.name == "seen":
+            self.maps[place] = len(self.maps)
         return lambda scene: scene.slots[:, place]
 
     def _read(self, tree: Call) -> Value:
@@ -243,13 +248,29 @@ class Meanings:
         scene.steps[which] = scene.frames[which] = 0
         scene.pass_on(which)
         for place, (_, value) in enumerate(self.slots):
-            scene.slots[which, place] = np.broadcast_to(value(scene), scene.steps.shape)[which]
+            now = np.broadcast_to(value(scene), scene.steps.shape)[which]
+            if place in self.maps:
+                scene.maps[which, self.maps[place]] = 0
+                now = _met(scene.maps[:, self.maps[place]], which, now)
+            scene.slots[which, place] = now
         scene.pass_on(which)
 
     def keep(self, scene: Scene) -> None:
         """One more step: what is kept takes in what is now."""
         for place, (name, value) in enumerate(self.slots):
-            scene.slots[:, place] = KEPT[name](scene.slots[:, place], value(scene))
+            now = np.broadcast_to(value(scene), scene.steps.shape)
+            if place in self.maps:
+                now = _met(scene.maps[:, self.maps[place]], np.arange(len(now)), now)
+            scene.slots[:, place] = KEPT[name](scene.slots[:, place], now)
+
+
+def _met(bits: np.ndarray, which: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Marks values [n] in the maps (N, 8192) of the machines `which`; 1 where one is new."""
+    cell = _integers(values) & 0xFFFF
+    bit = (1 << (cell & 7)).astype(np.uint8)
+    new = bits[which, cell >> 3] & bit == 0
+    bits[which, cell >> 3] |= bit
+    return new.astype(np.float64)
 
 
 def _whole(value: Value) -> Value:

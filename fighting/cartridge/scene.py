@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 FRAMES_PER_SECOND = 59.7275
+MAP_BYTES = 8192
+"""Of a map of 65,536 values, a bit each."""
 GAP = 16
 """Watched addresses that lie closer are read together."""
 
@@ -52,6 +54,7 @@ class Scene:
     slots   (N, S) float64  what `start` and `best` remember of the episode
     steps   (N,) int64      actions since the episode began
     frames  (N,) int64      frames since then
+    maps    (N, M, 8192) uint8   which of 65,536 values `seen` has met, a bit each; no past
     """
 
     memory: np.ndarray
@@ -59,10 +62,11 @@ class Scene:
     slots: np.ndarray
     steps: np.ndarray
     frames: np.ndarray
+    maps: np.ndarray
     before: Scene | None = None
 
     @classmethod
-    def empty(cls, count: int, watched: Watched, slots: int) -> Scene:
+    def empty(cls, count: int, watched: Watched, slots: int, maps: int = 0) -> Scene:
         """Zeros, with the moment before."""
         both = [
             cls(
@@ -71,15 +75,16 @@ class Scene:
                 np.zeros((count, slots)),
                 np.zeros(count, np.int64),
                 np.zeros(count, np.int64),
+                np.zeros((count, maps * now, MAP_BYTES), np.uint8),
             )
-            for _ in range(2)
+            for now in (1, 0)
         ]
         both[0].before = both[1]
         return both[0]
 
     @property
     def arrays(self) -> Sequence[np.ndarray]:
-        """All arrays of this moment."""
+        """All arrays of this moment that have a past."""
         return self.memory, self.pixels, self.slots, self.steps, self.frames
 
     def pass_on(self, which: np.ndarray | slice = slice(None)) -> None:
@@ -91,4 +96,4 @@ class Scene:
     @property
     def nbytes(self) -> int:
         """Bytes of both moments."""
-        return 2 * sum(a.nbytes for a in self.arrays)
+        return 2 * sum(a.nbytes for a in self.arrays) + self.maps.nbytes

@@ -55,7 +55,8 @@ class Source:
         elif node.style in ("'", '"'):
             index += 1
         wanted = len("".join(node.value[:offset].split()))
-        while index < len(self.text) and (wanted or self.text[index].isspace()):
+        more = bool(node.value[offset:].strip())  # else the place is behind the last letter
+        while index < len(self.text) and (wanted or (more and self.text[index].isspace())):
             wanted -= not self.text[index].isspace()
             index += 1
         return index

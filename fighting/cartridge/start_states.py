@@ -133,7 +133,7 @@ class StartStates:
             _frames(step, "every", 30, where),
             _frames(step, "timeout", PATIENCE, where),
         )
-        scene = Scene.empty(1, meanings.watched, len(meanings.slots))
+        scene = Scene.empty(1, meanings.watched, len(meanings.slots), len(meanings.maps))
         runs, drawn = meanings.watched.runs(), bool(meanings.watched.pixels)
         for frame in range(patience):
             scene.pass_on()
@@ -159,9 +159,8 @@ class StartStates:
             if "memory" not in until or len(words) != 1 or len(until) != 2:
                 raise ConfigError(f"{where}: until takes one of {', '.join(COMPARISONS)}.")
             self.game.address(str(until["memory"]))
-            until = f"{until['memory']} {COMPARISONS[words[0]]} {until[words[0]]}"
         meanings = Meanings(self.game.memory)
-        text = Text(str(until), ("start", number, "until"), self.game.source)
+        text = Text(condition_words(until), ("start", number, "until"), self.game.source)
         return rule_of(meanings, text), meanings
 
     def _read(self, name: str, where: str) -> bytes:
@@ -170,6 +169,14 @@ class StartStates:
         if not path.is_file():
             raise ConfigError(f"{where}: there is no saved state {path}; {REMEDY}.")
         return read_state(path, self.rom, where)
+
+
+def condition_words(until: Any) -> str:
+    """A condition as an expression, whichever way it is written."""
+    if not isinstance(until, Mapping):
+        return str(until)
+    word = next(word for word in until if word in COMPARISONS)
+    return f"{until['memory']} {COMPARISONS[word]} {until[word]}"
 
 
 def waited_for(game: Profile) -> dict[str, Address]:

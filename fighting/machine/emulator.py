@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
@@ -116,19 +117,24 @@ class Emulator:
         self.pyboy.save_state(stream)
         return stream.getvalue()
 
+    @cached_property
+    def _form(self) -> tuple[int, int]:
+        """Format and length of this machine's states; saving one takes three times a load."""
+        own = self.save()
+        return own[0], len(own)
+
     def load(self, state: bytes) -> None:
         """Goes back to a saved state, which must come from this or an older emulator version."""
-        own = self.save()
-        newest = own[0]
+        newest, length = self._form
         if not state or state[0] > newest:
             found = state[0] if state else "no"
             raise StateError(
                 f"The saved state has format {found}; PyBoy {PYBOY_VERSION} reads formats up "
                 f"to {newest}. Make the state again, or install the version that wrote it."
             )
-        if state[0] == newest and len(state) != len(own):
+        if state[0] == newest and len(state) != length:
             raise StateError(
-                f"The saved state has {len(state):,} bytes; this cartridge's have {len(own):,}. It "
+                f"The saved state has {len(state):,} bytes; this cartridge's have {length:,}. It "
                 "is truncated or belongs to another cartridge."
             )
         try:

@@ -121,7 +121,7 @@ class PastSelves:
 
 def rival_of(config: DuelConfig, count: int) -> RivalSeat:
     """Who sits in the other seat of the cartridges that have one row."""
-    if config.opponent is Rival.self_play:
+    if config.plays_itself:
         return PastSelves(config.pool_choice, count)
     if config.opponent is Rival.policy:
         loader = import_module(SAVED_PLAYER)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from fighting.choices import Rival
 from fighting.config import DuelConfig
 from fighting.opponents.rivals import PastSelves
 from fighting.opponents.saved_player import SnapshotPlayer
@@ -28,8 +27,10 @@ class SelfPlayLearner(PpoLearner):
 
     def __init__(self, config: SelfPlayConfig, run: RunConfig, vec_env: VectorEnv) -> None:
         env = run.env
-        if not (isinstance(env, DuelConfig) and env.opponent is Rival.self_play):
-            raise ConfigError("algo=fighting_self_play needs env=fighting env.opponent=self_play.")
+        if not (isinstance(env, DuelConfig) and env.plays_itself):
+            raise ConfigError(
+                "algo=fighting_self_play needs env=fighting with env.opponent=self_play or mixed."
+            )
         if env.obs is not View.ram:
             raise ConfigError("Past selves see the game's memory: choose env.obs=ram.")
         assert isinstance(vec_env, DuelVecEnv)

@@ -19,7 +19,7 @@ self_play = Late("fighting.opponents.self_play")
 
 @dataclass(frozen=True)
 class SelfPlayConfig(PpoConfig):
-    """PPO whose past selves join the pool of opponents. Needs env.opponent=self_play."""
+    """PPO whose past selves join the pool of opponents. Needs env.opponent=self_play or mixed."""
 
     snapshot_every_steps: Annotated[int, at_least(1)] = 50_000
     """Environment steps between two past selves."""

@@ -26,8 +26,10 @@ from fighting.tools.candidates import (
     clocks,
     fallers,
     fighter_blocks,
+    movers,
     risers,
 )
+from fighting.tools.endings import ending
 
 if TYPE_CHECKING:
     from fighting.cartridge.profile import Profile
@@ -41,6 +43,8 @@ PRESSES = 1 << BUTTONS.index("a") | 1 << BUTTONS.index("b")
 """Buttons that are let go of halfway, so that the next press is a new one."""
 SHOWN = 12
 """Candidates of one kind that a profile and a picture take in."""
+OBSERVED = 24
+"""Bytes that move which a profile observes."""
 TIME_LIMIT = 60
 DEFAULT_COMBOS = (0, 1, 2, 16, 32, 64, 128, 17, 33)
 
@@ -70,9 +74,12 @@ class Found:
     risers: list[Candidate]
     clocks: list[Candidate]
     pairs: list[tuple[int, int]]
+    movers: list[Candidate]
+    over: str | None = None
+    """When play is over, as an expression, where the recording shows it."""
 
     @classmethod
-    def of(cls, memory: np.ndarray) -> Found:
+    def of(cls, memory: np.ndarray, game: Profile | None = None) -> Found:
         """Candidates in a recording (F, 8192) uint8 of one byte per address and frame."""
         falling = fallers(memory, CALM_FRAMES)
         starts = [c.value for c in falling]
@@ -80,7 +87,10 @@ class Found:
         pairs = sorted({(min(p), max(p)) for p in fighter_blocks(twins, twins)})
         first_round = memory[: _first_rise(memory, falling)]
         rising = risers(memory, CALM_FRAMES, range(ROUND_FRAMES, len(memory), ROUND_FRAMES))
-        return cls(memory, falling, rising, clocks(first_round), pairs)
+        known = [c.addr for c in (*falling, *rising[:SHOWN])]
+        moving = movers(memory, known)
+        over = ending(memory, game, range(0, len(memory), ROUND_FRAMES)) if game else None
+        return cls(memory, falling, rising, clocks(first_round), pairs, moving, over)
 
     @property
     def alone(self) -> list[Candidate]:
@@ -100,7 +110,7 @@ def search(
     """Lines for the profile's `memory:`, and the files written; closes the emulator."""
     try:
         combos = game.combos or DEFAULT_COMBOS
-        found = Found.of(recorded(emulator, combos, frames or FRAMES, seed))
+        found = Found.of(recorded(emulator, combos, frames or FRAMES, seed), game)
     finally:
         emulator.close()
     yield f"# {len(found.memory)} frames of random play on '{game.id}'."
@@ -115,6 +125,8 @@ def search(
     yield from (f"# {c.yaml().strip()}" for c in found.risers)
     yield "# Clocks: bytes that fall by one every 50 to 70 frames."
     yield from (c.yaml() for c in found.clocks)
+    yield "# Places and the like: bytes that come and go in small steps."
+    yield from (f"# {c.yaml().strip()}" for c in found.movers[:SHOWN])
     if folder:
         yield from written(found, game, Path(folder), rom)
     yield "# Check them (status: verified), e.g. by playing on with probe=true and another seed."
@@ -127,7 +139,8 @@ def written(found: Found, game: Profile, folder: Path, rom: str) -> Iterator[str
     text = yaml.safe_dump(drawn_up(found, game, rom), sort_keys=False, width=100)
     path.write_text(f"# Written by the probe; every address is a guess.\n{text}", encoding="utf-8")
     yield f"Profile: {path} (try it with env.profile={path} env.accept_guesses=true)"
-    shown = [*found.fallers[:SHOWN], *found.risers[:SHOWN], *found.clocks[:SHOWN]]
+    kinds = (found.fallers, found.risers, found.clocks, found.movers)
+    shown = [c for kind in kinds for c in kind[:SHOWN]]
     if shown:
         picture = folder / f"{game.id}_found.png"
         _picture(found.memory, shown, picture)
@@ -144,6 +157,9 @@ def drawn_up(found: Found, game: Profile, rom: str) -> dict[str, Any]:
     memory |= {f"lives_{n}": c for n, c in enumerate(found.alone[:SHOWN])}
     memory |= {f"score_{n}": c for n, c in enumerate(found.risers[:SHOWN])}
     memory |= {f"timer_{n}": c for n, c in enumerate(found.clocks[:1])}
+    taken = {c.addr for c in memory.values()}
+    moving = [c for c in found.movers if c.addr not in taken][:OBSERVED]
+    memory |= {f"moving_{n}": c for n, c in enumerate(moving)}
     combos = game.combos or DEFAULT_COMBOS
     return {
         "schema": 1,
@@ -155,20 +171,22 @@ def drawn_up(found: Found, game: Profile, rom: str) -> dict[str, Any]:
             **{name: _known(address) for name, address in waited_for(game).items()},
             **{name: _entry(c) for name, c in memory.items()},
         },
-        **({} if found.pairs else _goal(memory)),
+        **({} if found.pairs else _goal(memory, found.over)),
         "features": {name: f"{name} / {max(c.value, 1)}" for name, c in memory.items()},
         "start": [_moved(step, game) for step in game.start],
         "actions": {"combos": [_words(byte, bool(found.pairs)) for byte in combos]},
     }
 
 
-def _goal(memory: Mapping[str, Candidate]) -> dict[str, Any]:
-    """What rises is good and what falls is bad, until the first that falls is gone."""
+def _goal(memory: Mapping[str, Candidate], over: str | None) -> dict[str, Any]:
+    """What rises is good, what falls is bad, until the first that falls is gone or play is over."""
     scores = [name for name in memory if name.startswith("score")]
     lives = [name for name in memory if name.startswith("lives")]
     reward = {name: f"rise({name}) / {max(memory[name].value, 1)}" for name in scores[:1]}
     reward |= {name: f"-fall({name}) / {memory[name].value}" for name in lives[:1]}
-    end = {"end": f"{lives[0]} == 0"} if lives else {}
+    ends = [f"{lives[0]} == 0"] if lives else []
+    ends += [over] if over else []
+    end = {"end": " or ".join(ends)} if ends else {}
     return {"reward": reward or "0", **end, "time_limit": TIME_LIMIT}
 
 

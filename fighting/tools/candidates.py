@@ -13,6 +13,12 @@ WORK_RAM_BYTES = 0x2000
 FRAMES_PER_SECOND = 60
 SMALL = 16
 """Health below this counts as hearts or lives."""
+SMALL_STEP = 16
+"""What a place moves by in a frame, at most, nearly always."""
+MOVES, MOST_MOVING = 8, 0.9
+"""Changes of what moves, at least; share of the frames, at most, and of steps that are small."""
+MOST_RISES = 100
+"""More changes in one direction than a score makes."""
 SELDOM = 12
 """Frames between two changes of a score or of lives, at least."""
 CHEAT = re.compile(r"\b01([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})([0-9A-Fa-f]{2})\b")
@@ -106,6 +112,29 @@ def risers(frames: np.ndarray, calm: int, anew: Sequence[int] = ()) -> list[Cand
         for _, count, a in order
         if _seldom(np.flatnonzero(change[:, a] > 0))
     ]
+
+
+def movers(frames: np.ndarray, near: Sequence[int]) -> list[Candidate]:
+    """Bytes that come and go in small steps, now and then: places, speeds, heights, distances.
+
+    What changes in every frame is a clock or a copy of one, what jumps about is chance. Of bytes
+    that move alike one is kept. Those nearest to the addresses `near` come first: a game's values
+    lie together, away from the tables that are made of them.
+    """
+    change = np.diff(frames.view(np.int8), axis=0)  # 255 and 0 are neighbours
+    changes = (change != 0).sum(axis=0)
+    small = ((change != 0) & (np.abs(change.astype(np.int16)) <= SMALL_STEP)).sum(axis=0)
+    alive = (changes >= MOVES) & (changes <= MOST_MOVING * len(change))
+    steady = alive & (small >= MOST_MOVING * changes)
+    ways = ((change > 0).any(axis=0) & (change < 0).any(axis=0)) | (changes > MOST_RISES)
+    places = np.flatnonzero(steady & ways).tolist()
+    places.sort(key=lambda a: (min((abs(a + WORK_RAM - n) for n in near), default=0), a))
+    found: dict[bytes, Candidate] = {}
+    for a in places:
+        reason = f"moved in {changes[a]} of {len(change)} frames"
+        moving = Candidate("moving", WORK_RAM + a, int(frames[:, a].max()), reason)
+        found.setdefault(change[:, a].tobytes(), moving)
+    return list(found.values())
 
 
 def _seldom(when: np.ndarray) -> bool:

@@ -61,7 +61,7 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
     """
     config: Any = run.env
     rival = config.opponent
-    if rival in (Rival.self_play, Rival.curriculum):
+    if rival in (Rival.self_play, Rival.mixed, Rival.curriculum):
         rival = Rival.cpu
     shown = replace(config, opponent=rival, levels=(level,), eval_levels=(), pool_share=1.0)
     config = replace(shown, emulator=Emulation.pyboy)

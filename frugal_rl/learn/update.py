@@ -21,6 +21,7 @@ from frugal_rl.doing import doing
 from frugal_rl.learn.ranks import Ranks
 
 if TYPE_CHECKING:
+    from frugal_rl.learn.networks import Output
     from frugal_rl.learn.on_policy_config import Terms
     from frugal_rl.learn.optimizer import FlatAdam
     from frugal_rl.learn.policy import FrugalPolicy
@@ -62,7 +63,13 @@ def normalised(advantages: Tensor, terms: Terms, ranks: Ranks = ALONE) -> Tensor
 
 def ppo_loss(policy: FrugalPolicy, batch: Minibatch, advantages: Tensor, terms: Terms) -> Losses:
     """Clipped surrogate, value and entropy losses (Schulman et al. 2017), as in SB3's `train`."""
-    out = policy.outputs(batch.observations)
+    return loss_of(policy, policy.outputs(batch.observations), batch, advantages, terms)
+
+
+def loss_of(
+    policy: FrugalPolicy, out: Output, batch: Minibatch, advantages: Tensor, terms: Terms
+) -> Losses:
+    """`ppo_loss` of what the network gave already, `out.losses` added."""
     log_prob, entropy = policy.head.evaluate(out.logits, batch.actions, terms.ent_coef != 0)
     log_ratio = log_prob - batch.old_log_prob
     ratio = torch.exp(log_ratio)
@@ -151,10 +158,14 @@ class Update:
         self.optimizer.zero_grad()
         pieces = list(split(batch, advantages, self.micro_batch))
         for piece, piece_advantages in pieces:
-            losses = ppo_loss(self.policy, piece, piece_advantages, terms)
+            losses = self.loss(piece, piece_advantages, terms)
             share = len(piece_advantages) / len(advantages)
             (losses.total if len(pieces) == 1 else losses.total * share).backward()  # type: ignore[no-untyped-call]
             record.add(losses, share)
+
+    def loss(self, batch: Minibatch, advantages: Tensor, terms: Terms) -> Losses:
+        """What is minimised; a learner that learns from more than rewards adds to it."""
+        return ppo_loss(self.policy, batch, advantages, terms)
 
     def parts(self) -> dict[str, int]:
         """Bytes held between updates, by name."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import value
 from frugal_rl.memory.advice import samples_of
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.savings import BY_NAME, SAVINGS, Saving, filled
@@ -148,7 +149,7 @@ def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunRes
     beside = ["--config-dir", config_dir] if config_dir else []
     command = [sys.executable, str(folder("scripts") / "train.py"), *beside, *overrides]
     done = subprocess.run(
-        [*command, f"hydra.run.dir={at}"], capture_output=True, text=True, check=False
+        [*command, f"hydra.run.dir={value(at)}"], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]

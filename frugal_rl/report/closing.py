@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from frugal_rl.invocation import command_words, program_word
+from frugal_rl.invocation import command_words, program_word, value
 from frugal_rl.memory.advice import command_of
 from frugal_rl.memory.part import human
 from frugal_rl.report.terminal import say, show
@@ -88,13 +87,6 @@ def next_commands(run: RunConfig, summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _steps(run: RunConfig) -> int:
     return int(run.algo.total_steps)
-
-
-def value(text: str) -> str:
-    """A value of an override, quoted where Hydra's grammar would read it otherwise."""
-    if re.fullmatch(r"[\w./:%+-]+", text):
-        return text
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _groups(run: RunConfig) -> list[str]:

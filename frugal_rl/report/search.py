@@ -33,6 +33,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, DataError, FolderInUseError
+from frugal_rl.invocation import value
 from frugal_rl.ranges import at_least
 from frugal_rl.report.files import SUMMARY, read_json, read_metrics
 from frugal_rl.report.pareto import search_document
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 NAME = "search"
 SPACE = re.compile(r"([\w.]+)=(choice|range|log)\((.+)\)")
+BETWEEN = re.compile(r",(?![^\[]*\])")
+"""Commas between values, not those inside a list."""
 INTEGER = re.compile(r"-?\d+")
 RETURN, MEMORY = "eval/return", "memory/peak_bytes"
 LOOK_SECONDS = 0.5
@@ -110,7 +113,7 @@ def drawn(text: str) -> tuple[str, BaseDistribution]:
             f"space: {text!r} cannot be read; write key=choice(a,b), key=range(low,high) or "
             "key=log(low,high)."
         )
-    key, kind, values = found[1], found[2], found[3].split(",")
+    key, kind, values = found[1], found[2], BETWEEN.split(found[3])
     if kind == "choice":
         return key, CategoricalDistribution(values)
     try:
@@ -228,8 +231,13 @@ class Searcher:
         """The training process of a trial."""
         run = self.run_config
         beside = ["--config-dir", run.config_dir] if run.config_dir else []
-        again = [f"resume={at}"] if any((at / "checkpoints").glob("*.pt")) else []
-        words = [*own_words(run), *self.words(trial).split(), *again, f"hydra.run.dir={at}"]
+        again = [f"resume={value(at)}"] if any((at / "checkpoints").glob("*.pt")) else []
+        words = [
+            *own_words(run),
+            *self.words(trial).split(),
+            *again,
+            f"hydra.run.dir={value(at)}",
+        ]
         return [sys.executable, str(folder("scripts") / "train.py"), *beside, *words]
 
     def hopeless(self, at: Path) -> bool:

@@ -18,7 +18,8 @@ from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING
 
-from frugal_rl.errors import CrowdedError
+from frugal_rl.errors import CrowdedError, FrugalError
+from frugal_rl.invocation import value
 from frugal_rl.memory import usage
 from frugal_rl.report.files import SUMMARY, read_json, write_json
 from frugal_rl.run.admission import open_ledger
@@ -28,6 +29,7 @@ from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.search_path import folder
 from frugal_rl.run.signals import passing_on
+from frugal_rl.untrusted.nested import parse_yaml
 
 if TYPE_CHECKING:
     from frugal_rl.run.ledger import Reservation
@@ -37,10 +39,11 @@ CELL = "cell.json"
 STARTING_BYTES = 400 << 20
 """A process that reads its configuration and imports torch, before it reserves what it needs."""
 REFUSED = ("ConfigError", "MemoryBudgetError")
+"""Errors that say that a combination is impossible here."""
 CROWDED = "CrowdedError"
 AGAIN_SECONDS = 5.0
 """Before a job tries again that found no room beside others that waited, too."""
-"""Errors that say that a combination is impossible here."""
+LOST = "the process that watched it ended before it did"
 SAID = re.compile(r"(\w+(?:Error|Interrupt)): .+")
 
 
@@ -91,12 +94,11 @@ def run_cell(job: Job) -> Outcome:
         return Outcome(files=[at])
     sweep = build_as(Sweep, dict(job.command.values.get("sweep") or {}))
     began = time.monotonic()
-    with beside(sweep, at) as line:
-        cell = trained(job, line)
-        while cell.reason.startswith(CROWDED) and cell.end is not End.stopped:
-            time.sleep(AGAIN_SECONDS)
-            cell = trained(job, line)
-        cell = replace(cell, seconds=round(time.monotonic() - began, 1))
+    try:
+        cell = in_turn(job, sweep)
+    except (FrugalError, OSError) as error:  # it could not even start: the others still may
+        cell = ended_by(job.words, f"{type(error).__name__}: {error}")
+    cell = replace(cell, seconds=round(time.monotonic() - began, 1))
     if cell.end is End.refused and sweep.skip_impossible:
         cell = replace(cell, end=End.skipped)
     try:
@@ -106,6 +108,20 @@ def run_cell(job: Job) -> Outcome:
     if cell.reason:
         print(f"{cell.end.value}: {' '.join(job.words)}: {cell.reason}")
     return Outcome({"interrupted": cell.end is End.stopped}, [at], int(cell.end in UNWANTED))
+
+
+def in_turn(job: Job, sweep: Sweep) -> Cell:
+    """The job's end, once there was room for it beside what runs.
+
+    Raises:
+        MemoryBudgetError: not even its start fits.
+    """
+    with beside(sweep, job.command.folder) as line:
+        cell = trained(job, line)
+        while cell.reason.startswith(CROWDED) and cell.end is not End.stopped:
+            time.sleep(AGAIN_SECONDS)
+            cell = trained(job, line)
+    return cell
 
 
 @contextmanager
@@ -137,7 +153,7 @@ def trained(job: Job, line: Reservation | None) -> Cell:
     """The job's process, its output passed on line by line, and what became of it."""
     words, at = job.words, job.command.folder
     said = ""
-    with Output(at / "output.log") as log, started(job) as child:
+    with Output(at / "output.log") as log, started(job) as (child, asked):
         assert child.stdout is not None
         for text in child.stdout:
             log.keep(text)
@@ -147,8 +163,15 @@ def trained(job: Job, line: Reservation | None) -> Cell:
     if code == 0:
         stopped = (at / SUMMARY).is_file() and read_json(at / SUMMARY).get("interrupted")
         return Cell(words, End.stopped if stopped else End.finished)
+    if asked:
+        return Cell(words, End.stopped)  # before it listened, or before it had anything to save
     if code < 0:
         return Cell(words, End.failed, f"ended by {Signals(-code).name}")
+    return ended_by(words, said)
+
+
+def ended_by(words: tuple[str, ...], said: str) -> Cell:
+    """A job that ended with an error, by its last words."""
     return Cell(words, End.refused if said.startswith(REFUSED) else End.failed, said[:400])
 
 
@@ -186,29 +209,37 @@ class Output:
 
 
 @contextmanager
-def started(job: Job) -> Iterator[subprocess.Popen[str]]:
-    """The training process; a request to stop is handed on to it."""
+def started(job: Job) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """The training process, and the requests to stop, which are handed on to it."""
     at = job.command.folder
     beside_ours = ["--config-dir", job.config_dir] if job.config_dir else []
-    again = [f"resume={at}"] if any((at / "checkpoints").glob("*.pt")) else []
+    again = [f"resume={value(at)}"] if any((at / "checkpoints").glob("*.pt")) else []
     words = [w for w in job.words if not (again and w.startswith("resume="))]
-    own = [*again, f"hydra.run.dir={at}", "hydra.output_subdir=null"]
+    own = [*again, f"hydra.run.dir={value(at)}", "hydra.output_subdir=null"]
     child = subprocess.Popen(
         [sys.executable, str(folder("scripts") / "train.py"), *beside_ours, *words, *own],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
     )
-    with child, passing_on(lambda: [child.pid]):
-        yield child
+    with child, passing_on(lambda: [child.pid]) as asked:
+        yield child, asked
 
 
 def cells_in(sweep_dir: Path) -> list[tuple[Path, Cell]]:
-    """All jobs of a sweep that have ended, in their order."""
+    """All jobs of a sweep that were begun, in their order; one without an end was lost."""
 
     def number(at: Path) -> tuple[int, str]:
         head = at.name.partition("_")[0]
         return (int(head) if head.isdigit() else 0, at.name)
 
-    found = [(at, Cell.read(at)) for at in sorted(sweep_dir.iterdir(), key=number)]
+    found = [(at, Cell.read(at) or _lost(at)) for at in sorted(sweep_dir.iterdir(), key=number)]
     return [(at, cell) for at, cell in found if cell is not None]
+
+
+def _lost(at: Path) -> Cell | None:
+    """A job that Hydra began and whose end nobody wrote; None for any other folder."""
+    words = at / ".hydra" / "overrides.yaml"
+    if not words.is_file():
+        return None
+    return Cell(tuple(map(str, parse_yaml(words.read_text()))), End.failed, LOST)

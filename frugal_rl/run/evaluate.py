@@ -37,7 +37,11 @@ Rows = Mapping[str, np.ndarray]
 
 
 class Player(Protocol):
-    """Anything that plays: a policy, random play, a script."""
+    """Anything that plays: a policy, random play, a script.
+
+    One that thinks long may offer `only(wanted)`: it is told [N] bool which environments still
+    count, and may do anything in the others.
+    """
 
     def __call__(self, rows: Rows) -> np.ndarray:
         """Rows in policy form [N, ...] -> actions [N, ...]."""
@@ -60,17 +64,30 @@ class PolicyPlayer:
         self.decoder = policy.decoder if tables is None else policy.decoder.reading(tables)
 
     @torch.no_grad()
-    def __call__(self, rows: Rows) -> np.ndarray:
-        """Rows in policy form [N, ...] -> actions [N, ...]."""
+    def output(self, rows: Rows) -> Tensor:
+        """Rows in policy form [N, ...] -> masked logits, or means, [N, size]."""
         own, self.policy.decoder = self.policy.decoder, self.decoder
         try:
-            output = self.policy.actor_output(to_tensors(rows, self.policy.device))
+            return self.policy.actor_output(to_tensors(rows, self.policy.device))
         finally:
             self.policy.decoder = own
-        actions, _ = self.policy.head.act(output, self.deterministic)
+
+    @torch.no_grad()
+    def __call__(self, rows: Rows) -> np.ndarray:
+        """Rows in policy form [N, ...] -> actions [N, ...]."""
+        actions, _ = self.policy.head.act(self.output(rows), self.deterministic)
         space = self.policy.action_space
         shaped = actions.reshape((-1, *(space.shape or ()))).numpy(force=True)
         return bounded(shaped, space)
+
+
+def policy_player(
+    run: RunConfig, policy: FrugalPolicy, vec_env: VectorEnv, deterministic: bool
+) -> Player:
+    """Who plays these environments with a policy: the agent's own player, where it has one."""
+    own = tool(run.agent, "player")
+    player: Player | None = own(run, policy, vec_env, deterministic) if own else None
+    return player or PolicyPlayer(policy, deterministic, vec_env.tables)
 
 
 class RandomPlayer:
@@ -174,7 +191,10 @@ def _played_out(
     rows = history.reset(vec_env.reset(seed))
     played = np.zeros(vec_env.num_envs, np.int64)
     found: dict[str, list[np.ndarray]] = {}
+    only = getattr(player, "only", None)
     while (played < each).any():
+        if only is not None:
+            only(played < each)
         step = vec_env.step(player(rows))
         rows, _ = history.push(step.rows, step.done)
         if step.ended is None:

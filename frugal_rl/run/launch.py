@@ -10,7 +10,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
+from frugal_rl.invocation import value
 from frugal_rl.late import Late
 from frugal_rl.learn.ranks import started_by_torchrun
 from frugal_rl.memory.auto import try_out
@@ -77,8 +78,10 @@ def start_ranks(run: RunConfig) -> bool:
     held = locked(Path(run.run_dir), LAUNCHER_LOCK) if alone else nullcontext()
     room = nullcontext() if by_ray else admitted(run, share)  # Ray counts its machines' memory
     going = doing(f"training in {run.launch.size} processes")
+    # Ray brings its own answer to SIGTERM, which aborts: we listen after it, and in its place.
+    needs = ray_needs(run, plan) if by_ray else {}
     with held, room, going, passing_on(own_ranks) as asked:
-        start = ray_starter(run, plan, asked) if by_ray else start_once
+        start = ray_starter(run, needs, asked) if by_ray else start_once
         for attempt in range(run.launch.restarts + 1):
             lost = start(run, attempt)
             if lost is None:
@@ -138,21 +141,27 @@ def start_once(run: RunConfig, attempt: int) -> Lost | None:
         launch = run.launch
         raise RankError(
             f"Not all of launch.nodes={launch.nodes} machines came to launch.meet="
-            f"{launch.meet or HERE} within launch.timeout_s={launch.timeout_s:g}."
+            f"{launch.meet or HERE} within launch.timeout_s={launch.timeout_s:g}. Start the same "
+            "command on each of them; if another program has that port, choose a free one."
         ) from error
     return None
 
 
-def ray_starter(
-    run: RunConfig, plan: Plan, asked: Sequence[int]
-) -> Callable[[RunConfig, int], Lost | None]:
-    """`start_once` on a Ray cluster.
+def ray_needs(run: RunConfig, plan: Plan) -> dict[str, float]:
+    """What each machine must have, as Ray counts; joins the cluster.
 
     Raises:
         ConfigError: there is no cluster, or none that is large enough.
     """
-    needs = ray_ranks.needs_of(run, plan, MARGIN)
+    needs: dict[str, float] = ray_ranks.needs_of(run, plan, MARGIN)
     ray_ranks.join_cluster(needs, run.launch.nodes)
+    return needs
+
+
+def ray_starter(
+    run: RunConfig, needs: Mapping[str, float], asked: Sequence[int]
+) -> Callable[[RunConfig, int], Lost | None]:
+    """`start_once` on a Ray cluster."""
 
     def start(run: RunConfig, attempt: int) -> Lost | None:
         end = ray_ranks.train_on_ray(run, rank_words(run), needs, attempt, asked)
@@ -209,7 +218,7 @@ def rank_words(run: RunConfig) -> list[str]:
 
 
 def _same_folder(run: RunConfig) -> Sequence[str]:
-    return [f"hydra.run.dir={run.run_dir}", "hydra.output_subdir=null"]
+    return [f"hydra.run.dir={value(run.run_dir)}", "hydra.output_subdir=null"]
 
 
 def own_ranks() -> list[int]:
@@ -252,5 +261,5 @@ def way_on(run: RunConfig, said: str) -> str:
     if "resume=" in said:
         return ""
     if own_checkpoints(run):
-        return f" Continue with resume={run.run_dir}; launch.restarts=3 does so by itself."
+        return f" Continue with resume={value(run.run_dir)}; launch.restarts=3 does so by itself."
     return " No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."

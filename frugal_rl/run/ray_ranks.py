@@ -109,16 +109,14 @@ def join_cluster(needs: Mapping[str, float], nodes: int) -> None:
 
 
 @contextmanager
-def actors(run: RunConfig, needs: Mapping[str, float]) -> Iterator[list[Any]]:
-    """One actor per process, once there is room for all of them."""
+def actors(run: RunConfig, needs: Mapping[str, float], asked: Sequence[int]) -> Iterator[list[Any]]:
+    """One actor per process, once there is room for all; none where somebody asked to stop."""
     launch = run.launch
     group = placement_group([dict(needs)] * launch.nodes, strategy="STRICT_SPREAD")
     share = {name: value / launch.processes for name, value in needs.items()}
     held: list[Any] = []
     try:
-        with doing("waiting for room in the Ray cluster"):
-            ray.get(group.ready())
-        for rank in range(launch.size):
+        for rank in range(launch.size if has_room(group, asked) else 0):
             at = PlacementGroupSchedulingStrategy(group, rank // launch.processes)
             options = ray.remote(RankActor).options(
                 num_cpus=share["CPU"],
@@ -132,6 +130,16 @@ def actors(run: RunConfig, needs: Mapping[str, float]) -> Iterator[list[Any]]:
     finally:
         _end(held)
         remove_placement_group(group)
+
+
+def has_room(group: Any, asked: Sequence[int]) -> bool:
+    """Wait until the cluster has room; whether it was found before somebody asked to stop."""
+    ready = group.ready()
+    with doing("waiting for room in the Ray cluster"):
+        while not asked:
+            if ray.wait([ready], timeout=LOOK_SECONDS)[0]:
+                return True
+    return False
 
 
 def _end(held: Sequence[Any]) -> None:
@@ -177,7 +185,9 @@ def train_on_ray(
     folder = Path(run.run_dir).absolute() / "ranks" / f"ray_{attempt}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    with actors(run, needs) as held:
+    with actors(run, needs, asked) as held:
+        if not held:
+            return None
         meet = ray.get(held[0].place.remote())
         jobs = {}
         for rank, actor in enumerate(held):

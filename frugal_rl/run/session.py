@@ -32,7 +32,7 @@ from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.disk import told
-from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, Result, draw, evaluate
+from frugal_rl.run.evaluate import RandomPlayer, Result, draw, evaluate, policy_player
 from frugal_rl.run.keeping import continuing
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.shares import share_of
@@ -113,7 +113,7 @@ def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
     """Results of the policy in a checkpoint and of random play, by player; printed and written."""
     with open_saved(path, asked) as saved:
         run, env = saved.run, saved.vec_env
-        policy = PolicyPlayer(saved.policy, run.evaluation.deterministic)
+        policy = policy_player(run, saved.policy, env, run.evaluation.deterministic)
         chance = RandomPlayer(env.encoding, env.tables, env.action_space, run.evaluation.seed)
         results = {
             "policy": evaluate(run, env, policy),

@@ -17,6 +17,7 @@ of its own in the same way. Every tool takes the run first:
     tournament(run, checkpoints)          the table; `scripts/evaluate.py tournament=true`
     draw(run, vec_env, player, folder)    pictures of what a player does; `visualization=true`
     film(run, policy, path)               the film; `evaluation.film=true`
+    player(run, policy, vec_env, best)    who plays with an agent's policy; None: the policy alone
     checks(run)                           what `scripts/plan.py` should warn of
 
 The name stands in the class, never in a value: a configuration that arrives with a checkpoint
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
 Tool = Callable[..., Any]
-TOOLS = ("checks", "draw", "film", "generate", "play", "record", "tournament", "watch")
+TOOLS = ("checks", "draw", "film", "generate", "play", "player", "record", "tournament", "watch")
 """Every tool that the core asks for."""
 _WITHOUT_RUN = ("checks", "draw", "generate")
 

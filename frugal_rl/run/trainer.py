@@ -29,12 +29,12 @@ from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import told
 from frugal_rl.run.divergence import Divergence
 from frugal_rl.run.evaluate import (
-    PolicyPlayer,
     RandomPlayer,
     Result,
     draw,
     evaluate,
     evaluation_env,
+    policy_player,
 )
 from frugal_rl.run.guard import NumberGuard
 from frugal_rl.run.progress import ProgressBar
@@ -195,15 +195,14 @@ class Trainer:
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
-            player = PolicyPlayer(
-                self.learner.policy, self.run.evaluation.deterministic, self.eval_env.tables
-            )
+            best = self.run.evaluation.deterministic
+            player = policy_player(self.run, self.learner.policy, self.eval_env, best)
             self.result = evaluate(self.run, self.eval_env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
             path = self.folder / "films" / f"{self.learner.num_steps}.gif"
-            with self.spared("A film"):
+            with doing("filming the policy"), self.spared("A film"):
                 self.log.file(film(self.run, self.learner.policy, path))
         means = self.result.score.means
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
@@ -227,8 +226,8 @@ class Trainer:
         with self.phase(Phase.evaluation):
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
-            player = PolicyPlayer(self.learner.policy, True, self.eval_env.tables)
-            with self.spared("A picture"):
+            player = policy_player(self.run, self.learner.policy, self.eval_env, True)
+            with doing("drawing the policy"), self.spared("A picture"):
                 drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
                 for path in drawn:
                     self.log.file(path)

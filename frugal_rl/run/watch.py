@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from frugal_rl.observation.history import History
-from frugal_rl.run.evaluate import PolicyPlayer
+from frugal_rl.run.evaluate import policy_player
 from frugal_rl.run.saved import Saved, open_saved
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Watch:
 
     def __init__(self, saved: Saved, deterministic: bool = True) -> None:
         self.run, self.vec_env = saved.run, saved.vec_env
-        self._player = PolicyPlayer(saved.policy, deterministic)
+        self._player = policy_player(saved.run, saved.policy, saved.vec_env, deterministic)
         self._history = History(
             saved.vec_env.encoding, saved.vec_env.num_envs, saved.run.env.episode_steps
         )

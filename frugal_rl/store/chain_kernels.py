@@ -35,14 +35,39 @@ ANCHOR_SHARE = 0.25
 
 
 @njit(cache=True)
+def same_units(a: Any, b: Any) -> bool:
+    """Whether two rows of unsigned integers are equal."""
+    zero = a.dtype.type(0)
+    different = zero
+    for i in range(a.shape[0]):
+        different |= a[i] ^ b[i]
+    return bool(different == zero)
+
+
+@njit(cache=True)
 def mark_groups(row: Any, reference: Any, groups: Any, middles: Any, tops: Any) -> Any:
     """Bitmaps of the units in which row [W] differs from reference [W]; returns the record's units.
 
-    groups [G], middles [H], tops [L] uint16 are overwritten; a group is four words of the row.
+    groups [G], middles [H], tops [L] uint16 are overwritten, groups only where their middle is
+    not 0; a group is four words of the row, a middle 64, which are compared in wide moves.
     """
-    middles[:] = 0
     tops[:] = 0
     size = tops.shape[0]
+    for h in range(middles.shape[0]):
+        words = row[64 * h : 64 * h + 64]
+        others = reference[64 * h : 64 * h + 64]
+        middles[h] = 0
+        if same_units(words, others):
+            continue
+        size += 1 + mark_middle(words, others, groups[16 * h : 16 * h + 16], middles, h)
+        tops[h >> 4] |= np.uint16(1 << (h & 15))
+    return size
+
+
+@njit(cache=True)
+def mark_middle(row: Any, reference: Any, groups: Any, middles: Any, h: int) -> Any:
+    """Bitmaps of at most 64 words; middles[h] is set. Returns the groups and units that differ."""
+    found = 0
     for g in range(groups.shape[0]):
         bits = np.uint64(0)
         for w in range(4 * g, min(4 * g + 4, row.shape[0])):
@@ -51,13 +76,12 @@ def mark_groups(row: Any, reference: Any, groups: Any, middles: Any, tops: Any) 
                 for q in range(4):
                     if (x >> np.uint64(16 * q)) & np.uint64(0xFFFF) != 0:
                         bits |= np.uint64(1) << np.uint64(4 * (w - 4 * g) + q)
-                        size += 1
+                        found += 1
         groups[g] = bits
         if bits != 0:
-            size += 1 + (middles[g >> 4] == 0)
-            middles[g >> 4] |= np.uint16(1 << (g & 15))
-            tops[g >> 8] |= np.uint16(1 << ((g >> 4) & 15))
-    return size
+            found += 1
+            middles[h] |= np.uint16(1 << g)
+    return found
 
 
 @njit(cache=True)

@@ -40,7 +40,8 @@ class ReplayColumn:
     """The newest T steps of N environments of observations [*shape], as rows of one frame.
 
     codes   [T, N] uint8            how the older frames follow from the rows before
-    before  [N, k * frame] uint8    what the newest step led to
+    before  [N, k * frame] uint8    what the newest step led to; its newest frame in slot
+                                    step % k, the oldest one behind it
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class ReplayColumn:
         self._told = np.zeros((num_envs, self.frame), np.uint8)
         self._unit = np.uint64 if self.frame % 8 == 0 else np.uint8
         self._compared = self.before.view(self._unit), self._told.view(self._unit)
+        self._units_shape = self._compared[0].shape
         in_words = isinstance(self.rows, FrameChain) and self._unit is np.uint64
         self._chain: Any = self.rows if in_words else None
         self.reset()
@@ -77,6 +79,7 @@ class ReplayColumn:
         self.rows.reset()
         self.whole_now = SideTable(self.num_envs, (self.size,), np.uint8)
         self.whole_next = SideTable(self.num_envs, (self.size,), np.uint8)
+        self._keeps_whole = False
 
     def add(self, observed: np.ndarray, following: np.ndarray) -> None:
         """One step of N environments: observations [N, *shape] and what the step led to."""
@@ -84,7 +87,7 @@ class ReplayColumn:
         chain, step = self._chain, self.rows.count
         if chain is None or step % chain.key_every == 0:
             before, told = self._compared
-            code_stacks(now, then, before, told.shape[1], self.frames, step == 0, self._codes, told)
+            code_stacks(now, then, before, told.shape[1], self.frames, step, self._codes, told)
         elif self._add_inside_block(chain, step, now, then):
             return
         self._add_coded(step, now, then)
@@ -96,8 +99,7 @@ class ReplayColumn:
         end = add_step(
             now,
             then,
-            step % self.steps,
-            step % len(chain.starts),
+            step,
             chain.base,
             chain.used,
             self._codes,
@@ -109,9 +111,8 @@ class ReplayColumn:
         if end == NOT_ADDED:
             return False
         chain.used, chain.count = end, step + 1
-        for table in (self.whole_now, self.whole_next):
-            if table.begin != table.end:
-                table.drop_before(step - self.steps + 1)
+        if self._keeps_whole:
+            self._drop_whole(step)
         return True
 
     def _add_coded(self, step: int, now: np.ndarray, then: np.ndarray) -> None:
@@ -122,21 +123,29 @@ class ReplayColumn:
                 self.rows.append_beside(int(n), self._told[n])
         if self.frames > 1:
             self.codes[step % self.steps] = self._codes
-            if seen & (WHOLE_NOW | WHOLE_NEXT) or len(self.whole_now) or len(self.whole_next):
+            if self._keeps_whole:
+                self._drop_whole(step)
+            if seen & (WHOLE_NOW | WHOLE_NEXT):
                 self._keep_whole(step, now, then)
         self.rows.append(now[:, now.shape[1] - self._compared[1].shape[1] :].view(np.uint8))
 
     def _units(self, values: np.ndarray) -> np.ndarray:
         """Observations in the type of the space, as units [N, k * frame] that are compared."""
-        rows = np.ascontiguousarray(values, self.dtype).reshape(self.num_envs, -1)
-        return rows.view(self._unit)
+        if type(values) is not np.ndarray or values.dtype != self.dtype or not values.flags.carray:
+            values = np.array(values, self.dtype, order="C")  # a kernel knows writable arrays only
+        return np.ndarray(self._units_shape, self._unit, values)
+
+    def _drop_whole(self, step: int) -> None:
+        """Forget what the ring overwrites with this step."""
+        self.whole_now.drop_before(step - self.steps + 1)
+        self.whole_next.drop_before(step - self.steps + 1)
+        self._keeps_whole = bool(len(self.whole_now) or len(self.whole_next))
 
     def _keep_whole(self, step: int, now: np.ndarray, then: np.ndarray) -> None:
-        """What follows from no row, in order of steps; what the ring overwrites is forgotten."""
+        """What follows from no row, in order of steps."""
+        self._keeps_whole = True
         kept = ((WHOLE_NOW, self.whole_now, now), (WHOLE_NEXT, self.whole_next, then))
         for bit, table, values in kept:
-            if len(table):
-                table.drop_before(step - self.steps + 1)
             for n in np.flatnonzero(self._codes & bit):
                 table.append(step, int(n), values[n].view(np.uint8))
 
@@ -160,7 +169,8 @@ class ReplayColumn:
         last = np.where(beside | newest, steps, steps + 1)
         self.rows.gather(steps - back, last, n, window, place, beside)
         if newest.any():
-            window[newest, self.frames] = self.before[n[newest], self.size - self.frame :]
+            at = (self.rows.count - 1) % self.frames * self.frame
+            window[newest, self.frames] = self.before[n[newest], at : at + self.frame]
         if self.frames > 1:
             self._pad(window[:, :-1], codes & PAD_REPEATS != 0, place)
         return self._shown_whole(window, codes, steps, n)
@@ -225,7 +235,7 @@ class ReplayColumn:
             "rows": self.rows.state(),
             "codes": self.codes.copy(),
             "newest_codes": self._codes.copy(),
-            "before": self.before.copy(),
+            "before": self._turned(self.before, -self.rows.count),
             "whole_now": self.whole_now.state(),
             "whole_next": self.whole_next.state(),
         }
@@ -235,9 +245,15 @@ class ReplayColumn:
         self.rows.load(state["rows"])
         self.codes[...] = state["codes"]
         self._codes[...] = state["newest_codes"]
-        self.before[...] = state["before"]
+        self.before[...] = self._turned(np.asarray(state["before"]), self.rows.count)
         self.whole_now.load(state["whole_now"])
         self.whole_next.load(state["whole_next"])
+        self._keeps_whole = bool(len(self.whole_now) or len(self.whole_next))
+
+    def _turned(self, stacks: np.ndarray, slots: int) -> np.ndarray:
+        """Stacks [N, k * frame] whose frames are moved on by so many slots."""
+        in_frames = stacks.reshape(self.num_envs, self.frames, self.frame)
+        return np.roll(in_frames, slots, axis=1).reshape(self.num_envs, self.size)
 
     def parts(self) -> dict[str, int]:
         """Bytes by name."""

@@ -14,6 +14,7 @@ from frugal_rl.store.chain_kernels import (
     mark_groups,
     put_record,
     read_chains,
+    same_units,
 )
 from frugal_rl.store.region import CHUNK_BYTES
 
@@ -27,16 +28,6 @@ WHOLE_NEXT = np.uint8(0x40)
 """The next observation is kept whole."""
 APART = np.uint8(0x80)
 """The newest frame is not the one that the step before led to."""
-
-
-@njit(cache=True)
-def same_units(a: Any, b: Any) -> bool:
-    """Whether two rows of unsigned integers are equal."""
-    zero = a.dtype.type(0)
-    different = zero
-    for i in range(a.shape[0]):
-        different |= a[i] ^ b[i]
-    return bool(different == zero)
 
 
 @njit(cache=True)
@@ -66,40 +57,65 @@ def continued_code(last: Any, frames: int) -> Any:
 
 
 @njit(cache=True)
+def same_stacks(now: Any, last: Any, frame: int, frames: int, oldest: int) -> bool:
+    """Whether frames of `now` are those of `last`, whose first one lies in slot `oldest`."""
+    split, begin = (frames - oldest) * frame, oldest * frame
+    same = same_units(now[:split], last[begin : begin + split])
+    return same and same_units(now[split:], last[: now.shape[0] - split])
+
+
+@njit(cache=True)
 def code_stacks(
     observed: Any,
     following: Any,
     before: Any,
     frame: int,
     frames: int,
-    is_first: bool,
+    step: int,
     codes: Any,
     told: Any,
 ) -> Any:
     """How observations follow from the rows before; returns all bits of all codes.
 
     observed, following  [N, k * frame]   an observation and what its step led to, any unsigned type
-    before               [N, k * frame]   what the step before led to; becomes `following`
+    before               [N, k * frame]   what the step before led to, its frames in a ring: frame j
+                                          in slot (step + j) % k. Becomes `following`, by one frame
+                                          where nothing unusual happened
     codes                [N] uint8        of the step before; becomes those of this step
     told                 [N, frame]       the newest frame of `before`, where another was observed
     """
     older = (frames - 1) * frame
+    oldest = step % frames
+    newest = (step + frames - 1) % frames * frame
     seen = np.uint8(0)
     for n in range(observed.shape[0]):
         now, then, last = observed[n], following[n], before[n]
-        if not is_first and same_units(now[:older], last[:older]):
+        if step > 0 and same_stacks(now, last, frame, frames, oldest):
             code = continued_code(codes[n], frames)
         else:
             code = begun_code(now, frame, frames)
+            if step > 0:
+                if same_stacks(now[:older], last, frame, frames, oldest):
+                    code = continued_code(codes[n], frames)
+                if not same_units(now[older:], last[newest : newest + frame]):
+                    code |= APART
+                    copy_row(last[newest : newest + frame], told[n])
+            put_stack(now[frame:], last, frame, frames, step + 1)
         if not same_units(then[:older], now[frame:]):
             code |= WHOLE_NEXT
-        if not is_first and not same_units(now[older:], last[older:]):
-            code |= APART
-            copy_row(last[older:], told[n])
-        copy_row(then, last)
+            put_stack(then[:older], last, frame, frames, step + 1)
+        copy_row(then[older:], last[oldest * frame : oldest * frame + frame])
         codes[n] = code
         seen |= code
     return seen
+
+
+@njit(cache=True)
+def put_stack(stack: Any, ring: Any, frame: int, frames: int, step: int) -> None:
+    """Put frames [j * frame] into a ring, from slot step % k on."""
+    for j in range(stack.shape[0] // frame):
+        at = (step + j) % frames * frame
+        copy_row(stack[j * frame : j * frame + frame], ring[at : at + frame])
 
 
 UNUSUAL = np.uint8(WHOLE_NOW | WHOLE_NEXT | APART)
@@ -111,8 +127,7 @@ NOT_ADDED = np.int64(-1)
 def add_step(
     observed: Any,
     following: Any,
-    slot: int,
-    row: int,
+    step: int,
     base: int,
     used: int,
     codes: Any,
@@ -133,8 +148,7 @@ def add_step(
     Returns the end of the records, or `NOT_ADDED` with nothing but the codes written where one of
     them is unusual.
 
-    observed, following, before, codes, told   as in `code_stacks`
-    slot, row             where the step's codes and starts lie in their rings
+    observed, following, before, step, codes, told   as in `code_stacks`
     base, used            where its block begins in units, and its records
     kept_codes            [T, N] uint8, no rows where nothing is stacked
     newest                [N, W] uint64 the newest frame of each environment
@@ -142,9 +156,10 @@ def add_step(
     units                 uint16; starts [S, N] uint32; touched: chunks of units that hold memory
     """
     frame = newest.shape[1]
-    seen = code_stacks(observed, following, before, frame, frames, False, codes, told)
+    seen = code_stacks(observed, following, before, frame, frames, step, codes, told)
     if seen & UNUSUAL:
         return NOT_ADDED
+    row, slot = step % starts.shape[0], step % max(kept_codes.shape[0], 1)
     first = used
     for n in range(observed.shape[0]):
         now, last = observed[n][(frames - 1) * frame :], newest[n]
@@ -192,7 +207,7 @@ def draw_steps(
     steps, n     [B] int64         absolute steps that are held, and environments
     walks        [4, B] int64      scratch
     kept_codes   [T, N] uint8      no rows where nothing is stacked
-    before       [N, k * frame]    what the newest step led to
+    before       [N, k * frame]    what the newest step led to, a ring as in `code_stacks`
     side_keys    [M] int64 ascending, sides [M] int64   starts of the rows beside others
     out          [B, k + 1, frame] uint64
     the rest     as in `read_chains`
@@ -233,7 +248,8 @@ def draw_steps(
     )
     for b in range(steps.shape[0]):
         if steps[b] == count - 1:
-            copy_row(before[n[b]][(frames - 1) * out.shape[2] :], out[b, frames])
+            at = (count - 1) % frames * out.shape[2]
+            copy_row(before[n[b]][at : at + out.shape[2]], out[b, frames])
         if place[b] > 0:
             code = kept_codes[steps[b] % kept_codes.shape[0], n[b]]
             pad_stack(out[b], place[b], code & PAD_REPEATS != 0)

@@ -177,6 +177,12 @@ def _refuse_impossible(table: CsvTable, values: Mapping[str, np.ndarray]) -> Non
                 f"{table.path}, line {table.place[at]}: column '{name}' is {values[name][at]:g}; "
                 "it is read as per cent. Divide parts per million by 10,000."
             )
+    best = values["rec"].max() if "rec" in values else 0.0
+    if 0 < best <= 1:
+        raise DataError(
+            f"{table.path}: column 'rec' is at most {best:g}; it is read as per cent. Multiply "
+            "shares by 100."
+        )
     if "ton" in values and not values["ton"].any():
         raise DataError(f"{table.path}: no block has any tonnage.")
 

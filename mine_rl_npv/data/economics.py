@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 POUNDS_PER_TONNE = 2204.62
 WASTE, MILL, STOCKPILE = 0, 1, 2
 MANY_BLOCKS, FEWER_LEVELS = 30_000, 8
+DEAREST = 100.0
+"""Price of a pound over the costs of a tonne of rock, above which it was that of a tonne."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,13 @@ class Economics:
                 raise ConfigError(f"economics.{field.name} is {number}; it must be 0 or more.")
         if self.recovery > 1:
             raise ConfigError(f"economics.recovery is {self.recovery}; it is a share, at most 1.")
+        costs = self.mining_cost + self.processing_cost + self.fixed_cost
+        if costs and self.copper_price > DEAREST * costs:
+            raise ConfigError(
+                f"economics.copper_price={self.copper_price:g} is the price of a pound, beside "
+                f"costs of {costs:g} for a tonne of rock; for a price per tonne state "
+                f"economics.copper_price={self.copper_price / POUNDS_PER_TONNE:.4g}."
+            )
 
 
 @dataclass(frozen=True)
@@ -77,13 +86,28 @@ class MinePlan:
     """Tonnes moved per period at most; 0 means 1.15 times the pit's tonnage over the periods."""
     milling_rate: float = 0.0
     """Tonnes milled per period at most; 0 means 1.05 times the pit's ore over the periods."""
+    mining_rates: tuple[float, ...] = ()
+    """Tonnes moved at most in each period; goes in place of `mining_rate`."""
+    milling_rates: tuple[float, ...] = ()
+    """Tonnes milled at most in each period; goes in place of `milling_rate`."""
 
     def __post_init__(self) -> None:
-        if self.periods < 1 or not -1 < self.rate < math.inf or not 0 < self.slope_degrees < 90:
+        if self.periods < 1 or not self.rate > -1 or not 0 < self.slope_degrees < 90:
             raise ConfigError(
                 f"periods={self.periods}, rate={self.rate}, slope_degrees={self.slope_degrees}: "
                 "periods must be 1 or more, the rate above -1, the slope between 0 and 90."
             )
+        if self.rate >= 1:
+            raise ConfigError(
+                f"plan.rate={self.rate:g} would be {self.rate:.0%} a period; it is a share, below "
+                f"1: state plan.rate={self.rate / 100:g} for {self.rate:g} %."
+            )
+        if self.slope_degrees < math.pi / 2:
+            raise ConfigError(
+                f"plan.slope_degrees={self.slope_degrees:g} is flatter than any wall; radians? "
+                f"state plan.slope_degrees={math.degrees(self.slope_degrees):.4g}."
+            )
+        self._refuse_lists()
         if self.pattern not in ("slope", *PATTERNS):
             raise ConfigError(
                 f"plan.pattern={self.pattern} is unknown; choose slope, {', '.join(PATTERNS)}."
@@ -94,6 +118,39 @@ class MinePlan:
                 f"plan.milling_rate={self.milling_rate}: all must be 0 or more."
             )
         runs_by_azimuth(self.slope_degrees, self.slope_sectors)
+
+    def _refuse_lists(self) -> None:
+        """Raises ConfigError where limits by period are too few, too many, or stated twice."""
+        for name in ("mining_rate", "milling_rate"):
+            tonnes = getattr(self, f"{name}s")
+            if not tonnes:
+                continue
+            if getattr(self, name):
+                raise ConfigError(f"plan.{name} and plan.{name}s state the same limit; give one.")
+            if len(tonnes) != self.periods or not all(0 <= t < math.inf for t in tonnes):
+                raise ConfigError(
+                    f"plan.{name}s={list(tonnes)}: one number of tonnes, 0 or more, for each of "
+                    f"the {self.periods} periods (plan.periods)."
+                )
+
+    def limits(self, moved: float, milled: float, heaviest: float) -> np.ndarray:
+        """Tonnes (2, T) moved and milled per period at most.
+
+        Args:
+            moved: tonnes of the pit.
+            milled: tonnes of its ore.
+            heaviest: tonnes of one block, which the limits of this rule leave room for.
+        """
+        mining = self.mining_rate or max(1.15 * moved / self.periods, heaviest)
+        milling = self.milling_rate or max(1.05 * milled / self.periods, heaviest)
+        return np.ceil(
+            np.array(
+                [
+                    self.mining_rates or [mining] * self.periods,
+                    self.milling_rates or [milling] * self.periods,
+                ]
+            )
+        )
 
     def slopes(self, model: BlockModel) -> Slopes:
         """The slope rule at the places of a block model's blocks."""
@@ -196,9 +253,7 @@ def model_instance(
     rows = np.arange(len(tonnes))
     pit = max_closure(whole, graph)
     moved, milled = tonnes[pit].sum(), tonnes[pit & (best == MILL)].sum()
-    mining = plan.mining_rate or max(1.15 * moved / plan.periods, tonnes.max())
-    milling = plan.milling_rate or max(1.05 * milled / plan.periods, tonnes.max())
-    high = np.repeat([[np.ceil(mining)], [np.ceil(milling)]], plan.periods, axis=1)
+    high = plan.limits(moved, milled, tonnes.max())
     return Instance(
         name=name,
         position=model.cell,

@@ -212,8 +212,11 @@ def _read_problem(path: Path, kind: str, blocks: int) -> _Problem:
     periods = int(scalar(sections, "NPERIODS", path))
     resources = int(scalar(sections, "NRESOURCE_SIDE_CONSTRAINTS", path))
     rate = float(scalar(sections, "DISCOUNT_RATE", path, float))
-    if not 1 <= periods <= MOST_PERIODS or not -1 < rate < np.inf:
-        raise DataError(f"{path}: NPERIODS is {periods} and DISCOUNT_RATE {rate}; impossible.")
+    if not 1 <= periods <= MOST_PERIODS or not -1 < rate < 1:
+        raise DataError(
+            f"{path}: NPERIODS is {periods} and DISCOUNT_RATE {rate}; impossible (a rate of 8 % is "
+            "0.08)."
+        )
     _borne_out(sections, path, "NRESOURCE_SIDE_CONSTRAINTS", resources, "RESOURCE_CONSTRAINT")
     low, high = _limits(sections, path, resources, periods)
     use = _coefficients(sections, path, blocks, destinations, resources, kind)

@@ -7,7 +7,7 @@ the holes and the model's own histogram.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -62,8 +62,8 @@ def realised_models(
     seed: int,
     spacing: int = 5,
     ranges: Sequence[float] = (6.0, 6.0, 3.0),
-) -> list[BlockModel]:
-    """Realisations of the grades in `CORRELATED`; other columns stay as they are.
+) -> Iterator[BlockModel]:
+    """Realisations of the grades in `CORRELATED`, one by one; other columns stay as they are.
 
     Args:
         model: the reference; its columns at every `spacing`-th x and y are the drillholes.
@@ -72,7 +72,7 @@ def realised_models(
         spacing: cells between drillholes.
         ranges: correlation ranges in cells.
 
-    Returns:
+    Yields:
         Models whose values at the drillholes equal the reference's.
     """
     rng = np.random.default_rng(seed)
@@ -82,7 +82,6 @@ def realised_models(
     scores = np.stack([normal_scores(model.columns[name]) for name in names])
     factor = np.linalg.cholesky(np.corrcoef(scores) + 1e-9 * np.eye(len(names)))
     solve, cross = _kriging(model.cell, holes, ranges)
-    made = []
     for _ in range(count):
         fields = np.tensordot(factor, gaussian_fields(model.shape, ranges, len(names), rng), 1)
         simulated = fields[(slice(None), *place)]
@@ -91,8 +90,7 @@ def realised_models(
         columns = dict(model.columns)
         for name, score in zip(names, conditioned, strict=True):
             columns[name] = _back(model.columns[name], score, holes)
-        made.append(replace(model, columns=columns))
-    return made
+        yield replace(model, columns=columns)
 
 
 def drillholes(model: BlockModel, spacing: int) -> np.ndarray:

@@ -66,6 +66,11 @@ def roles_of(
             continue
         if name.lower() not in lower:
             raise DataError(f"columns.{role}={name}: {path} has {printable(', '.join(names))}.")
+        if role == "z" and "depth" in name.lower():
+            raise DataError(
+                f"columns.z={name}: depths grow downwards and would turn the mine upside down; "
+                "give elevations."
+            )
         found[role] = lower.index(name.lower())
     for role in ROLES:
         if role not in found and role != VALUE:

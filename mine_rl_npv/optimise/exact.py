@@ -10,8 +10,10 @@ import scipy.sparse as sp
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from frugal_rl.errors import ConfigError
+from mine_rl_npv.data.blending import by_period_alone
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.destinations import best_destinations
 
 LARGEST_EXACT_BLOCKS = 3000
 LARGEST_ORDER_ROWS = 1_000_000
@@ -155,9 +157,10 @@ def direct_relaxation(instance: Instance, destinations: bool = False) -> ExactRe
 def exact_schedule(
     instance: Instance, seconds: float = 300.0, gap: float = 1e-7, destinations: bool = False
 ) -> ExactResult:
-    """The best whole-block schedule by branch and bound.
+    """The best schedule by branch and bound: each block in one period.
 
-    With destinations each block goes to one of them. No solution in time is an error.
+    Destinations share a block, as in PCPSP, where `may_split`; else each block goes to one of
+    them. No solution in time is an error.
 
     Raises:
         ConfigError: the mine is too large for this method, or nothing was found in time.
@@ -173,9 +176,13 @@ def exact_schedule(
     constraints = [LinearConstraint(model.order, -np.inf, 0.0)]
     if model.limits.shape[0]:
         constraints.append(LinearConstraint(model.limits, model.low, model.high))
+    split = destinations and may_split(instance)
+    whole = np.ones(model.shape)
+    if split:
+        whole[:, :, :-1] = 0.0  # what is mined by the end of a period, in whichever shares
     result = milp(
         -model.profit / unit,
-        integrality=np.ones(len(model.profit)),
+        integrality=whole.ravel(),
         bounds=Bounds(0, 1),
         constraints=constraints,
         options={"time_limit": seconds, "mip_rel_gap": gap},
@@ -183,6 +190,28 @@ def exact_schedule(
     if result.x is None:
         raise ConfigError(f"No schedule of {instance.name} found: {result.message}")
     upper = -float(result.mip_dual_bound) * unit
-    shares = model.shares(np.round(result.x), instance.blocks)
+    shares = model.shares(
+        np.where(whole.ravel() > 0, np.round(result.x), result.x), instance.blocks
+    )
+    if split:
+        shares = _polished(instance, shares)
     spent = time.perf_counter() - started
     return ExactResult(-result.fun * unit, upper, shares, result.status == 0, spent)
+
+
+def may_split(instance: Instance) -> bool:
+    """Whether the destinations of a period can be found again by themselves, exact to the limits.
+
+    Lower limits, and side rows over several periods, leave HiGHS's tolerance as all there is;
+    whole blocks meet them to the last digit.
+    """
+    rows = instance.general
+    return instance.without_limits_below() and (rows is None or by_period_alone(rows))
+
+
+def _polished(instance: Instance, shares: np.ndarray) -> np.ndarray:
+    """The same periods with shares (n, D, T) that keep every limit without a tolerance."""
+    by_period = shares.sum(axis=1)
+    period = np.where(by_period.max(axis=1) > 0.5, by_period.argmax(axis=1), NEVER)
+    spared = instance.destination_use.sum(axis=2).argmin(axis=1)
+    return best_destinations(instance, period, spared)

@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 
 def capacity_shares(problem: Problem) -> np.ndarray:
-    """(m, R) float64 share of a period's capacity that a block takes where it takes most."""
-    return problem.use.max(axis=1) / problem.room.mean(axis=1)
+    """(m, R) float64 share of a period's capacity that a block takes where it takes most.
+
+    Of a resource without any capacity a kilogram counts as the whole.
+    """
+    return problem.use.max(axis=1) / np.maximum(problem.room.mean(axis=1), 1.0)
 
 
 def filling_times(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

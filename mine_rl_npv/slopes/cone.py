@@ -81,7 +81,7 @@ def runs_by_azimuth(
     Raises:
         ConfigError: a sector is not of that form, or its slope is not between 0 and 90.
     """
-    angle = np.full(360, float(degrees))
+    angle = np.full(360, np.nan)
     for sector in sectors:
         found = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*:\s*(\d+(?:\.\d+)?)\s*", sector)
         if found is None:
@@ -92,8 +92,14 @@ def runs_by_azimuth(
                 f"plan.slope_sectors: '{sector}' needs azimuths from 0 to 360 and a slope between "
                 "0 and 90 degrees."
             )
-        span = (end - start) % 360 or 360
-        angle[(start + np.arange(span)) % 360] = slope
+        span = (start + np.arange((end - start) % 360 or 360)) % 360
+        if np.any(np.isfinite(angle[span]) & (angle[span] != slope)):
+            raise ConfigError(
+                f"plan.slope_sectors: '{sector}' says otherwise of azimuths that another "
+                "sector names."
+            )
+        angle[span] = slope
+    angle[np.isnan(angle)] = float(degrees)
     first, last = np.arange(360) + bearing, np.arange(1, 361) + bearing
     touched = [np.floor(edge).astype(np.int64) % 360 for edge in (first + 1e-6, last - 1e-6)]
     flattest = np.minimum(angle[touched[0]], angle[touched[1]])

@@ -36,9 +36,10 @@ th:first-child, td:first-child { text-align: left; }
 .wide { overflow-x: auto; } img { max-width: 100%; height: auto; background: #fff; }
 .wide th, .wide td { white-space: nowrap; } .told td { white-space: normal; }
 @media screen { .broad img { max-width: none; width: max(100%, 46rem); } }
+pre { font-size: .8rem; } @media (min-width: 62rem) { pre { white-space: pre-wrap; } }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
 @media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; }
-img, table { break-inside: avoid; } }
+img, table { break-inside: avoid; } pre { font-size: 7pt; white-space: pre-wrap; } }
 """
 SENSITIVITY_BLOCKS = 20_000
 """Above so many blocks the page leaves the sensitivity out: it is six more schedules."""

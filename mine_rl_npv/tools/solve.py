@@ -15,7 +15,7 @@ from mine_rl_npv.optimise.bound import LARGE_BLOCKS, Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.decode import Decoder
-from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule
+from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule, may_split
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.tight_bound import tighten
 from mine_rl_npv.tools.methods import plan_shares, schedule
@@ -88,6 +88,8 @@ def _direct(instance: Instance, config: SolveConfig) -> Solution:
         result = exact_schedule(instance, config.seconds, destinations=choice)
         verdict = check_shares(instance, result.shares)
         notes = ("proven optimal" if result.proven else "time limit reached",)
+        if choice and not may_split(instance):
+            notes += ("among plans that send each block whole to one destination",)
     name, spent = config.method.value, result.seconds
     return Solution(instance, name, result.shares, verdict, result.upper, spent, 0.0, notes=notes)
 

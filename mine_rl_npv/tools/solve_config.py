@@ -94,6 +94,8 @@ class RiskConfig:
     """Every so many cells along x and y a column is a drillhole, whose grades are known."""
     ranges: tuple[float, ...] = (6.0, 6.0, 3.0)
     """Cells along x, y, z over which grades resemble each other (practical range)."""
+    foresight: bool = False
+    """Also plan each model by the shipped policies, its grades known: what knowing would earn."""
     schedule: str = ""
     """The plan of greatest expected value as CSV with the model's own columns."""
 
@@ -107,6 +109,8 @@ class RiskConfig:
             raise ConfigError(f"risk.ranges={list(self.ranges)}: three lengths in cells above 0.")
         if self.schedule and not self.realisations:
             raise ConfigError("risk.schedule needs risk.realisations=N, the models to plan for.")
+        if self.foresight and not self.realisations:
+            raise ConfigError("risk.foresight needs risk.realisations=N, the models to plan.")
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,8 @@ class SolveConfig:
                 f"method={self.method.value} knows no constraints.mining_width and no "
                 "constraints.bench_advance; use method=best or an order."
             )
+        if asked != Constraints() and self.risk.foresight:
+            raise ConfigError("risk.foresight knows no constraints.*; leave it out.")
         if (asked.mining_width or asked.bench_advance) and self.bound is BoundKind.cuts:
             raise ConfigError("bound=cuts knows no constraints.*; leave it out.")
 

@@ -12,6 +12,7 @@ from frugal_rl.observation.spec import Stored
 from nclone.geometry import PLAYER_RADIUS_PX
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.lattice import HEIGHT, STEP_PX, STEP_X, STEP_Y, UNREACHABLE, WIDTH
+from nclone.graph.paths import path_distance
 
 AHEAD = (1, 2, 4, 8, 16, 24)
 """Hops ahead at which the path is looked up."""
@@ -81,6 +82,27 @@ def _objective(reach, doors, level, entry, switch_hit, active, x, y):
         if node >= 0 and reach.hops[row, node] < fewest:
             best_row, best_node, fewest = row, node, reach.hops[row, node]
     return best_row, best_node, 1
+
+
+@njit(cache=True)
+def objective_rows(reach, doors, level, entry, switch_hit, active, x, y, chosen, out):
+    """Row of the hop table that the path of each world follows: out [M] int64, -1 for none.
+
+    Arguments as in `nclone.graph.routes.write_routes`, for the worlds listed in `chosen` [M] int64.
+    """
+    for m in range(chosen.size):
+        n = chosen[m]
+        row, node, _ = _objective(
+            reach, doors, level[n], entry[n], switch_hit[n], active[n], x[n], y[n]
+        )
+        out[m] = row if node >= 0 else -1
+
+
+@njit(cache=True)
+def row_distances(hops, row, x, y, out):
+    """Path lengths in px from (x, y) along rows [M] of the hop table; inf where there is none."""
+    for m in range(row.size):
+        out[m] = path_distance(hops, row[m], x[m], y[m])
 
 
 @njit(cache=True)

@@ -6,18 +6,17 @@ simulator answers it exactly. The copies are scratch; the worlds themselves are 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from frugal_rl.observation.spec import Stored
-from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
-from nclone.graph.paths import path_distances
+from nclone.graph.ahead import objective_rows, row_distances
 from nclone.observation.observe import ACTIONS
 from nclone.sim import state as st
 
 if TYPE_CHECKING:
-    from nclone.graph.distance import DistanceTables
+    from nclone.graph.routes import Doors, Reach
     from nclone.sim.world import Arrays, World
 
 HELD_FRAMES = 24
@@ -36,8 +35,37 @@ FORESIGHT_FIELD = Stored(
     1,
     f"one row per action, held for {HELD_FRAMES} frames, then one per action that is let go after "
     f"{TAPPED_FRAMES}: share of the frames survived, dx, dy and path gained / {REACH_PX:g} px, "
-    "1 if the exit's switch or door is reached",
+    "1 if the exit's switch or door or a locked door's switch is reached; the path is that of "
+    "`path_ahead`",
 )
+
+
+class Followed(NamedTuple):
+    """What decides which path N worlds follow; see `nclone.graph.routes.write_routes`.
+
+    level and entry [N] int64: numbers of `DistanceTables`; hit [N] bool: the exit switch was hit
+    """
+
+    reach: Reach
+    doors: Doors
+    level: np.ndarray
+    entry: np.ndarray
+    hit: np.ndarray
+
+
+def followed_rows(world: World, paths: Followed, which: np.ndarray) -> np.ndarray:
+    """[M] int64 rows of the hop table that the paths of the worlds listed follow, -1 for none."""
+    rows, x, y = np.zeros(len(which), np.int64), world.worlds["x"], world.worlds["y"]
+    objective_rows(*paths, world.entity_active, x, y, which, rows)
+    return rows
+
+
+def path_left(world: World, paths: Followed, which: np.ndarray) -> np.ndarray:
+    """[M] float64 px that are left of the paths of the worlds listed; inf where there is none."""
+    rows, left = followed_rows(world, paths, which), np.zeros(len(which))
+    x, y = world.worlds["x"][which], world.worlds["y"][which]
+    row_distances(paths.reach.hops, rows, x, y, left)
+    return left
 
 
 class Foresight:
@@ -52,7 +80,7 @@ class Foresight:
         held = np.tile(np.arange(ACTIONS, dtype=np.uint8), (2, num_worlds, WAYS, 1))
         held[1, :, TAPPED] = 0
         self.held = held.reshape(2, count)
-        self.before, self.after = np.zeros(num_worlds), np.zeros(count)
+        self.before, self.after = np.zeros(count), np.zeros(count)
 
     @property
     def nbytes(self) -> int:
@@ -60,40 +88,46 @@ class Foresight:
         noted = (self.executed, self.held, self.before, self.after)
         return sum(array.nbytes for array in (*self.copies, *noted))
 
-    def look(
-        self,
-        which: np.ndarray,
-        distances: DistanceTables,
-        entry: np.ndarray,
-        switch_hit: np.ndarray,
-        out: np.ndarray,
-    ) -> None:
-        """Write the rows [M, WAYS * ACTIONS, VALUES] float32 of the worlds listed in `which` [M].
-
-        entry [N] int64 and switch_hit [N] bool: each world's distance table, and its objective.
-        """
+    def look(self, which: np.ndarray, paths: Followed, out: np.ndarray) -> None:
+        """Write rows [M, WAYS * ACTIONS, VALUES] float32 of the worlds listed in `which` [M]."""
         of = np.repeat(which, WAYS * ACTIONS)
         copies = self._copied(of)
         frames, events = self._played(copies)
         worlds, begun, count = copies.worlds, self.world.worlds, len(of)
-        goal = np.where(switch_hit, EXIT_DOOR, EXIT_SWITCH)
-        before, after = self.before[: len(which)], self.after[:count]
-        for at, x, y, far in (
-            (which, begun["x"][which], begun["y"][which], before),
-            (of, worlds["x"], worlds["y"], after),
-        ):
-            path_distances(distances.hops, distances.goal_row, entry[at], goal[at], x, y, far)
-        before = np.repeat(before, WAYS * ACTIONS)
-        reached = (worlds["state"] == st.WON) | ((events & st.SWITCH_HIT != 0) & ~switch_hit[of])
-        known = np.isfinite(before) & np.isfinite(after)
-        gained = np.zeros(count)
-        np.subtract(before, after, out=gained, where=known)
+        gained = self._gained(which, of, worlds, paths)
+        reached = (worlds["state"] == st.WON) | ((events & st.SWITCH_HIT != 0) & ~paths.hit[of])
+        reached |= self._switched(of, copies, paths)
         rows = out.reshape(count, VALUES)
         rows[:, 0] = np.where(worlds["state"] == st.DEAD, frames / HELD_FRAMES, 1.0)
         rows[:, 1] = np.clip((worlds["x"] - begun["x"][of]) / REACH_PX, -1, 1)
         rows[:, 2] = np.clip((worlds["y"] - begun["y"][of]) / REACH_PX, -1, 1)
         rows[:, 3] = np.where(reached, 1.0, np.clip(gained / REACH_PX, -1, 1))
         rows[:, 4] = reached
+
+    def _gained(
+        self, which: np.ndarray, of: np.ndarray, worlds: np.ndarray, paths: Followed
+    ) -> np.ndarray:
+        """[copies] float64 px by which each is nearer to what its world's path leads to."""
+        begun, count = self.world.worlds, len(of)
+        rows = np.repeat(followed_rows(self.world, paths, which), WAYS * ACTIONS)
+        before, after = self.before[:count], self.after[:count]
+        row_distances(paths.reach.hops, rows, begun["x"][of], begun["y"][of], before)
+        row_distances(paths.reach.hops, rows, worlds["x"], worlds["y"], after)
+        known = np.isfinite(before) & np.isfinite(after)
+        return np.subtract(before, after, out=np.zeros(count), where=known)
+
+    def _switched(self, of: np.ndarray, copies: Arrays, paths: Followed) -> np.ndarray:
+        """[copies] bool, a locked door's switch was collected."""
+        level = paths.level[of]
+        most = int(paths.doors.count[level].max(initial=0))
+        if not most:
+            return np.zeros(len(of), np.bool_)
+        switches = paths.doors.entity[level, :most]
+        real = np.arange(most) < paths.doors.count[level][:, None]
+        before = self.world.entity_active[of[:, None], switches]
+        after = np.take_along_axis(copies.entities["active"], switches, axis=1)
+        taken: np.ndarray = (real & (before != 0) & (after == 0)).any(axis=1)
+        return taken
 
     def _copied(self, of: np.ndarray) -> Arrays:
         """The first copies, made equal to the worlds listed in `of`."""

@@ -7,6 +7,8 @@ from nclone.config import NppConfig
 from nclone.game import NppGame
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.paths import path_distance
+from nclone.levels.bundled import bundled_level
+from nclone.levels.pool import LevelPool, load_pool
 from nclone.observation.foresight import FORESIGHT_FIELD, HELD_FRAMES, REACH_PX, TAPPED_FRAMES
 from nclone.sim import state as st
 from nclone.sim.world import World
@@ -16,11 +18,30 @@ from nclone.spec import ACTIONS, Observation
 @pytest.fixture(scope="module")
 def game():
     config = NppConfig(obs=Observation.foresight, levels=("simple", "mine_heavy", "complex"))
-    levels = config.open_levels("train")[::60]
+    levels = config.open_levels("train")[::60] + [bundled_level("locked_door")]
     game = NppGame(config, levels, len(levels), order="in turn", threads=1)
     game.seed([np.random.default_rng(n) for n in range(len(levels))])
     game.begin(np.arange(len(levels)))
     return game
+
+
+def goal_of(game, n):
+    """The exit switch, then the door; while that is out of reach, the nearest door's switch."""
+    x, y = game.world.position[n]
+    rows = game.distances.goal_row[game.entry[n]]
+    goal = EXIT_DOOR if game.switch_hit[n] else EXIT_SWITCH
+    if np.isfinite(path_distance(game.distances.hops, rows[goal], x, y)):
+        return rows[goal]
+    switches = game.marks[game.world.level[n]].door_entities
+    closed = [2 + 2 * d for d, e in enumerate(switches) if game.world.entity_active[n, e]]
+    ways = [path_distance(game.distances.hops, rows[goal], x, y) for goal in closed]
+    return rows[closed[int(np.argmin(ways))]] if np.isfinite(ways).any() else -1
+
+
+def switches_left(game, world):
+    """How many switches of locked doors each world still has."""
+    marks = [game.marks[level] for level in world.level]
+    return np.array([world.entity_active[n, m.door_entities].sum() for n, m in enumerate(marks)])
 
 
 def lived(game, action, tapped):
@@ -34,9 +55,8 @@ def lived(game, action, tapped):
         alive = ~world.ended
         frames += world.step(np.full(len(hit), held), 1)
         reached |= alive & ~hit & (world.events & st.SWITCH_HIT != 0)
-    reached |= world.won
-    goals = np.where(hit, EXIT_DOOR, EXIT_SWITCH)
-    rows = game.distances.goal_row[game.entry, goals]
+    reached |= world.won | (switches_left(game, world) < switches_left(game, game.world))
+    rows = [goal_of(game, n) for n in range(len(hit))]
     ways = [
         [
             path_distance(game.distances.hops, row, *place)
@@ -73,6 +93,28 @@ def test_looking_ahead_leaves_the_worlds_as_they_are(game):
         np.testing.assert_array_equal(getattr(game.world, name), array)
     some = np.array([3, 1])
     np.testing.assert_array_equal(game.observe(some)[FORESIGHT_FIELD.name], rows[some])
+
+
+def test_the_way_to_a_locked_doors_switch_is_foreseen():
+    members = load_pool().of(["exploration"]).members[:24]
+    levels = LevelPool(members).make_levels()
+    config = NppConfig(obs=Observation.foresight, start_frames=0, frame_skip=1)
+    game = NppGame(config, levels, len(levels), order="in turn", threads=1)
+    game.seed([np.random.default_rng(n) for n in range(len(levels))])
+    game.begin(np.arange(len(levels)))
+    rows_of = game.distances.goal_row[game.entry]
+    locked = [n for n in range(len(levels)) if goal_of(game, n) in set(rows_of[n, 2:]) - {-1}]
+    n, gains, seen = locked[0], [], []
+    for action in members[n].inputs.per_step(1):
+        if game.door_bits[n]:
+            break
+        row = game.observe(np.array([n]))[FORESIGHT_FIELD.name][0]
+        gains.append(row[:, 3].max())
+        seen.append(bool(row[:, 4].any()))
+        game.advance(np.full(len(levels), action))
+    assert np.mean(np.array(gains) > 0) > 0.8
+    assert seen[-1]
+    assert not seen[0]
 
 
 def test_the_exit_is_foreseen():

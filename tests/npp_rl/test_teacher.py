@@ -4,13 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.utils import parameters_to_vector
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.compose import compose_run
+from frugal_rl.run.shares import shard
 from frugal_rl.run.trainer import no_meter
+from frugal_rl.testing.ranks import together
 from nclone.config import NppConfig
 from nclone.levels.bundled import bundled_level
 from nclone.search.proof import Prover
@@ -111,6 +115,27 @@ def test_it_learns_tiny_levels_and_resumes_without_lessons(folder, tmp_path):
     assert again.rounds == ()
     again.load(learner.state())
     assert again.num_steps == learner.num_steps
+
+
+def test_two_processes_are_taught_on_levels_of_their_own_and_learn_the_same(folder):
+    run = compose_run([*WORDS, f"env.levels=[{folder}]"])
+    asked = []
+
+    def learn(ranks):
+        own = replace(shard(run, ranks), ranks=ranks)
+        env = own.env.make_vec(own.algo.num_envs, own.encoding(), own.memory, own.vec, "train")
+        learner = own.algo.build(own, env)
+        learner.join(ranks)
+        learner.iterate(no_meter)
+        asked.append(own.algo.num_envs)
+        return learner.rounds, parameters_to_vector(learner.policy.parameters()).detach()
+
+    (first, weights), (second, others) = together(2, learn)
+
+    assert asked == [1, 1]
+    assert first == second  # what came of the lessons is that of both
+    assert first[0].episodes == 2
+    assert torch.equal(weights, others)
 
 
 def test_graphs_and_other_games_are_refused():

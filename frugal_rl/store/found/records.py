@@ -154,6 +154,7 @@ def append_records(
             state[n, 2] = 1 if base == root else state[n, 2] + 1
             state[n, 3] = size if base == root else state[n, 3] + size
         else:
+            size = width
             words[used] = 0
             words[used + 1 : used + 1 + width] = row
             state[n, 1], state[n, 2], state[n, 3] = used, 0, 0

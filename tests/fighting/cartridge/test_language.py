@@ -27,7 +27,8 @@ class World:
     def __init__(self, *texts):
         self.meanings = Meanings(MEMORY)
         self.values = [self.meanings.of(text) for text in texts]
-        self.scene = Scene.empty(2, self.meanings.watched, len(self.meanings.slots))
+        slots, maps = len(self.meanings.slots), len(self.meanings.maps)
+        self.scene = Scene.empty(2, self.meanings.watched, slots, maps)
         self.bytes = dict(BYTES)
         self.fill()
         self.meanings.begin(self.scene, np.arange(2))
@@ -186,6 +187,11 @@ def test_a_refusal_names_line_and_column_of_the_file(tmp_path, rule, place):
     assert "\n" not in words
 
 
+def test_what_is_missing_at_the_end_is_told_on_the_line_that_ends(tmp_path):
+    words = refused(tmp_path, "min(lives, 2")
+    assert words.startswith("small.yaml, line 8, column 21: reward: ')' is missing at the end")
+
+
 def test_a_division_by_zero_is_refused_where_it_stands(tmp_path):
     path = tmp_path / "small.yaml"
     path.write_text(PROFILE.replace("RULE", "1 / lives"))
@@ -193,3 +199,16 @@ def test_a_division_by_zero_is_refused_where_it_stands(tmp_path):
     scene = Scene.empty(1, rules.meanings.watched, 0)
     with pytest.raises(ConfigError, match=r"line 8, .* divides by zero; guard the value"):
         rules.reward["reward"](scene)
+
+
+def test_seen_counts_different_values_of_an_episode_and_pays_each_once():
+    world = World("seen(lives)", "rise(seen(lives))", "seen(score << 4 | lives)")
+    assert world.now() == [1, 0, 1]
+    assert world.step(xC000=5).now() == [2, 1, 2]
+    assert world.step(xC000=3).now() == [2, 0, 2]
+    assert world.step(xC000=11).now() == [3, 1, 3]  # 3, 5 and 11 lie in two bytes of the map
+    assert world.step(xC000=3, xC002=0x35).now() == [3, 0, 4]
+    world.meanings.begin(world.scene, np.array([0]))
+    assert [float(v) for v in world.values[0](world.scene)] == [1, 3]  # the other plays on
+    world.step(xC000=5)
+    assert [float(v) for v in world.values[1](world.scene)] == [1, 0]

@@ -53,6 +53,7 @@ def trained(monkeypatch):
         ("a.b=log(1e-4, 1e-2)", "FloatDistribution(high=0.01, log=True, low=0.0001"),
         ("a.b=range(1,8)", "IntDistribution(high=8, log=False, low=1"),
         ("a.b=choice(half,dense)", "CategoricalDistribution(choices=('half', 'dense')"),
+        ("a.b=choice([64],[256, 256])", "CategoricalDistribution(choices=('[64]', '[256,256]')"),
     ],
 )
 def test_a_space_is_read_from_words(text, expected):

@@ -18,7 +18,7 @@ from frugal_rl.run.sweep_table import sum_up
 ROOT = Path(__file__).resolve().parents[3]
 SWEEP = {"ledger": "", "budget_gib": None, "skip_impossible": False}
 TRAIN = """
-import os, signal, sys
+import os, signal, sys, time
 from pathlib import Path
 words = dict(w.split("=", 1) for w in sys.argv[1:])
 print("trains", " ".join(sys.argv[1:]), flush=True)
@@ -28,6 +28,9 @@ if words["seed"] == "2":
     sys.exit("MemoryBudgetError: It needs 100 TB.")
 if words["seed"] == "3":
     sys.exit("ValueError: a mistake")
+if words["seed"] == "4":
+    os.kill(os.getppid(), signal.SIGINT)  # and listens to nothing yet
+    time.sleep(60)
 """
 
 
@@ -63,6 +66,36 @@ def test_the_end_of_each_job_is_told_and_kept(job, seed, end, reason):
     cell = Cell.read(made.command.folder)
     assert (cell.words, cell.end, cell.reason) == (made.words, end, reason)
     assert outcome.status == int(end is not End.finished)
+
+
+def test_a_job_that_was_asked_to_stop_before_it_listened_is_stopped(job):
+    outcome = run_cell(job(4))
+
+    assert outcome.values["interrupted"]
+    assert Cell.read(job(4).command.folder).end is End.stopped
+
+
+def test_a_job_that_finds_no_place_to_start_takes_no_other_with_it(job, tmp_path):
+    ledger = str(tmp_path / "ledger.json")
+
+    outcome = run_cell(job(0, ledger=ledger, budget_gib=0.01))
+
+    assert outcome.status == 1
+    cell = Cell.read(job(0).command.folder)
+    assert (cell.end, "sweep.budget_gib=0.01" in cell.reason) == (End.refused, True)
+
+
+def test_a_job_without_an_end_is_in_the_table(job, tmp_path, capsys):
+    run_cell(job(0))
+    lost = tmp_path / "sweep" / "9_toy"
+    (lost / ".hydra").mkdir(parents=True)
+    (lost / ".hydra" / "overrides.yaml").write_text("- env=toy\n- seed=9\n")
+
+    outcome = sum_up(tmp_path / "sweep")
+
+    assert "1 finished, 1 failed" in capsys.readouterr().out
+    assert "seed=9" in (tmp_path / "sweep" / "sweep.md").read_text()
+    assert outcome.status == 1
 
 
 def test_impossible_combinations_may_be_passed_over(job):

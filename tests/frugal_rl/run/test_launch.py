@@ -16,7 +16,7 @@ import torch
 from frugal_rl.errors import ConfigError, FolderInUseError, RankError
 from frugal_rl.run import launch
 from frugal_rl.run.checkpoints import load_checkpoint
-from frugal_rl.run.compose import compose_run
+from frugal_rl.run.compose import compose_run, composed_command
 from frugal_rl.run.config import Launch
 from frugal_rl.run.keeping import continuing
 from frugal_rl.run.launch import (
@@ -56,6 +56,14 @@ def test_each_process_gets_words_folder_and_config_dir(tmp_path):
     assert words[1:5] == ["--config-dir", "mine", "env=toy", "launch=torchrun"]
     assert f"hydra.run.dir={tmp_path}" in words
     assert (config.nproc_per_node, config.min_nodes, config.rdzv_endpoint) == (4, 1, "localhost:0")
+
+
+def test_a_folder_with_signs_reaches_the_processes_as_it_is(tmp_path):
+    run = run_in(tmp_path / "my [best] run's", "launch.processes=2")
+
+    folders = composed_command("train", rank_words(run)[1:]).folder
+
+    assert folders == tmp_path / "my [best] run's"
 
 
 def test_several_machines_need_a_place_to_meet(tmp_path):

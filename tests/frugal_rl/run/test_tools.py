@@ -90,7 +90,7 @@ def test_finding_tools_loads_no_torch():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-TAKEN = {"checks": 1, "draw": 4, "film": 3, "generate": 4}
+TAKEN = {"checks": 1, "draw": 4, "film": 3, "generate": 4, "player": 4}
 """How many arguments a tool is called with; the others get the run and their options."""
 
 

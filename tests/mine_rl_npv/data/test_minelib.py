@@ -197,6 +197,12 @@ def test_schedules_and_pits_are_read_back(tmp_path):
     assert_array_equal(read_pit(tmp_path / "pit.sol", instance.blocks), period >= 0)
 
 
+def test_a_rate_in_per_cent_is_refused(prefix):
+    for suffix in (".cpit", ".pcpsp"):
+        edit(prefix, suffix, lambda text: re.sub(r"(DISCOUNT_RATE:?) .*", r"\1 8", text))
+    assert "a rate of 8 % is 0.08" in refusal(prefix)
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [

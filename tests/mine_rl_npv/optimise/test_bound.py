@@ -81,6 +81,28 @@ def test_lower_limits_are_kept_by_the_exact_schedule_and_raise_nothing():
     assert_allclose(relaxation(replace(instance, low=low)).upper, bound_with.value, rtol=1e-7)
 
 
+def test_the_exact_schedule_shares_a_block_among_destinations():
+    whole = varied_instance(3, 3, 3)
+    top = np.flatnonzero(np.diff(whole.graph.pointer) == 0)[:1]
+    one = replace(whole.restricted(np.isin(np.arange(whole.blocks), top)), periods=2, rate=0.1)
+    waste, ore, tonnes = -30.0, 300.0, 90.0
+    one = replace(
+        one,
+        destination_value=np.array([[waste, ore]]),
+        destination_use=np.array([[[tonnes, 0.0], [tonnes, tonnes]]]),
+        low=np.zeros((2, 2)),
+        high=np.array([[100.0, 100.0], [30.0, 60.0]]),
+    )
+    result = exact_schedule(one, destinations=True)
+    later = (waste + (ore - waste) * 60 / 90) / 1.1
+    assert result.proven
+    assert_allclose([result.value, result.upper], later, rtol=1e-6)
+    assert_allclose(result.shares[0], [[0, 1 / 3], [0, 2 / 3]], atol=1e-9)
+    verdict = check_shares(one, result.shares)
+    assert verdict.feasible, verdict.faults
+    assert_allclose(verdict.value, later)
+
+
 def test_general_rows_are_kept_by_the_direct_lp_and_refused_elsewhere():
     instance = small(0)
     free = direct_relaxation(instance, destinations=True)

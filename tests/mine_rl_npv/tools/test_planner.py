@@ -11,6 +11,7 @@ from frugal_rl.run.building import build_as
 from mine_rl_npv.data.block_model import read_csv, write_csv
 from mine_rl_npv.data.economics import Economics, MinePlan
 from mine_rl_npv.data.minelib_write import write_instance
+from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.data.units import Length, Units
 from mine_rl_npv.tools.planner import open_mine, run
@@ -77,6 +78,52 @@ def test_prices_periods_slopes_and_capacities_are_honoured(path):
     )
     assert tight.instance.periods == 3
     assert (tight.instance.high[0] == 2e5).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_capacities_may_differ_by_period_and_be_nothing(path):
+    plan = MinePlan(periods=3, mining_rates=(0.0, 3e5, 2e5), milling_rates=(5e4, 1e5, 0.0))
+    found = run(SolveConfig(model=str(path), method=QUICK, plan=plan))
+    assert found.verdict.feasible, found.report()
+    assert found.instance.high.tolist() == [[0, 3e5, 2e5], [5e4, 1e5, 0]]
+    period = period_of(found.shares)
+    assert not (period == 0).any()
+    assert 0 < found.verdict.value <= found.upper
+    closed = MinePlan(periods=2, mining_rates=(0.0, 0.0))
+    for method in (QUICK, Method.best):
+        shut = run(SolveConfig(model=str(path), method=method, plan=closed, decodes=0, seconds=1))
+        assert shut.verdict.value == 0, shut.report()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"economics": {"copper_price": 8500}}, "copper_price=3.856"),
+        ({"plan": {"rate": 8}}, "800% a period.*plan.rate=0.08"),
+        ({"plan": {"slope_degrees": 0.8}}, "slope_degrees=45.84"),
+        ({"plan": {"periods": 3, "mining_rates": [1e6, 2e6]}}, "each of the 3 periods"),
+        ({"plan": {"periods": 1, "mining_rates": [-1]}}, "0 or more"),
+        (
+            {"plan": {"periods": 1, "milling_rates": [1e6], "milling_rate": 1e6}},
+            "state the same limit",
+        ),
+        ({"plan": {"slope_sectors": ["0-180:30", "90-270:50"]}}, "another sector names"),
+    ],
+)
+def test_values_in_other_units_are_refused_with_the_value_that_was_meant(values, words):
+    with pytest.raises(ConfigError, match=words):
+        build_as(SolveConfig, values)
+
+
+def test_recoveries_as_shares_and_depths_are_refused(tmp_path):
+    rows = "x,y,depth,ton,cu,rec\n0,0,0,1e4,1.0,0.85\n20,0,0,1e4,1.0,0.80\n"
+    (tmp_path / "model.csv").write_text(rows)
+    named = {"z": "depth"}
+    with pytest.raises(DataError, match="upside down"):
+        run(SolveConfig(model=str(tmp_path / "model.csv"), columns=named))
+    (tmp_path / "model.csv").write_text(rows.replace("depth", "z"))
+    with pytest.raises(DataError, match=r"'rec' is at most 0\.85.*by 100"):
+        run(SolveConfig(model=str(tmp_path / "model.csv")))
 
 
 @pytest.mark.parametrize(

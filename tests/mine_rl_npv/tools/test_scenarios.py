@@ -5,14 +5,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.block_model import write_csv
-from mine_rl_npv.data.economics import Economics
+from mine_rl_npv.data.economics import Economics, block_values
+from mine_rl_npv.data.realisations import realised_models
 from mine_rl_npv.data.synthetic import Deposit, block_model
+from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.check import check_shares
 from mine_rl_npv.tools.planner import open_mine, run
-from mine_rl_npv.tools.scenarios import assess
+from mine_rl_npv.tools.scenarios import assess, realised_values
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Kind, Method, RiskConfig, SolveConfig
 
@@ -41,6 +44,26 @@ def test_the_plan_of_mean_values_earns_its_value_on_average(config):
     assert f"{expected.mean():,.0f}" in table[3]
 
 
+def test_foresight_plans_each_model_and_no_plan_beats_its_bound(config):
+    config = replace(config, risk=replace(config.risk, foresight=True))
+    instance, model = open_mine(config)
+    risk = assess(solve(instance, config), model, config)
+    assert risk.foresight.mean() > max(npv.mean() for npv in risk.npv.values())
+    models = realised_values(instance, model, config)
+    for k, found in enumerate(risk.foresight):
+        one = models.seen(k)
+        assert found <= relaxation(one).upper
+        money = block_values(list(realised_models(model, 6, 0, 3))[k].columns, config.economics)
+        assert_array_equal(one.value, money.max(axis=1))
+    assert f"{risk.foresight.mean():,.0f}" in "\n".join(risk.lines())
+
+
+def test_more_models_than_memory_holds_are_refused_with_how_many_fit(config):
+    many = replace(config.risk, realisations=10**7)
+    with pytest.raises(ConfigError, match=r"GiB; at most [\d,]+ fit"):
+        run(replace(config, risk=many))
+
+
 def test_risk_is_told_and_the_robust_plan_is_written(config):
     report = run(config).report()
     assert "6 equally likely models" in report
@@ -65,6 +88,12 @@ def test_what_has_no_grades_to_vary_is_refused_before_it_is_solved(config, chang
 
 
 def test_impossible_risks_are_refused():
-    for values in ({"realisations": -1}, {"spacing": 1}, {"ranges": (1.0,)}, {"schedule": "x"}):
+    for values in (
+        {"realisations": -1},
+        {"spacing": 1},
+        {"ranges": (1.0,)},
+        {"schedule": "x"},
+        {"foresight": True},
+    ):
         with pytest.raises(ConfigError, match="risk"):
             RiskConfig(**values)

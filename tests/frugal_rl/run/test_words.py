@@ -1,0 +1,189 @@
+"""Words of a command line: the nearest one to a mistake, what is asked for, what is an override."""
+
+import pytest
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.report.speech import Mode
+from frugal_rl.run.arguments import (
+    asks,
+    asks_for_help,
+    check_form,
+    in_our_words,
+    overrides,
+    sweeps,
+    take_mode,
+    typed_folders,
+    typed_words,
+)
+from frugal_rl.run.compose import named_plugins
+from frugal_rl.run.nearness import SHOWN_OPTIONS, in_one_line, nearest, nearest_key
+
+
+@pytest.mark.parametrize(
+    ("word", "options", "hint"),
+    [
+        ("lossles", ["lossless", "sparse"], "did you mean 'lossless'?"),
+        ("zebra", ["lossless", "sparse"], "choose from lossless, sparse"),
+        ("zebra", ["b", "a"], "choose from a, b"),
+        ("zebra", [], "there is nothing to choose from"),
+    ],
+)
+def test_a_mistyped_word_is_answered_by_the_nearest_or_by_all(word, options, hint):
+    assert nearest(word, options) == hint
+
+
+def test_of_many_options_a_few_of_the_nearest_are_shown():
+    options = [f"option_{n:02}" for n in range(20)]
+    hint = nearest("zzzz", options)
+    assert hint.startswith("choose from option_")
+    assert hint.count(",") == SHOWN_OPTIONS - 1
+    assert hint.endswith(" and 15 more")
+
+
+def test_twelve_options_are_shown_whole():
+    options = [f"abc{n:02}" for n in range(12)]
+    assert nearest("zzzz", options) == f"choose from {', '.join(options)}"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("algo.num_env", "did you mean 'algo.num_envs'?"),
+        ("env.zebra", "did you mean 'env.levels'?"),
+        ("env.levls", "did you mean 'env.levels'?"),
+        ("nothing.levels", "did you mean 'env.levels'?"),
+        ("algos", "did you mean 'algo'?"),
+    ],
+)
+def test_a_mistyped_key_is_answered_by_its_siblings_first(name, hint):
+    known = {"algo", "algo.num_envs", "algo.n_steps", "env", "env.levels"}
+    assert nearest_key(name, known) == hint
+
+
+def test_what_hydra_says_becomes_one_line_without_its_tips():
+    error = ValueError(
+        "Could not override 'x'.\n  To append use +x\nNote: more\nSee https://h\nfull_key: x\n"
+    )
+    assert in_one_line(error) == "Could not override 'x'. To append use +x"
+
+
+def test_keys_that_people_type_otherwise_are_ours():
+    words = ["env.spec=a.yaml", "env.spec_file=b", "seed=3", "bare"]
+    assert in_our_words(words) == ["env.spec_file=a.yaml", "env.spec_file=b", "seed=3", "bare"]
+
+
+@pytest.mark.parametrize(
+    ("words", "mode", "left"),
+    [
+        (["env=toy"], Mode.people, ["env=toy"]),
+        (["--json", "env=toy"], Mode.json, ["env=toy"]),
+        (["env=toy", "--quiet"], Mode.quiet, ["env=toy"]),
+    ],
+)
+def test_how_to_speak_is_taken_out_of_the_words(words, mode, left):
+    assert take_mode(words) is mode
+    assert words == left
+
+
+def test_two_ways_to_speak_are_refused():
+    with pytest.raises(ConfigError, match="cannot be had together"):
+        take_mode(["--json", "--quiet"])
+
+
+@pytest.mark.parametrize("word", ["-m", "--multirun"])
+def test_a_sweep_is_asked_for_by_its_flag(word):
+    assert sweeps(["env=toy", word])
+    assert not sweeps(["env=toy", "algo.m=1"])
+
+
+@pytest.mark.parametrize(
+    "word", ["--cfg", "-c", "--info", "-i", "--version", "--hydra-help", "-sc"]
+)
+def test_what_asks_hydra_something_is_known(word):
+    assert asks([word])
+    assert not asks_for_help([word])
+
+
+@pytest.mark.parametrize("word", ["--help", "-h"])
+def test_help_is_ours(word):
+    assert asks_for_help(["env=toy", word])
+    assert not asks(["env=toy", word])
+
+
+def test_overrides_set_add_or_remove():
+    words = ["env=toy", "+x=1", "++y=2", "~z", "~w=3", "-m", "--cfg", "job", "bare", "--a=b"]
+    assert overrides(words) == ["env=toy", "+x=1", "++y=2", "~z", "~w=3"]
+
+
+@pytest.mark.parametrize("flag", ["--config-path", "-cp", "--config-name", "-cn"])
+def test_words_of_another_configuration_are_not_judged(flag):
+    assert typed_words(["env=toy", flag, "other"]) == []
+    assert typed_words(["env=toy"]) == ["env=toy"]
+
+
+@pytest.mark.parametrize(
+    ("words", "folders"),
+    [
+        (["--config-dir", "a"], ["a"]),
+        (["-cd", "a", "env=toy"], ["a"]),
+        (["--config-dir=a"], ["a"]),
+        (["-cd", "a", "--config-dir=b"], ["a", "b"]),
+        (["env=toy", "-cd"], []),
+    ],
+)
+def test_a_folder_of_configurations_stands_behind_a_blank_or_an_equals_sign(words, folders):
+    assert typed_folders(words) == folders
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["env=toy", "-m", "~x"],
+        ["--config-dir", "somewhere"],
+        ["-cn", "train"],
+        ["hydra.launcher.n_jobs=2"],
+        ["--multirun"],
+    ],
+)
+def test_words_of_a_right_form_pass(words):
+    check_form(words)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["nclone"], "nclone is no override, which are written key=value: nclone=VALUE?"),
+        (["env:toy"], "env:toy is no override, which are written key=value: env=toy?"),
+        (["--env=toy"], "--env=toy is no option; write env=toy"),
+        (["--env", "toy"], "--env is no option; write env="),
+        (["-seed=3"], "-seed=3 is no option; write seed=3"),
+        (["--resume"], "--resume is no option; write resume="),
+    ],
+)
+def test_words_of_another_form_are_refused_with_the_right_one(words, said):
+    with pytest.raises(ConfigError) as refused:
+        check_form(words)
+    assert str(refused.value) == said
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ([], []),
+        (["env=toy"], []),
+        (["plugins=lantern"], ["lantern"]),
+        (["plugins=[lantern,torch_house]"], ["lantern", "torch_house"]),
+        (["+plugins=[lantern]", "env=toy"], ["lantern"]),
+        (["plugins=[]"], []),
+        (["env.plugins=[no]"], []),
+    ],
+)
+def test_packages_that_are_named_are_found_before_anything_is_composed(words, named):
+    assert named_plugins(words) == named
+
+
+@pytest.mark.parametrize("word", ["plugins=[a", "plugins=[a,]]", "plugins='a"])
+def test_a_list_that_is_not_closed_is_refused_in_words(word):
+    with pytest.raises(ConfigError, match="cannot be read: close its brackets and quotes"):
+        named_plugins([word])
