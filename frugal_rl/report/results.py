@@ -52,7 +52,8 @@ class RunResult:
     def read(cls, folder: Path) -> RunResult:
         """The run in a folder; a run that is still going on, or was killed, has no summary yet."""
         asked = read_json(folder / RUN)
-        config, words = asked.get("config"), asked.get("overrides")
+        config: Any = asked.get("config")
+        words: Any = asked.get("overrides")
         whole = isinstance(config, dict) and isinstance(words, list)
         if not whole or not all(isinstance(config.get(name) or {}, dict) for name in GROUPS):
             raise DataError(f"{shown(folder / RUN)} holds no configuration of a run.")
