@@ -5,11 +5,12 @@ EXTRAS := .[dev,play,hpo,slurm,contrib]
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-# pip unpacks large wheels without a word: $(call install,WORDS) says that it goes on.
-define install
-	@(s=0; while sleep 2; do s=$$((s + 2)); echo "installing $(1), $$s s"; done) & \
-	trap "kill $$!" EXIT; $(PIP) $(1)
+# venv and pip work for many seconds without a word: $(call told,WORDS,COMMAND) says that it goes on.
+define told
+	@echo "$(1)"; (s=0; while sleep 2; do s=$$((s + 2)); echo "$(1), $$s s"; done) & \
+	trap "kill $$!" EXIT; $(2)
 endef
+install = $(call told,installing $(1),$(PIP) $(1))
 
 .PHONY: train test test-all test-bounds lint bench docs clean
 
@@ -45,7 +46,7 @@ clean:
 	find . -name "*.nb[ic]" -delete # compiled kernels
 
 .venv/.core: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(call told,making a virtual environment in .venv,test -x $(BIN)/python || $(PYTHON) -m venv .venv)
 	$(call install,torch==2.13.0)
 	$(call install,-e .)
 	touch $@

@@ -143,7 +143,7 @@ class Lookahead:
     """Futures that it samples where its likeliest one dies or gets nowhere; 0 looks at none."""
     steps: int = 24
     """Decisions that a future has."""
-    commit: int = 4
+    commit: int = 6
     """Decisions that are played before it looks again."""
 
     def __post_init__(self) -> None:

@@ -20,14 +20,21 @@ CONVOLUTIONS = ("convolution", "convolution_backward")
 class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of all storages that are alive.
 
-    peak   the most there were at once
-    sizes  what storages there ever were, by their bytes
+    peak       the most there were at once
+    heap_peak  the most of those that an allocator takes from its heap
+    sizes      what storages there ever were, by their bytes
     """
 
-    def __init__(self, distinct: int = 1) -> None:
-        """`distinct` is the number of static rows that a minibatch is taken to show."""
+    def __init__(self, distinct: int = 1, mapped_from: int = 0) -> None:
+        """Prepare to count.
+
+        Args:
+            distinct: number of static rows that a minibatch is taken to show.
+            mapped_from: bytes from which on a block is mapped on its own.
+        """
         super().__init__()  # type: ignore[no-untyped-call]
         self.held, self.peak, self.distinct = 0, 0, distinct
+        self.heap, self.heap_peak, self.mapped_from = 0, 0, mapped_from
         self.sizes: set[int] = set()
         self._alive: set[int] = set()
 
@@ -52,13 +59,19 @@ class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return
         self._alive.add(key)
         self.sizes.add(size)
-        self.held += size
-        self.peak = max(self.peak, self.held)
+        self._grow(size)
         weakref.finalize(storage, self._release, key, size)
 
     def _release(self, key: int, size: int) -> None:
         self._alive.discard(key)
-        self.held -= size
+        self._grow(-size)
+
+    def _grow(self, size: int) -> None:
+        self.held += size
+        self.peak = max(self.peak, self.held)
+        if abs(size) < self.mapped_from:
+            self.heap += size
+            self.heap_peak = max(self.heap_peak, self.heap)
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:

@@ -13,6 +13,7 @@ from stable_baselines3.common.logger import Logger
 
 from frugal_rl.errors import DataError
 from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.hindsight import reward_goals
 from frugal_rl.learn.networks import LAYERS
 from frugal_rl.learn.off_policy_config import OffPolicyConfig, agent_of
 from frugal_rl.learn.on_policy import choose_device
@@ -51,14 +52,16 @@ class OffPolicyLearner:
             config.size(run),
             space,
             vec_env.action_space,
-            device,
-            vec_env.num_envs,
+            device=device,
+            n_envs=vec_env.num_envs,
             frame_stack=stacks_of(encoding),
             n_steps=config.return_steps,
             gamma=config.gamma,
             location=run.memory.rollout_location,
             folder=run.run_dir,
         )
+        if config.her:
+            reward_goals(self.replay, run, vec_env)
         self.model = self._model(run, space, source, device)
         self.policy = StoredRowsPolicy(self.model.policy, source)
         history = History(encoding, vec_env.num_envs, episode)

@@ -7,6 +7,7 @@ from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.hindsight import check_goals
 from frugal_rl.learn.on_policy_config import Value
 from frugal_rl.memory.replay import replay_parts, replay_size
 from frugal_rl.ranges import above, at_least, between, check_ranges
@@ -36,6 +38,14 @@ class Auto(Enum):
     """Decided by the plan."""
 
     auto = "auto"
+
+
+class GoalStrategy(Enum):
+    """Goals in hindsight, by SB3's names."""
+
+    future = "future"
+    final = "final"
+    episode = "episode"
 
 
 @dataclass(frozen=True)
@@ -66,6 +76,13 @@ class OffPolicyConfig(ABC):
     tau: Factor = 0.005
     """Share of the networks that moves into their targets."""
 
+    her: bool = False
+    """Draw episodes with goals that they reached later (hindsight): environments with goals."""
+    her_goals: Count = 4
+    """Transitions with other goals for each one as it was (SB3's `n_sampled_goal`)."""
+    her_strategy: GoalStrategy = GoalStrategy.future
+    """Which goals: reached later in the episode, at its end, or at any step of it."""
+
     libraries_bytes: ClassVar[int] = 70 << 20
     """torch's compiler, which torch's own optimisers load."""
     room: ClassVar[str] = "stable_baselines3"
@@ -78,6 +95,11 @@ class OffPolicyConfig(ABC):
 
     def __post_init__(self) -> None:
         check_ranges(self, "algo")
+        if self.her and self.return_steps > 1:
+            raise ConfigError(
+                "algo.her=true draws other goals than those that were pursued, whose rewards "
+                f"algo.return_steps={self.return_steps} would sum up. Leave one out."
+            )
 
     def options(self) -> dict[str, Any]:
         """Arguments of the algorithm that are its own."""
@@ -85,6 +107,10 @@ class OffPolicyConfig(ABC):
 
     def replay_class(self) -> Callable[..., DictReplayBuffer]:
         """What keeps the transitions."""
+        if self.her:
+            goals = {"n_sampled_goal": self.her_goals}
+            strategy = self.her_strategy.value
+            return partial(replay.HerReplayBuffer, goal_selection_strategy=strategy, **goals)
         kept: type[DictReplayBuffer] = replay.DictReplayBuffer
         return kept
 
@@ -105,11 +131,14 @@ class OffPolicyConfig(ABC):
             ) from error
 
     def tiny(self) -> OffPolicyConfig:
-        """The same with a replay of a few transitions."""
-        return replace(self, buffer_size=64, learning_starts=8, train_freq=1, gradient_steps=1)
+        """The same with a replay of a few transitions, in which no episode need end."""
+        few = replace(self, buffer_size=64, learning_starts=8, train_freq=1, gradient_steps=1)
+        return replace(few, her=False)
 
     def learner_parts(self, run: RunConfig) -> list[Part]:
         """The learner's bytes by arithmetic."""
+        if self.her:
+            check_goals(run, self.size(run) // self.num_envs)
         return replay_parts(run, self.size(run), self.networks, agent_of(run, self.kind))
 
     def size(self, run: RunConfig) -> int:
@@ -121,6 +150,8 @@ class OffPolicyConfig(ABC):
     def build(self, run: RunConfig, vec_env: VectorEnv) -> OffPolicyLearner:
         """The learner for these environments."""
         self.check(vec_env.action_space)
+        if self.her:
+            check_goals(run, self.size(run) // self.num_envs)
         learner: OffPolicyLearner = off_policy.OffPolicyLearner(self, run, vec_env)
         return learner
 

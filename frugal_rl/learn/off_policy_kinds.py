@@ -40,6 +40,13 @@ class DqnConfig(OffPolicyConfig):
     importance_exponent: Factor = 0.4
     """How far importance weights make up for it at first; fully at the end of the run."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prioritised and self.her:
+            raise ConfigError(
+                "algo.prioritised=true and algo.her=true draw in two ways. Leave one out."
+            )
+
     kind: ClassVar[str] = "DQN"
     discrete: ClassVar[bool] = True
 

@@ -6,7 +6,7 @@ counts what is alive. Nothing is computed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,7 +19,8 @@ from frugal_rl.learn.networks import Output
 from frugal_rl.learn.on_policy_config import OnPolicyConfig
 from frugal_rl.learn.optimizer import padded
 from frugal_rl.learn.update import ppo_loss
-from frugal_rl.memory.choices import Precision
+from frugal_rl.memory.allocator import DYNAMIC_MOST_BYTES, MMAP_THRESHOLD_BYTES
+from frugal_rl.memory.choices import Allocator, Precision
 from frugal_rl.memory.probe import Probe
 from frugal_rl.observation.decoder import torch_dtype
 from frugal_rl.observation.spec import ObservationSpec, Static
@@ -132,30 +133,31 @@ def _trace(run: RunConfig) -> Probe | None:
         p.grad = torch.empty_like(p)
     policy.network.train()
     distinct = min(config.num_envs, getattr(run.env, "static_rows", config.num_envs))
-    learning = _peak(lambda: learn(policy, run, at_once), distinct)
+    pinned = run.memory.allocator is Allocator.pinned
+    mapped_from = MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES
+    held = Held(distinct, mapped_from)
+    with held:
+        learn(policy, run, at_once)
+    learning = held.peak
     if learning < MEASURED_BELOW_BYTES and any(
         isinstance(m, CONVOLUTIONAL) for m in policy.network.modules()
     ):
         return None
     policy.network.eval()
-    acting = _peak(lambda: act(policy, run, config.num_envs), distinct)
+    looking = Held(distinct)
+    with looking:
+        act(policy, run, config.num_envs)
     return Probe(
         fixed_bytes=0,
         traced=True,
         bytes_per_sample=learning / at_once,
+        heap_bytes_per_sample=held.heap_peak / at_once,
         parameter_bytes=weights,
         gradient_bytes=weights,
         optimizer_bytes=2 * weights,
-        forward_bytes_per_sample=acting / config.num_envs,
+        forward_bytes_per_sample=looking.peak / config.num_envs,
         step_bytes=ADAM_COPIES * weights,
     )
-
-
-def _peak(call: Callable[[], None], distinct: int) -> int:
-    held = Held(distinct)
-    with held:
-        call()
-    return held.peak
 
 
 def learn(policy: Traced, run: RunConfig, samples: int) -> None:

@@ -57,7 +57,8 @@ class TransitionCollector:
         """What is observed next, and what the step led to: an episode's end where a limit cut it.
 
         What an episode that ended by itself led to is never looked at, as its value is nothing:
-        the last observation, shifted, takes its place, since that costs the replay least.
+        the last observation, shifted, takes its place, since that costs the replay least. Where
+        it is looked at, environments tell all ends.
         """
         shown, final = self.history.push(step.rows, step.done, step.final_index, step.final_rows)
         now = _kept(shown)
@@ -119,6 +120,8 @@ class TransitionCollector:
             self.obs = dict(state["obs"])
         self.rng.bit_generator.state = state["random"]
         self.replay.load(state["replay"][0])
+        if state["vec_env"] is None:
+            self.replay.end_episodes()
 
 
 def _kept(rows: Rows) -> Rows:

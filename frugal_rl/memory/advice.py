@@ -73,7 +73,7 @@ def _too_many_steps(run: RunConfig, plan: Plan) -> bool:
 def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train") -> str:
     """The exact command line of a run with more overrides, quoted for a shell."""
     keys = {o.split("=")[0] for o in extra}
-    own = {"compare", "format", "plan", "why"}
+    own = {"compare", "format", "why"}
     kept = [o for o in run.overrides if o.split("=")[0] not in keys | own]
     beside = ("--config-dir", run.config_dir) if run.config_dir else ()
     return shlex.join([*command_words(script), *beside, *kept, *extra])

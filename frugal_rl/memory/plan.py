@@ -23,7 +23,12 @@ from frugal_rl.memory.duration import Duration, estimate
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase, human
 from frugal_rl.memory.probe import Planning, Probe, ProbeUpdate
-from frugal_rl.memory.sizes import environment_parts, learner_parts, rollout_parts
+from frugal_rl.memory.sizes import (
+    environment_parts,
+    learner_parts,
+    rollout_parts,
+    weigh_environment,
+)
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -169,6 +174,7 @@ def measured_base(run: RunConfig, found: Probe | None) -> Base:
 
     With `plan=probe` it is what a tiny run held in each phase beyond what is planned for its sizes.
     """
+    weigh_environment(run)
     if run.plan is not Planning.probe:
         return kept_base(run) or installed_base(run)
     nothing = Base.everywhere(0, Confidence.probed, has_accelerator(run.hardware.device))

@@ -34,6 +34,8 @@ def replay_parts(run: RunConfig, size: int, networks: tuple[int, int], agent: An
     if getattr(run.algo, "prioritised", False):
         tree = 16 << max(size - 1, 1).bit_length()
         parts.append(Part("replay: priorities", f"{tree // 8:,} nodes x 8 B", tree))
+    if getattr(run.algo, "her", False):
+        parts.append(Part("replay: episodes", f"{size:,} x 8 B", size * 8))
     weights = _weights(run, agent)
     learning, targets = networks
     total = 4 * weights * (4 * learning + targets)

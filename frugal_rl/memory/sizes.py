@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
+from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
     from frugal_rl.vec_env.backend import Backend
     from frugal_rl.vec_env.episodes import Episodes
+from frugal_rl.memory.weight import keep_bytes, kept_bytes
 from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
 from frugal_rl.vec_env.trajectory_items import learner_layout
 
@@ -57,7 +59,14 @@ def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
             for p in _worker_parts("", run.vec.stepping(), players, run)
         ),
     ]
-    return [*training, *evaluating, *windows, *workers]
+    weights = [
+        *_weight_parts("environments", run.algo.num_envs, run),
+        *(
+            replace(p, phases=phases, kind=Kind.evaluation)
+            for p in _weight_parts("evaluation: environments", players, run)
+        ),
+    ]
+    return [*training, *evaluating, *windows, *workers, *weights]
 
 
 def _worker_parts(name: str, backend: Backend, num_envs: int, run: RunConfig) -> list[Part]:
@@ -85,6 +94,23 @@ def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
         source = f"{type(run.env).__module__}:{type(run.env).__name__}.parts"
         kept += [replace(part, source=part.source or source) for part in found]
     return list(kept)
+
+
+def weigh_environment(run: RunConfig) -> None:
+    """Measure once, in a process of its own, an environment that says nothing of its size."""
+    if not getattr(type(run.env), "weighed", False) or kept_bytes(run.env) is not None:
+        return
+    found = ask_child("frugal_rl.run.weigh", run, "Weighing the environment")
+    if found is not None:  # else whoever makes it here will say better why it cannot be made
+        keep_bytes(run.env, found)
+
+
+def _weight_parts(name: str, num_envs: int, run: RunConfig) -> list[Part]:
+    """Environments that say nothing of their size, as they were weighed."""
+    each = (kept_bytes(run.env) or 0) if getattr(type(run.env), "weighed", False) else 0
+    formula, source = f"{num_envs} envs x {each:,} B, measured", "frugal_rl.run.weigh:weigh"
+    part = Part(name, formula, num_envs * each, confidence=Confidence.probed, source=source)
+    return [part] if each else []
 
 
 def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) -> list[Part]:
@@ -225,15 +251,42 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
     """Parameters, gradients, optimiser, activations and the copy that a checkpoint makes."""
     if probe is None:
         return []
-    steps = run.env.episode_steps
-    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
-    at_once = min(run.memory.micro_batch or batch, batch)
+    steps, weights = run.env.episode_steps, probe.parameter_bytes
     device = has_accelerator(run.hardware.device)
+    looked = Confidence.traced if probe.traced else Confidence.probed
+    parts = [
+        Part(
+            name,
+            formula,
+            0 if device else count,
+            count if device else 0,
+            kind=kind,
+            confidence=Confidence.exact if kind in WEIGHTS else looked,
+            phases=phases,
+            source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
+        )
+        for name, formula, count, kind, phases in _learner_rows(run, probe, device)
+        if count
+    ]
+    shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
+    copied = weights * (1 + device) + probe.optimizer_bytes + run.algo.num_envs * shown
+    what = "copies of weights, moments and newest observations"
+    saved = "frugal_rl.run.checkpoints:save_checkpoint"
+    part = Part("checkpoint", what, copied, phases=CHECKPOINT, kind=Kind.checkpoint, source=saved)
+    return [*parts, part]
+
+
+Row = tuple[str, str, int, Kind, frozenset[Phase]]
+"""Name, formula, bytes, kind and phases of a part."""
+
+
+def _learner_rows(run: RunConfig, probe: Probe, device: bool) -> list[Row]:
+    """What was found of the learner, for the sizes of this run."""
+    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
+    at_once, weights = min(run.memory.micro_batch or batch, batch), probe.parameter_bytes
     update = max(int(probe.bytes_per_sample * at_once), probe.step_bytes)
     act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
-    weights = probe.parameter_bytes
-    looked = Confidence.traced if probe.traced else Confidence.probed
-    rows = [
+    return [
         ("parameters", "all weights, float32", weights, Kind.parameters, ALL_PHASES),
         ("gradients", "one per weight", probe.gradient_bytes, Kind.gradients, ALL_PHASES),
         ("optimiser", "two moments per weight", probe.optimizer_bytes, Kind.optimiser, ALL_PHASES),
@@ -252,6 +305,13 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
             UPDATE,
         ),
         (
+            "holes in the heap",
+            f"{at_once} samples x {probe.heap_bytes_per_sample:,.0f} B that came and went",
+            0 if device else int(probe.heap_bytes_per_sample * at_once),
+            Kind.activations,
+            UPDATE,
+        ),
+        (
             "acting",
             f"{run.algo.num_envs} envs x {probe.forward_bytes_per_sample:,.0f} B",
             act,
@@ -259,23 +319,3 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
             ACTING,
         ),
     ]
-    parts = [
-        Part(
-            name,
-            formula,
-            0 if device else count,
-            count if device else 0,
-            kind=kind,
-            confidence=Confidence.exact if kind in WEIGHTS else looked,
-            phases=phases,
-            source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
-        )
-        for name, formula, count, kind, phases in rows
-        if count
-    ]
-    shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
-    copied = weights * (1 + device) + probe.optimizer_bytes + run.algo.num_envs * shown
-    what = "copies of weights, moments and newest observations"
-    saved = "frugal_rl.run.checkpoints:save_checkpoint"
-    part = Part("checkpoint", what, copied, phases=CHECKPOINT, kind=Kind.checkpoint, source=saved)
-    return [*parts, part]

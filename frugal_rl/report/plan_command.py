@@ -78,7 +78,8 @@ def show_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -
     ways = [] if plan.fits else advise(run, plan, probe=probe)
     findings = check_run(run, plan, own_findings(run))
     mends = tuple(f.override for f in errors(findings) if f.override)
-    command = command_of(run, chosen or (ways[0].overrides if ways else mends))
+    words = chosen or (ways[0].overrides if ways else mends)
+    command = command_of(run, (*words, *run.resolved.get("typed_folders", ())))
     if not (plan.fits or ways):
         command = ""  # one that is refused is no advice
     values = {**as_json(plan, ways, findings, command), "notes": run.notes}
@@ -171,7 +172,7 @@ def _show_comparison(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | 
         show(comparison_table(plans))
         if name:
             say(f"memory={name} fits:")
-            say(command_of(run, [f"memory={name}"]))
+            say(command_of(run, [f"memory={name}", *run.resolved.get("typed_folders", ())]))
         else:
             say("No profile fits; scripts/plan.py with one of them says what would.")
     return Outcome(values, status=0 if name else DOES_NOT_FIT)

@@ -18,10 +18,17 @@ SAID_OTHERWISE = {"env.spec": "env.spec_file"}
 """Keys by what people type for them."""
 
 
+FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=")
+"""Beginnings of words that say where a run lies: a command that is printed for it keeps them."""
+OPEN = ("env.kwargs.",)
+"""Beginnings of keys that no file can know: Hydra adds what follows only behind two plus signs."""
+
+
 def in_our_words(arguments: Sequence[str]) -> list[str]:
     """The words with the keys that the configurations have."""
     split = (word.partition("=") for word in arguments)
-    return [SAID_OTHERWISE.get(key, key) + equals + value for key, equals, value in split]
+    said = [SAID_OTHERWISE.get(key, key) + equals + value for key, equals, value in split]
+    return [f"++{word}" if word.startswith(OPEN) and "=" in word else word for word in said]
 
 
 def take_mode(arguments: list[str]) -> Mode:

@@ -32,6 +32,7 @@ from frugal_rl.run.compose import (
 )
 from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
+from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Job, check_launcher, preflight
 from frugal_rl.run.search_path import searching
@@ -44,6 +45,19 @@ STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
 LEFT_BY_HYDRA = (".hydra", "*.log")
 """What lies in a run folder before the run has begun."""
+DOING = {
+    "evaluate": "evaluating",
+    "generate": "generating",
+    "plan": "planning",
+    "play": "playing",
+    "record": "recording",
+    "report": "writing the report",
+    "search": "searching",
+    "solve": "solving",
+    "study": "studying",
+    "train": "training",
+}
+"""What a script does where it says nothing more exact, by its configuration."""
 Task = Callable[[Any], Outcome | None]
 
 
@@ -106,6 +120,7 @@ class Script:
                 if arguments.asks_for_help(sys.argv[1:]):
                     out.write(self.help(sys.argv[1:]))
                     return 0
+                sys.argv += groups_of_run(arguments.overrides(sys.argv[1:]))
                 asks = arguments.asks(sys.argv[1:])
                 if not asks:
                     self.check(sys.argv[1:])
@@ -164,7 +179,8 @@ class Script:
             if self.sweep and self.in_sweep:
                 outcome = self.in_sweep(job)
             else:
-                outcome = self.task(cfg) or Outcome()
+                with doing(DOING.get(self.config_name, f"working: {self.config_name}")):
+                    outcome = self.task(cfg) or Outcome()
         self.outcomes.append(outcome)
         if self.sweep and outcome.interrupted:
             raise SystemExit(STOPPED)  # whoever stops one job of a sweep means all of them

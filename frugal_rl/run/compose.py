@@ -26,7 +26,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.memory.honour import settle
-from frugal_rl.run.arguments import in_our_words
+from frugal_rl.run.arguments import FOLDERS, OPEN, in_our_words
 from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
@@ -141,6 +141,7 @@ def build_run(cfg: DictConfig) -> RunConfig:
             values = plain(cfg)
         values["run_dir"] = str(hydra_config.runtime.output_dir)
         values["config_name"], values["choices"] = config_name, chosen
+        values["typed_folders"] = [w for w in hydra_config.overrides.hydra if w.startswith(FOLDERS)]
         values["config_dir"] = _typed_folder(hydra_config.runtime.config_sources)
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
@@ -324,9 +325,9 @@ def _dotted(node: Any, prefix: str = "") -> Iterator[str]:
 
 
 def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
-    """Whether a list item (`levels.0`) is meant, which only Hydra can judge."""
+    """Whether an item (`levels.0`) or a keyword of somebody else's (`env.kwargs.x`) is meant."""
     parent = OmegaConf.select(cfg, name.rpartition(".")[0]) if "." in name else None
-    return OmegaConf.is_list(parent)
+    return OmegaConf.is_list(parent) or (name.startswith(OPEN) and OmegaConf.is_dict(parent))
 
 
 def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfig, dict[str, Any]]:

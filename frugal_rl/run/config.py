@@ -36,7 +36,8 @@ class EnvConfig(Protocol):
     up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
 
     `libraries_bytes: ClassVar[int]` is what its libraries hold beyond a bare process,
-    `compiles: ClassVar[bool]` tells that its kernels take long to compile, and
+    `compiles: ClassVar[bool]` tells that its kernels take long to compile,
+    `weighed: ClassVar[bool]` that one of it has to be measured before its size is known, and
     `static_rows` the most rows of a static table that a rollout can show, where that is known.
     `honours: ClassVar[frozenset[str]]` names the switches of the memory profile that it reads,
     where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused.

@@ -202,7 +202,7 @@ class Trainer:
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
             path = self.folder / "films" / f"{self.learner.num_steps}.gif"
-            with self.spared("A film"):
+            with doing("filming the policy"), self.spared("A film"):
                 self.log.file(film(self.run, self.learner.policy, path))
         means = self.result.score.means
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
@@ -227,7 +227,7 @@ class Trainer:
             if self.eval_env is None:
                 self.eval_env = evaluation_env(self.run)
             player = policy_player(self.run, self.learner.policy, self.eval_env, True)
-            with self.spared("A picture"):
+            with doing("drawing the policy"), self.spared("A picture"):
                 drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
                 for path in drawn:
                     self.log.file(path)

@@ -14,10 +14,11 @@ import stable_baselines3.common.buffers as stock
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.type_aliases import DictReplayBufferSamples, ReplayBufferSamples
-from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHerReplayBuffer
 
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.store.drawn import Cast, Drawn
+from frugal_rl.store.hindsight import Hindsight
 from frugal_rl.store.layout import action_layout
 from frugal_rl.store.returns import discounted, steps_counted
 from frugal_rl.store.stacks import FoundColumn
@@ -190,6 +191,9 @@ class ReplayBuffer(stock.ReplayBuffer):
         for column in self.columns.values():
             column.reset()
 
+    def end_episodes(self) -> None:
+        """What was being played goes on elsewhere; transitions stand for themselves."""
+
     def steps_at(self, places: np.ndarray) -> np.ndarray:
         """The absolute steps that lie at places of the ring now."""
         newest = self.count - 1
@@ -217,6 +221,8 @@ class ReplayBuffer(stock.ReplayBuffer):
         )
 
     _samples_type: ClassVar[Any] = ReplayBufferSamples
+    scalars: ClassVar[tuple[str, ...]] = SCALARS
+    """What is kept beside the observations, by attribute."""
 
     def _delivered(self, values: Any) -> Any:
         return self.to_torch(values, copy=False)
@@ -253,7 +259,7 @@ class ReplayBuffer(stock.ReplayBuffer):
 
     def state(self) -> dict[str, Any]:
         """All that is held, as plain values and arrays: for checkpoints without pickles."""
-        scalars = {name: getattr(self, name).copy() for name in SCALARS}
+        scalars = {name: getattr(self, name).copy() for name in self.scalars}
         return scalars | {
             "form": self._form(),
             "count": self.count,
@@ -271,7 +277,7 @@ class ReplayBuffer(stock.ReplayBuffer):
                 f"the replay that was saved is {state['form']}, this run builds {self._form()}; "
                 "give the environment, algo.buffer_size and algo.num_envs of the saved run."
             )
-        for name in SCALARS:
+        for name in self.scalars:
             getattr(self, name)[...] = state[name]
         for name, column in self.columns.items():
             column.load(state["columns"][name])
@@ -281,7 +287,8 @@ class ReplayBuffer(stock.ReplayBuffer):
     def _form(self) -> str:
         """What a saved replay must agree in, in words."""
         entries = ", ".join(f"{n} {c.dtype} {list(c.shape)}" for n, c in self.columns.items())
-        return f"codec {CODEC}: {self.buffer_size} steps of {self.n_envs} environments, {entries}"
+        held = "steps with episodes' bounds" if len(self.scalars) > len(SCALARS) else "steps"
+        return f"codec {CODEC}: {self.buffer_size} {held} of {self.n_envs} environments, {entries}"
 
     @property
     def nbytes(self) -> int:
@@ -295,7 +302,7 @@ class ReplayBuffer(stock.ReplayBuffer):
             for name, column in self.columns.items()
             for part, size in column.parts().items()
         }
-        return columns | {"replay/scalars": sum(int(getattr(self, s).nbytes) for s in SCALARS)}
+        return columns | {"replay/scalars": sum(int(getattr(self, s).nbytes) for s in self.scalars)}
 
 
 class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[override]
@@ -329,7 +336,7 @@ class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[ov
         return tuple({name: pair[i] for name, pair in drawn.items()} for i in (0, 1))  # type: ignore[return-value]
 
 
-class HerReplayBuffer(StockHerReplayBuffer, DictReplayBuffer):  # type: ignore[override]
+class HerReplayBuffer(Hindsight, DictReplayBuffer):  # type: ignore[override]
     """SB3's hindsight experience replay over the same columns: its goals, our store.
 
     >>> from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as Stock
@@ -337,35 +344,4 @@ class HerReplayBuffer(StockHerReplayBuffer, DictReplayBuffer):  # type: ignore[o
     True
     """
 
-    def parts(self) -> dict[str, int]:
-        """Bytes by name, with the episodes' bounds."""
-        bounds = self.ep_start.nbytes + self.ep_length.nbytes + self.infos.nbytes
-        return super().parts() | {"replay/episodes": int(bounds)}
-
-
-class Cast:
-    """An array in a small type that is read in the type that SB3 keeps it in."""
-
-    def __init__(self, array: np.ndarray, dtype: np.dtype[Any]) -> None:
-        self.array, self.dtype = array, dtype
-        self.shape, self.nbytes = array.shape, array.nbytes
-
-    def __getitem__(self, at: Any) -> np.ndarray:
-        values: np.ndarray = np.asarray(self.array[at]).astype(self.dtype)
-        return values
-
-    def __setitem__(self, at: Any, values: Any) -> None:
-        self.array[at] = values
-
-
-class Drawn:
-    """Observations by (places in the ring [B], environments [B]), as SB3 reads its arrays."""
-
-    def __init__(self, buffer: ReplayBuffer, name: str, which: int) -> None:
-        self.buffer, self.name, self.which = buffer, name, which
-
-    def __getitem__(self, at: Any) -> np.ndarray:
-        places, n = np.broadcast_arrays(*at[:2])
-        steps = self.buffer.steps_at(places.reshape(-1))
-        drawn = self.buffer.columns[self.name].draw(steps, n.reshape(-1))[self.which]
-        return drawn.reshape(*places.shape, *drawn.shape[1:])
+    scalars: ClassVar[tuple[str, ...]] = SCALARS + Hindsight._bounds

@@ -135,12 +135,12 @@ class GroupEnv(VectorEnv):
         places = self.places
         places.actions[...] = np.asarray(actions).reshape(places.actions.shape)
         stats = self._learn(self._step())
-        index = np.flatnonzero(places.truncated)
+        done = places.terminated | places.truncated
+        index = np.flatnonzero(done if self.tells_ends else places.truncated)
         final_rows: Rows = {}
         if len(index):
             final = {name: values[index] for name, values in places.final.items()}
             final_rows = self._encoder.encode(self._ids.shared(final, index), lasting=True)
-        done = places.terminated | places.truncated
         ended = _ended(stats) if stats else None
         return Step(self._rows(), places.reward, done, places.truncated, index, final_rows, ended)
 

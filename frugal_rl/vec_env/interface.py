@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 
+from frugal_rl.errors import ConfigError
+
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.observation.tables import Tables
@@ -39,7 +41,7 @@ class Step:
     reward        [N] float32
     done          [N] bool    the episode ended (terminated or truncated); a new one has begun
     truncated     [N] bool    it ended by a limit: bootstrap from `final_rows`
-    final_index   [M] int64   environments with truncated[i]
+    final_index   [M] int64   environments with truncated[i]; with done[i] after `tell_ends()`
     final_rows    rows of the last observation of those M episodes, each [M, *row shape]
     ended         statistics of all episodes that ended, None if none did
     events        name -> [N], what happened, for a network's auxiliary labels; mostly empty
@@ -64,6 +66,15 @@ class VectorEnv(ABC):
     action_space: spaces.Space[Any]
     level_names: Sequence[str] = ()
     """Names of the statistic `level`'s values; empty where they are told by number."""
+    tells_ends: bool = False
+    """Whether the last observation of every episode is told, not only of those cut by a limit."""
+
+    def tell_ends(self) -> None:
+        """Tell the last observation of every episode from now on."""
+        raise ConfigError(
+            "Goals in hindsight need the last observation of every episode, which this kind of "
+            "environments does not tell. Choose env=gymnasium with vec=serial or vec=threads."
+        )
 
     @abstractmethod
     def reset(self, seed: int) -> Rows:

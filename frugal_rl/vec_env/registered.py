@@ -47,6 +47,8 @@ class Registered:
 
     compiles: ClassVar[bool] = True
     """Its libraries are unknown: it is tried out in small first (`frugal_rl.memory.kernels`)."""
+    weighed: ClassVar[bool] = True
+    """What one of it holds is measured, by difference between several (`frugal_rl.run.weigh`)."""
     vouched: ClassVar[tuple[str, ...]] = (
         "gymnasium.wrappers",
         "stable_baselines3.common.atari_wrappers",

@@ -35,6 +35,10 @@ class SerialEnv(GroupEnv):
         super().__init__(env, num_envs, encoding, memory)
         self.singles = singles_of(env, num_envs, self.places)
 
+    def tell_ends(self) -> None:
+        """Tell the last observation of every episode from now on."""
+        self.tells_ends = self.singles.tells_ends = True
+
     def _reset(self, seeds: list[int]) -> list[tuple[int, Report]]:
         return [(0, self.singles.reset(seeds))]
 

@@ -64,6 +64,9 @@ class Report:
 class Singles:
     """Some single environments and their places; the same code in every backend.
 
+    With `tells_ends` the last observation of every episode is told, not only of those cut by a
+    limit.
+
     An environment offers `raw()` (raw fields, unbatched) and `tables`; one that does not is read
     through its full observation, its static fields found by content. One that also offers
     `restart` and `advance` (as `SpecEnv` does) is spared computing full observations.
@@ -79,6 +82,7 @@ class Singles:
     ) -> None:
         self.envs, self.cores, self.first = envs, cores, first
         self.seeds: list[int] = []
+        self.tells_ends = False
         self.places = places
         self.returns = np.zeros(len(envs))
         self.lengths = np.zeros(len(envs), np.int64)
@@ -138,7 +142,7 @@ class Singles:
         if not (terminated or truncated):
             self._show(i, report)
             return
-        if places.truncated[i]:
+        if places.truncated[i] or self.tells_ends:
             self._show(i, report, final=True)
         own = {"return": float(self.returns[i]), "length": float(self.lengths[i])}
         report.stats[i] = own | stats

@@ -120,7 +120,7 @@ def test_the_agent_plays_ahead_only_where_asked(run, env, policy):
     asked = compose_run([*WORDS, "agent.lookahead.samples=2", "agent.lookahead.steps=8"])
     player = policy_player(asked, policy, env, True)
     assert isinstance(player, LookaheadPlayer)
-    assert player.lookahead == Lookahead(2, 8, 4)
+    assert player.lookahead == Lookahead(2, 8, 6)
 
 
 def test_what_cannot_be_is_refused():

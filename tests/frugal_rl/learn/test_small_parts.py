@@ -9,6 +9,7 @@ import torch
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.episodic import EpisodeCollector
+from frugal_rl.learn.held import Held
 from frugal_rl.learn.optimizer import FlatAdam, padded
 from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.learn.schedules import Constant, Linear, WarmUp, value_at
@@ -227,3 +228,16 @@ def test_a_collection_tells_its_mean_reward_and_what_ended():
         "trajectories/mean_reward": 0.25, "episode/length": 2.0, "episode/success": 0.0,
         "episode/count": 1.0,
     }  # fmt: skip
+
+
+def test_what_lies_in_the_heap_is_counted_apart_from_what_is_mapped():
+    with Held(mapped_from=1 << 20) as held:
+        small = torch.empty(1 << 18, dtype=torch.uint8)
+        large = torch.empty(1 << 21, dtype=torch.uint8)
+        again = torch.empty(1 << 18, dtype=torch.uint8)
+        del small, large
+        torch.empty(1 << 18, dtype=torch.uint8)
+
+    assert held.heap_peak == 2 << 18
+    assert again.nbytes == 1 << 18
+    assert held.peak == (1 << 21) + (2 << 18)

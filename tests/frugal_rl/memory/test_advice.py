@@ -95,7 +95,8 @@ def test_a_command_keeps_what_was_typed_but_for_what_is_given_anew():
     run = replace(
         run, overrides=(*run.overrides, "compare=true", "why=all", "plan=probe", "format=x")
     )
-    words = "tracking=disabled hardware.device=cpu 'agent.actor=[8]' algo.num_envs=2 seed=3"
+    words = "tracking=disabled hardware.device=cpu 'agent.actor=[8]' plan=probe"
+    words += " algo.num_envs=2 seed=3"
 
     assert command_of(run, ["algo.num_envs=2", "seed=3"]).endswith(f"train.py env=toy {words}")
     assert "scripts/plan.py env=toy" in command_of(run, (), "plan")

@@ -20,6 +20,7 @@ from gymnasium import spaces
 from rich.console import Console
 
 from frugal_rl.errors import CheckpointError, DataError, DiskError
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.report.log import Log
 from frugal_rl.run import disk
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
@@ -43,9 +44,12 @@ def frame(step):
     return picture
 
 
-def replay_after(count, replay=None, begin=0):
+def replay_after(count, replay=None, begin=0, location="ram"):
     """A replay to which the steps of one endless game were added."""
-    replay = replay or ReplayBuffer(CAPACITY, SPACE, spaces.Discrete(2), "cpu", frame_stack=2)
+    replay = replay or ReplayBuffer(
+        CAPACITY, SPACE, spaces.Discrete(2), "cpu",
+        frame_stack=2, location=RolloutLocation(location),
+    )  # fmt: skip
     for step in range(begin, count):
         now, then = (np.stack([frame(s - 1), frame(s)])[None] for s in (step, step + 1))
         end = np.array([step % 200 == 199])
@@ -236,6 +240,16 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     assert sorted(f.name for f in tmp_path.iterdir()) == ["00000001.segment", "00000002.segment"]
 
 
+def test_a_mapped_replay_opens_from_its_segments(tmp_path):
+    segments = Segments(tmp_path)
+    segments.save(replay_after(400, location="memmap").state())
+
+    for location in ("memmap", "ram"):
+        opened = replay_after(0, location=location)
+        opened.load(segments.load())
+        assert_same(opened, replay_after(400))
+
+
 def test_a_replay_of_another_environment_or_codec_is_refused(tmp_path):
     segments = Segments(tmp_path)
     state = replay_after(100).state()
@@ -253,7 +267,7 @@ CHILD = """
 import sys
 sys.path.insert(0, {folder!r})
 from test_segments import Segments, replay_after
-replay, segments = replay_after(50), Segments({target!r})
+replay, segments = replay_after(50, location={location!r}), Segments({target!r})
 while True:
     segments.save(replay.state())
     replay_after(replay.count + 150, replay, replay.count)
@@ -266,7 +280,8 @@ def test_after_ten_kills_all_complete_segments_are_there(tmp_path):
     seen = 0
     for kill in range(10):
         target = tmp_path / str(kill)
-        code = CHILD.format(folder=os.path.dirname(__file__), target=str(target))
+        location = ("ram", "memmap")[kill % 2]
+        code = CHILD.format(folder=os.path.dirname(__file__), target=str(target), location=location)
         child = subprocess.Popen([sys.executable, "-c", code])
         while not list(target.glob("*.segment")):
             time.sleep(0.05)
@@ -276,7 +291,7 @@ def test_after_ten_kills_all_complete_segments_are_there(tmp_path):
 
         segments = Segments(target)
         for number in segments.numbers()[-3:]:
-            replay = replay_after(0)
+            replay = replay_after(0, location=location)
             replay.load(segments.load(number))
             assert replay.count == 50 + 150 * (number - 1)
             assert_same(replay, replay_after(replay.count))

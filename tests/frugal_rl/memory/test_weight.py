@@ -1,0 +1,81 @@
+"""An environment that says nothing of its size is weighed by difference, once, and planned."""
+
+from typing import ClassVar
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from frugal_rl import remembered
+from frugal_rl.memory import sizes
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.weigh import MOST_ENVS, weigh
+
+MIB = 1 << 20
+HELD = 3 * MIB
+
+
+class Heavy(gym.Env):
+    """Holds three MiB, and 40 more that all of them share; ends at once, prints, wants a seed."""
+
+    observation_space = spaces.Box(0, 1, (2,), np.float64)
+    action_space = spaces.Discrete(2)
+    shared: ClassVar[list[np.ndarray]] = []
+    made = 0
+
+    def __init__(self):
+        Heavy.made += 1
+        if not self.shared:
+            self.shared.append(np.ones(40 * MIB, np.uint8))
+        self.own = np.ones(HELD, np.uint8)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        print("a new episode")
+        return np.zeros(2), {}
+
+    def step(self, action):
+        return np.zeros(2), 0.0, True, False, {}
+
+
+gym.register("Heavy-v0", Heavy)
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
+    return compose_run(["env=gymnasium", "env.id=Heavy-v0", "algo.num_envs=6"])
+
+
+def planned(run):
+    return {p.name: p.ram_bytes for p in sizes.environment_parts(run, run.encoding())}
+
+
+def test_what_environments_share_is_not_weighed(run):
+    Heavy.made = 0
+
+    assert weigh(run) == pytest.approx(HELD, rel=0.05)
+    assert 3 <= Heavy.made <= MOST_ENVS + 2
+
+
+def test_what_was_weighed_once_is_planned_for_each_environment(run, monkeypatch):
+    asked = []
+    monkeypatch.setattr(sizes, "ask_child", lambda *words: asked.append(words) or HELD)
+    before = planned(run)
+
+    sizes.weigh_environment(run)
+    sizes.weigh_environment(run)
+
+    assert len(asked) == 1
+    assert "environments" not in before
+    assert planned(run)["environments"] == 6 * HELD
+    assert planned(run)["evaluation: environments"] == run.evaluation.num_envs * HELD
+
+
+def test_one_that_only_this_process_knows_is_planned_without_it(run, monkeypatch):
+    monkeypatch.setattr(sizes, "ask_child", lambda *words: None)
+
+    sizes.weigh_environment(run)
+
+    assert "environments" not in planned(run)
