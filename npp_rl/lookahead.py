@@ -159,7 +159,8 @@ class LookaheadPlayer:
             if not len(alive):
                 break
         left = game.path_left(every)
-        moved = np.where(np.isfinite(before) & np.isfinite(left), before - left, 0.0)
+        known = np.isfinite(before) & np.isfinite(left)
+        moved = np.subtract(before, left, out=np.zeros(count), where=known)
         seen = self.visits[of, self._tile(game, every)]
         worth = REACHED * reached - np.where(np.isfinite(left), left, NO_PATH_PX) - VISIT_PX * seen
         won, dead = game.world.won[:count], game.world.dead[:count]

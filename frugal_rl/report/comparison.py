@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
+from frugal_rl.errors import DataError, FrugalError
 from frugal_rl.memory.part import human
 from frugal_rl.ranges import between
 from frugal_rl.report import plots
@@ -25,9 +26,17 @@ from frugal_rl.report.results import (
 )
 from frugal_rl.report.wandb_report import save_report
 from frugal_rl.run.disk import finished_or_absent
+from frugal_rl.untrusted.files import read_bytes
+from frugal_rl.untrusted.limits import MIB
+from frugal_rl.untrusted.printing import file_name, printable
 
 CURVES = (EVALUATION, "eval/return", "episode/return", "episode/success", "memory/held_bytes")
 """Metrics that are drawn where they were logged."""
+
+
+SIGNATURES = {".png": b"\x89PNG\r\n\x1a\n", ".gif": b"GIF8"}
+"""How pictures begin, by the ending of their names."""
+MOST_PICTURE_BYTES = 64 * MIB
 
 
 class Format(Enum):
@@ -66,15 +75,39 @@ class ReportOptions:
 
 
 def write_report(options: ReportOptions) -> list[Path | str]:
-    """One section per environment, as Markdown, as a web page, or on W&B; where they are."""
+    """One section per environment, as Markdown, as a web page, or on W&B; where they are.
+
+    Raises:
+        DataError: a run's files hold values that no run writes.
+        DiskError: the report cannot be written.
+    """
     runs = find_runs(options.runs)
-    document = comparison_document(runs, options)
+    with odd_values_told():
+        document = comparison_document(runs, options)
     if options.format is not Format.wandb:
         return [*document.write(Path(options.out), forms=FORMS[options.format])]
     tracking = runs[0].config.get("tracking") or {}
     entity = options.entity or str(tracking.get("entity") or "")
     project = options.project or str(tracking.get("project") or "frugal-rl")
     return [save_report(document, entity, project)]
+
+
+@contextmanager
+def odd_values_told() -> Iterator[None]:
+    """Whatever a stranger's numbers run into becomes one printable line.
+
+    Raises:
+        DataError: in the place of any other error.
+    """
+    try:
+        yield
+    except FrugalError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise DataError(
+            f"The runs cannot be compared ({type(error).__name__}: {printable(str(error))}): one "
+            "of their files holds a value that no run writes. Name fewer folders with runs=[...]."
+        ) from error
 
 
 def comparison_document(runs: Sequence[RunResult], options: ReportOptions) -> Document:
@@ -175,14 +208,21 @@ def show(value: float | None, form: str) -> str:
 
 
 def _drawn(run: RunResult, folder: Path) -> list[PictureBlock]:
-    """What `visualization=true` left in a run folder, copied beside the report."""
+    """What `visualization=true` left in a run folder, copied beside the report.
+
+    Only pictures are copied: a link in a stranger's folder may lead anywhere.
+    """
     blocks = []
     for path in sorted((run.folder / PICTURES).glob("*")):
-        if path.suffix in (".png", ".gif"):
-            copy = folder / f"{run.folder.name}_{path.name}"
+        if path.suffix not in SIGNATURES or path.is_symlink() or not path.is_file():
+            continue
+        raw = read_bytes(path, MOST_PICTURE_BYTES)
+        if raw.startswith(SIGNATURES[path.suffix]):
+            copy = folder / f"{file_name(run.folder.name)}_{file_name(path.stem)}{path.suffix}"
             with finished_or_absent(copy) as part:
-                shutil.copyfile(path, part)
-            blocks.append(PictureBlock(copy, f"{path.stem} ({run.folder.name}: {run.variant})"))
+                part.write_bytes(raw)
+            caption = printable(f"{path.stem} ({run.folder.name}: {run.variant})")
+            blocks.append(PictureBlock(copy, caption))
     return blocks
 
 
@@ -195,12 +235,12 @@ def _pictures(
     folder: Path,
 ) -> list[PictureBlock]:
     blocks = []
-    bars = plots.memory_bars(rows, folder / f"{env}_memory.png", names)
+    bars = plots.memory_bars(rows, folder / f"{file_name(env)}_memory.png", names)
     if bars is not None:
         caption = "Peak memory of the process tree by variant."
         blocks.append(PictureBlock(bars, caption, plots.MEMORY))
     for metric in metrics:
-        name = f"{env}_{metric.replace('/', '_')}.png"
+        name = f"{file_name(env)}_{metric.replace('/', '_')}.png"
         path = plots.curves(runs, metric, folder / name, names)
         if path is not None:
             caption = f"{metric} over environment steps: mean over runs, and their range."

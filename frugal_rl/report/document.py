@@ -137,8 +137,9 @@ def _page_block(block: Block) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text in which Markdown sees no link, picture or tag."""
-    return re.sub(r"([\\`\[\]<>])", r"\\\1", text)
+    """Text in which Markdown sees no link, picture or tag, and a terminal no command."""
+    shown = re.sub(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", lambda c: f"\\x{ord(c[0]):02x}", text)
+    return re.sub(r"([\\`\[\]<>])", r"\\\1", shown)
 
 
 def markdown_table(table: TableBlock) -> str:

@@ -16,8 +16,11 @@ from frugal_rl.errors import DataError
 from frugal_rl.invocation import command_words
 from frugal_rl.report.files import PLAN, RUN, SUMMARY, read_json, read_metrics
 from frugal_rl.run.lock import writer_of
+from frugal_rl.untrusted.printing import shown
 
 EVALUATION = "eval/success"
+GROUPS = ("env", "memory", "algo", "tracking")
+"""Parts of a configuration that a report looks into."""
 T_95 = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
 """Student's t for a two-sided 95 % interval, with 1 to 9 degrees of freedom; 1.96 beyond."""
 
@@ -49,9 +52,14 @@ class RunResult:
     def read(cls, folder: Path) -> RunResult:
         """The run in a folder; a run that is still going on, or was killed, has no summary yet."""
         asked = read_json(folder / RUN)
+        config: Any = asked.get("config")
+        words: Any = asked.get("overrides")
+        whole = isinstance(config, dict) and isinstance(words, list)
+        if not whole or not all(isinstance(config.get(name) or {}, dict) for name in GROUPS):
+            raise DataError(f"{shown(folder / RUN)} holds no configuration of a run.")
         plan = read_json(folder / PLAN) if (folder / PLAN).is_file() else {}
         summary = read_json(folder / SUMMARY) if (folder / SUMMARY).is_file() else {}
-        return cls(folder, asked["config"], tuple(asked["overrides"]), plan, summary)
+        return cls(folder, config, tuple(map(str, words)), plan, summary)
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:

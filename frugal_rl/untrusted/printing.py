@@ -22,6 +22,11 @@ def shown(path: Path | str) -> str:
     return printable(str(path), 4096)
 
 
+def file_name(text: str) -> str:
+    """A stranger's text as part of a file's name, which leads nowhere else."""
+    return re.sub(r"[^\w.-]|^\.+", "_", text)[:80]
+
+
 def markdown_cell(text: object) -> str:
     """A stranger's text as the content of one cell of a Markdown table."""
     plain = printable(str(text))

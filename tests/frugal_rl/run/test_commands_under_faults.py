@@ -1,25 +1,24 @@
-"""Whole commands under what a machine does to them: limits, signals, disks, clocks, schedulers."""
+"""Whole commands under what a machine does to them: control groups, address limits, disks."""
 
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import psutil
 import pytest
 import torch
 
-from frugal_rl.report.files import read_metrics
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.keeping import verify_checkpoints
-from frugal_rl.testing.faults import small_disk
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes groups and mounts disks"),
+]
 ROOT = Path(__file__).resolve().parents[3]
 GROUPS = Path("/sys/fs/cgroup")
 WORDS = (
@@ -27,7 +26,6 @@ WORDS = (
     "algo.n_epochs=1", "algo.total_steps=3200", "evaluation.episodes=0", "hardware.threads=1",
     "hardware.device=cpu", "checkpoint_every_steps=320", "agent.actor=[4]", "agent.critic=[4]",
 )  # fmt: skip
-WORKERS = ("vec=shared_memory", "vec.workers=2", "vec.timeout=2")
 
 
 def started(folder, *words, **options):
@@ -146,119 +144,3 @@ def test_a_folder_that_becomes_read_only_keeps_its_checkpoints_and_says_how_to_g
     assert not [v.problem for v in verify_checkpoints(folder) if v.problem]
     assert trained(tmp_path / "b", f"resume={folder}")[0] == 0
     assert same_weights(tmp_path / "b", whole)
-
-
-def test_a_disk_that_is_full_at_the_last_save_says_how_to_go_on(tmp_path, whole):
-    with small_disk(tmp_path / "small", 8192) as small:
-        folder = small.folder / "a"
-        process = started(folder)
-        saved_once(folder)
-        small.leave(0)
-        status, said = ended(process)
-        assert status == 1
-        assert "DiskError: The checkpoint at 3,200 steps" in said
-        assert f"continue with resume={folder}/checkpoints/last.pt" in said
-        small.empty()
-        assert trained(tmp_path / "b", f"resume={folder}")[0] == 0
-    assert same_weights(tmp_path / "b", whole)
-
-
-@pytest.mark.parametrize("kib", [0, 512, 600, 700])
-def test_a_sweep_on_a_full_disk_ends_in_words(kib, tmp_path):
-    with small_disk(tmp_path / "small", 8192) as small:
-        small.leave(kib)
-        words = ("-m", "seed=1,2", "algo.total_steps=320", f"hydra.sweep.dir={small.folder / 's'}")
-        status, said = trained(tmp_path / "unused", *words)
-        small.empty()
-    assert status == 1
-    assert "No space left" in said or "free disk" in said
-
-
-def test_a_full_dev_shm_is_refused_before_a_worker_starts(tmp_path):
-    setting = "mount -t tmpfs -o size=16k tmpfs /dev/shm && exec"
-    words = ["scripts/train.py", *WORDS, *WORKERS, f"hydra.run.dir={tmp_path / 'a'}"]
-    quoted = " ".join(f"'{w}'" for w in (sys.executable, *words))
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", f"{setting} {quoted}"], cwd=ROOT, capture_output=True,
-        text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=240, check=False,
-    )  # fmt: skip
-    assert done.returncode == 1, done.stderr
-    assert "Traceback" not in done.stderr
-    assert re.search(r"MemoryBudgetError: .*shared block of .*enlarge /dev/shm", done.stderr)
-
-
-def test_a_command_that_is_stopped_and_continued_ends_the_same(tmp_path):
-    assert trained(tmp_path / "whole", *WORKERS)[0] == 0
-    folder = tmp_path / "a"
-    process = started(folder, *WORKERS, start_new_session=True)
-    saved_once(folder)
-    os.killpg(process.pid, signal.SIGSTOP)
-    time.sleep(5)  # longer than a worker may be silent
-    stopped = {p.status() for p in psutil.Process(process.pid).children(recursive=True)}
-    os.killpg(process.pid, signal.SIGCONT)
-    status, said = ended(process)
-    assert stopped == {psutil.STATUS_STOPPED}
-    assert status == 0, said
-    assert all("vec/restarts" not in line for line in read_metrics(folder))
-    assert same_weights(folder, tmp_path / "whole")
-
-
-JUMPING = """
-import itertools, time
-real, jumps = time.time, itertools.count()
-time.time = lambda: real() + (-1) ** next(jumps) * 86_400 * 400
-"""
-
-
-def test_a_command_whose_clock_jumps_by_years_ends_the_same(tmp_path, whole):
-    (tmp_path / "sitecustomize.py").write_text(JUMPING)
-    path = f"{tmp_path}:{ROOT}"
-    status, said = trained(tmp_path / "a", *WORKERS[:2], env={"PYTHONPATH": path})
-    assert status == 0, said
-    seconds = [line["seconds"] for line in read_metrics(tmp_path / "a")]
-    assert seconds == sorted(seconds)
-    assert 0 <= seconds[0] <= seconds[-1] < 3600
-
-
-SBATCH = """#!/bin/bash
-echo Submitted batch job 7
-export SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n
-for round in 1 2 3; do
-  rm -f "$STATE/requeued"
-  bash "$1" >> "$STATE/job.log" 2>&1
-  echo "round $round ended with $?" >> "$STATE/rounds"
-  [ -e "$STATE/requeued" ] || break
-done
-"""
-SRUN = """#!/bin/bash
-"$@" &
-child=$!
-if [ ! -e "$STATE/warned" ]; then
-  until ls "$STATE"/run/checkpoints/step_*.pt > /dev/null 2>&1; do sleep 0.01; done
-  touch "$STATE/warned"
-  kill -USR1 $child
-fi
-wait $child; status=$?
-while kill -0 $child 2> /dev/null; do wait $child; status=$?; done
-exit $status
-"""
-SCONTROL = """#!/bin/bash
-if [ "$1" = requeue ]; then touch "$STATE/requeued"; else echo localhost; fi
-"""
-
-
-def test_a_job_that_slurm_warns_saves_asks_for_more_and_ends_the_same(tmp_path, whole):
-    (tmp_path / "bin").mkdir()
-    for name, text in (("sbatch", SBATCH), ("srun", SRUN), ("scontrol", SCONTROL)):
-        (tmp_path / "bin" / name).write_text(text)
-        (tmp_path / "bin" / name).chmod(0o755)
-    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "STATE": str(tmp_path)}
-    status, said = trained(tmp_path / "run", "launch=slurm", env=env)
-    log = (tmp_path / "job.log").read_text()
-    assert status == 0, said
-    assert "Traceback" not in log
-    rounds = (tmp_path / "rounds").read_text().splitlines()
-    assert rounds == ["round 1 ended with 75", "round 2 ended with 0"], log
-    assert "Resumed" in log
-    assert load_checkpoint(tmp_path / "run")["num_steps"] == 3200
-    assert same_weights(tmp_path / "run", whole)
