@@ -71,11 +71,21 @@ def ended(process):
     return os.waitstatus_to_exitcode(os.waitpid(process.pid, 0)[1])
 
 
+def begun(folder):
+    """Whether a run has trained: what comes before, set-up, is longer on a busy machine."""
+    metrics = folder / "metrics.jsonl"
+    return metrics.exists() and metrics.stat().st_size > 0
+
+
 def finished(folder, words, resume=None):
-    """A run that nobody kills; seconds that it took since its folder had its first files."""
-    process = forked(folder, words, resume)
+    """A run that nobody kills; seconds that it took since its first update."""
+    process, first = forked(folder, words, resume), None
+    while process.status() != psutil.STATUS_ZOMBIE:
+        if first is None and begun(folder):
+            first = time.monotonic()
+        time.sleep(0.001)
     assert ended(process) == 0, (folder / "said").read_text()
-    return time.time() - (folder / "cfg.resolved.yaml").stat().st_mtime
+    return 0.0 if first is None else time.monotonic() - first
 
 
 def parts(folder):
@@ -121,13 +131,13 @@ def whole(tmp_path_factory):
 
 
 class After:
-    """Whether a time has passed since a file was there."""
+    """Whether a time has passed since a run's first update."""
 
-    def __init__(self, file, seconds):
-        self.file, self.seconds, self.due = file, seconds, None
+    def __init__(self, folder, seconds):
+        self.folder, self.seconds, self.due = folder, seconds, None
 
     def __call__(self):
-        if self.due is None and self.file.exists():
+        if self.due is None and begun(self.folder):
             self.due = time.monotonic() + self.seconds
         return self.due is not None and time.monotonic() > self.due
 
@@ -146,7 +156,7 @@ def a_kill_loses_nothing(words, moment, inside_a_save, tmp_path, whole, tally, r
     share = random.Random(f"{words} {moment} {inside_a_save}").uniform(0, 0.95)
     for attempt in range(5):  # on a machine that others use a run may end before its moment
         folder = tmp_path / f"killed_{attempt}"
-        due = After(folder / "cfg.resolved.yaml", share * seconds / 2**attempt)
+        due = After(folder, share * seconds / 2**attempt)
         when = partial(in_save, folder, 1 + moment) if inside_a_save else due
         status, children, blocks = killed(folder, words, when, inside_a_save)
         assert status in (0, -signal.SIGKILL), (folder / "said").read_text()
