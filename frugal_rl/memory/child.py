@@ -54,7 +54,10 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
     if process.returncode != 0:
         last = (said.strip().splitlines() or ["nothing was said"])[-1]
         raise ConfigError(f"{doing} fails: {last}")
-    return json.loads(answer.strip().splitlines()[-1])
+    try:
+        return json.loads(answer.strip().splitlines()[-1])
+    except (IndexError, ValueError) as error:  # the environment ended it, or printed the last line
+        raise ConfigError(f"{doing} ends without an answer.") from error
 
 
 def words_file() -> Path | None:

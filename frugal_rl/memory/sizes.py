@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory import weight
 from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.machine import has_accelerator
@@ -33,6 +36,8 @@ WEIGHTS = frozenset({Kind.parameters, Kind.gradients, Kind.optimiser})
 BUFFER = "frugal_rl.store.rollout:RolloutBuffer"
 TRAJECTORIES = "frugal_rl.store.trajectories:TrajectoryBuffer"
 MERGED = "frugal_rl.store.merged:MergedRollout"
+WEIGH_SECONDS = 120.0
+"""An environment that takes longer to be made ten times is planned without its weight."""
 
 
 def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
@@ -97,11 +102,23 @@ def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
 
 
 def weigh_environment(run: RunConfig) -> None:
-    """Measure once, in a process of its own, an environment that says nothing of its size."""
+    """Measure once, in a process of its own, an environment that says nothing of its size.
+
+    Where that fails the plan goes without it: whoever makes it here will say better why.
+    """
+    name = repr(run.env)
     if not getattr(type(run.env), "weighed", False) or kept_bytes(run.env) is not None:
         return
-    found = ask_child("frugal_rl.run.weigh", run, "Weighing the environment")
-    if found is not None:  # else whoever makes it here will say better why it cannot be made
+    if name in weight.failed:
+        return
+    try:
+        found = ask_child("frugal_rl.run.weigh", run, "Weighing the environment", WEIGH_SECONDS)
+    except ConfigError as error:
+        print(f"Warning: {error} The plan goes without it.", file=sys.stderr)
+        found = None
+    if found is None:
+        weight.failed.add(name)
+    else:
         keep_bytes(run.env, found)
 
 

@@ -11,6 +11,9 @@ from typing import Any
 
 from frugal_rl import remembered
 
+failed: set[str] = set()
+"""Environments that could not be weighed; in this process nobody tries again."""
+
 
 def kept_bytes(env: Any) -> int | None:
     """Bytes of one environment of a configuration; None where nobody has measured it."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import FrugalError
@@ -45,12 +46,13 @@ def _played(run: RunConfig, seed: int) -> Any:
     env, until = run.env.make(seed), time.monotonic() + SECONDS
     env.reset(seed=seed)
     env.action_space.seed(seed)
-    for _ in range(STEPS):
-        _, _, terminated, truncated, _ = env.step(env.action_space.sample())
-        if terminated or truncated:
-            env.reset()
-        if time.monotonic() > until:
-            break
+    with suppress(Exception):  # one that refuses an action at random is as large as before it
+        for _ in range(STEPS):
+            _, _, terminated, truncated, _ = env.step(env.action_space.sample())
+            if terminated or truncated:
+                env.reset()
+            if time.monotonic() > until:
+                break
     return env
 
 

@@ -14,6 +14,8 @@ PROGRAMS = {
     "pathlib.Path(os.environ['FRUGAL_RL_WORDS']).write_text('kernel 3'); time.sleep(0.5); print(1)",
     "fails": "import sys; sys.exit('no such network')",
     "hangs": "import time; time.sleep(60)",
+    "is_silent": "",
+    "says_goodbye": "print(1); print('goodbye')",
 }
 
 
@@ -45,3 +47,9 @@ def test_a_failure_is_told_by_its_last_line(program):
 def test_one_that_hangs_is_ended_with_a_remedy(program):
     with pytest.raises(ConfigError, match=r"longer than 0 s\. .*plan=arithmetic"):
         program("hangs", most_seconds=0.3)
+
+
+@pytest.mark.parametrize("name", ["is_silent", "says_goodbye"])
+def test_one_whose_last_line_is_no_answer_fails_in_words(program, name):
+    with pytest.raises(ConfigError, match=r"It ends without an answer\."):
+        program(name)

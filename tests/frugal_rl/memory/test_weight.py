@@ -8,7 +8,8 @@ import pytest
 from gymnasium import spaces
 
 from frugal_rl import remembered
-from frugal_rl.memory import sizes
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory import sizes, weight
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.weigh import MOST_ENVS, weigh
 
@@ -45,6 +46,7 @@ gym.register("Heavy-v0", Heavy)
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
+    monkeypatch.setattr(weight, "failed", set())
     return compose_run(["env=gymnasium", "env.id=Heavy-v0", "algo.num_envs=6"])
 
 
@@ -79,3 +81,25 @@ def test_one_that_only_this_process_knows_is_planned_without_it(run, monkeypatch
     sizes.weigh_environment(run)
 
     assert "environments" not in planned(run)
+
+
+def test_one_that_cannot_be_weighed_is_planned_without_it_and_asked_once(run, monkeypatch, capsys):
+    asked = []
+
+    def fails(*question):
+        asked.append(question)
+        raise ConfigError("Weighing the environment ends without an answer.")
+
+    monkeypatch.setattr(sizes, "ask_child", fails)
+    sizes.weigh_environment(run)
+    sizes.weigh_environment(run)
+
+    assert len(asked) == 1
+    assert "without an answer. The plan goes without it." in capsys.readouterr().err
+    assert "environments" not in planned(run)
+
+
+def test_one_that_refuses_an_action_is_weighed_all_the_same(run, monkeypatch):
+    monkeypatch.setattr(Heavy, "step", lambda self, action: 1 / 0)
+
+    assert weigh(run) == pytest.approx(HELD, rel=0.05)
