@@ -31,7 +31,7 @@ from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
 from frugal_rl.run.nearness import in_one_line, nearest, nearest_key
-from frugal_rl.run.outcome import Refused
+from frugal_rl.run.past_hydra import Refused, past_hydra
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.search_path import (
     choices,
@@ -82,10 +82,8 @@ def run_jobs(config_name: str, job: Callable[[DictConfig, Job], None]) -> None:
                 raise
             raise Refused(error) from error
 
-    try:
+    with past_hydra():
         hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(task)()
-    except Refused as refused:
-        raise refused.error from None
 
 
 def _present_job(config_name: str, cfg: DictConfig) -> Job:
