@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
+from hydra._internal import utils
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -82,7 +83,7 @@ def run_jobs(config_name: str, job: Callable[[DictConfig, Job], None]) -> None:
                 raise
             raise Refused(error) from error
 
-    with past_hydra():
+    with past_hydra(utils):
         hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(task)()
 
 

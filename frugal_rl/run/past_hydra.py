@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hydra._internal import utils
-
 from frugal_rl.errors import DiskError, FrugalError
 from frugal_rl.run.disk import disk_in_words
 
@@ -21,24 +19,27 @@ class Refused(BaseException):
 
 
 @contextmanager
-def past_hydra() -> Iterator[None]:
+def past_hydra(reporting: Any) -> Iterator[None]:
     """Let refusals through; what a disk does not take of Hydra's own files is one, too.
+
+    Args:
+        reporting: Hydra's module of the function `run_and_report`, which prints tracebacks.
 
     Raises:
         FrugalError: as it was refused.
     """
-    real = utils.run_and_report
+    real = reporting.run_and_report
 
     def run_and_report(call: Callable[[], Any]) -> Any:
         return real(lambda: _in_words(call))
 
-    utils.run_and_report = run_and_report
+    reporting.run_and_report = run_and_report
     try:
         yield
     except Refused as refused:
         raise refused.error from None
     finally:
-        utils.run_and_report = real
+        reporting.run_and_report = real
 
 
 def _in_words(call: Callable[[], Any]) -> Any:
