@@ -32,14 +32,14 @@ SMALL = ("tracking=disabled", "hardware.device=cpu", "hardware.threads=1", "eval
 ON_POLICY = (*SMALL, "agent.critic=[4]", "algo.batch_size=16", "algo.n_epochs=1")
 OFF_POLICY = (*SMALL, "algo.batch_size=8", "algo.learning_starts=8", "algo.buffer_size=200")
 PROBLEMS = {
-    "toy": ("env=toy", *ON_POLICY, "algo.total_steps=800"),
-    "workers": ("env=toy", *ON_POLICY, "algo.total_steps=800", "vec=shared_memory",
+    "toy": ("env=toy", *ON_POLICY, "algo.total_steps=320"),
+    "workers": ("env=toy", *ON_POLICY, "algo.total_steps=320", "vec=shared_memory",
                 "vec.workers=2", "vec.start=fork"),
-    "nclone": ("env=nclone", "agent=mlp", *ON_POLICY, "algo.total_steps=800"),
-    "mine": ("env=mine_daily_small", "agent=mlp", *ON_POLICY, "algo.total_steps=320"),
-    "duel": ("env=fighting", "env.obs=ram", *ON_POLICY, "algo.total_steps=800"),
-    "gymnasium": ("env=gymnasium", *ON_POLICY, "algo.total_steps=800"),
-    "dqn": ("env=toy", "algo=dqn", *OFF_POLICY, "algo.total_steps=800"),
+    "nclone": ("env=nclone", "agent=mlp", *ON_POLICY, "algo.total_steps=320"),
+    "mine": ("env=mine_daily_small", "agent=mlp", *ON_POLICY, "algo.total_steps=160"),
+    "duel": ("env=fighting", "env.obs=ram", *ON_POLICY, "algo.total_steps=320"),
+    "gymnasium": ("env=gymnasium", *ON_POLICY, "algo.total_steps=320"),
+    "dqn": ("env=toy", "algo=dqn", *OFF_POLICY, "algo.total_steps=320"),
 }  # fmt: skip
 SHORT = ("env=toy", *ON_POLICY, "algo.total_steps=96")
 RESTART = {"workers"}
