@@ -14,6 +14,7 @@ mutated as plain Python, since Numba's cache does not look at constants.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib.abc
 import importlib.util
 import json
@@ -25,7 +26,7 @@ import sys
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +35,7 @@ from typing import Any
 import coverage
 import hypothesis
 import pytest
-from mutants_drawn import ROOMS, Mutant, drawn
+from mutants_drawn import ROOMS, Mutant, drawn, room_files
 
 TESTS = (*ROOMS, "vec_env", "sb3")
 PLAIN_TESTS = ("observation", "store", "learn")
@@ -43,9 +44,9 @@ LIBRARIES = (
     *("rich.table", "psutil", "yaml", "hypothesis.extra.numpy", "sb3_contrib", "lz4.frame"),
 )
 PYTEST = ["-q", "-n0", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
-TEST_SECONDS = 15
+TEST_SECONDS = 9
 """A test that takes longer judges nothing; as plain Python a third of it."""
-JUDGE_SECONDS = 25
+JUDGE_SECONDS = 12
 """Processor seconds of tests, as they were recorded, that one mutant is asked."""
 
 
@@ -105,13 +106,13 @@ class Recorder:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Time one test."""
         self.measured.switch_context(item.nodeid)
-        signal.signal(signal.SIGALRM, _too_long)
-        signal.alarm(self.limit)
+        signal.signal(signal.SIGPROF, _too_long)
+        signal.setitimer(signal.ITIMER_PROF, self.limit)
         start = time.process_time()
         try:
             return (yield)
         finally:
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             self.seconds[item.nodeid] = round(time.process_time() - start, 3)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -141,7 +142,7 @@ def record_file(test: str, out: Path, plain: bool) -> int:
     return 0
 
 
-def record(folder: Path, tests: list[str], plain: bool) -> None:
+def record(folder: Path, tests: list[str], plain: bool, missing: bool) -> None:
     """Run each test file once under coverage, with kernels as plain Python if asked."""
     folder = folder / ("plain" if plain else "usual")
     folder.mkdir(parents=True, exist_ok=True)
@@ -150,6 +151,8 @@ def record(folder: Path, tests: list[str], plain: bool) -> None:
     start = time.process_time() + sum(os.times()[2:4])
     for file in files:
         out = folder / (str(file).replace("/", "+") + ".json")
+        if missing and out.exists():
+            continue
         out.unlink(missing_ok=True)
         forked(lambda file=file, out=out: record_file(str(file), out, plain), 240)  # type: ignore[misc]
         passed = json.loads(out.read_text()) if out.exists() else {}
@@ -242,7 +245,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def examine(mutant: Mutant, tests: list[list[str]]) -> int:
     """In a fork: run the tests file by file until one fails; the exit status says so."""
-    resource.setrlimit(resource.RLIMIT_CPU, (JUDGE_SECONDS * 3, JUDGE_SECONDS * 3))
+    resource.setrlimit(resource.RLIMIT_CPU, (JUDGE_SECONDS * 5, JUDGE_SECONDS * 5))
     disable_kernels(mutant.kernel)
     sys.meta_path.insert(0, Changed(mutant))
     for chunk in tests:
@@ -257,10 +260,20 @@ def judge(mutant: Mutant, recorded: dict[bool, Recorded]) -> tuple[str, int]:
     asked = sum(len(chunk) for chunk in tests)
     if not tests:
         return "survived", 0
-    code = forked(lambda: examine(mutant, tests), 6 * JUDGE_SECONDS)
+    code = forked(lambda: examine(mutant, tests), 15 * JUDGE_SECONDS)
     if code is None:
         return "too slow", asked
     return {0: "survived", 1: "killed"}.get(code, "died"), asked
+
+
+def kept_draw(folder: Path, per_room: int, seed: int) -> list[Mutant]:
+    """The draw of before where no source has changed: drawing reads every file."""
+    sources = [path.read_bytes() for room in ROOMS for path in room_files(room)]
+    digest = hashlib.sha256(b"".join(sources)).hexdigest()[:12]
+    file = folder / f"drawn-{per_room}-{seed}-{digest}.json"
+    if not file.exists():
+        file.write_text(json.dumps([asdict(mutant) for mutant in drawn(per_room, seed)]))
+    return [Mutant(**{**row, "lines": tuple(row["lines"])}) for row in json.loads(file.read_text())]
 
 
 def judge_all(folder: Path, options: argparse.Namespace) -> None:
@@ -272,7 +285,7 @@ def judge_all(folder: Path, options: argparse.Namespace) -> None:
     recorded = {
         plain: Recorded(folder / ("plain" if plain else "usual")) for plain in (False, True)
     }
-    chosen = drawn(options.per_room, options.seed)
+    chosen = kept_draw(folder, options.per_room, options.seed)
     load_libraries()
     start = time.monotonic()
     random.Random(0).shuffle(chosen)  # whatever time allows is spread over the rooms
@@ -307,6 +320,7 @@ def main() -> None:
     parser.add_argument("tests", nargs="*", help="files for record; default: those of the rooms")
     parser.add_argument("--folder", type=Path, default=Path("build/mutants"))
     parser.add_argument("--plain", action="store_true", help="record kernels as plain Python")
+    parser.add_argument("--missing", action="store_true", help="record what is not recorded yet")
     parser.add_argument("--per-room", type=int, default=80)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3600, help="begin no mutant after these")
@@ -316,7 +330,7 @@ def main() -> None:
     if options.what == "record":
         rooms = PLAIN_TESTS if options.plain else TESTS
         tests = options.tests or [f"tests/frugal_rl/{room}" for room in rooms]
-        record(options.folder, tests, options.plain)
+        record(options.folder, tests, options.plain, options.missing)
     else:
         judge_all(options.folder, options)
 

@@ -100,11 +100,16 @@ class MutatedFile:
         )
 
 
+def room_files(room: str) -> list[Path]:
+    """The room's sources."""
+    return sorted(Path("frugal_rl", room).rglob("*.py"))
+
+
 def drawn(per_room: int, seed: int) -> list[Mutant]:
     """As many mutants from each room, uniformly among all of its mutants."""
     chosen: list[Mutant] = []
     for room in ROOMS:
-        files = [MutatedFile(path) for path in sorted(Path("frugal_rl", room).rglob("*.py"))]
+        files = [MutatedFile(path) for path in room_files(room)]
         everything = [(file, n) for file in files for n in range(len(file.mutations))]
         random.Random(f"{seed} {room}").shuffle(everything)
         found = (mutant for file, n in everything if (mutant := file.mutant(n)))
