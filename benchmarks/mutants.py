@@ -266,13 +266,13 @@ def judge(mutant: Mutant, recorded: dict[bool, Recorded]) -> tuple[str, int]:
     return {0: "survived", 1: "killed"}.get(code, "died"), asked
 
 
-def kept_draw(folder: Path, per_room: int, seed: int) -> list[Mutant]:
-    """The draw of before where no source has changed: drawing reads every file."""
-    sources = [path.read_bytes() for room in ROOMS for path in room_files(room)]
-    digest = hashlib.sha256(b"".join(sources)).hexdigest()[:12]
-    file = folder / f"drawn-{per_room}-{seed}-{digest}.json"
+def kept_draw(folder: Path, room: str, count: int, seed: int) -> list[Mutant]:
+    """The draw of before where no source of the room has changed: drawing reads every file."""
+    sources = b"".join(path.read_bytes() for path in room_files(room))
+    digest = hashlib.sha256(sources).hexdigest()[:12]
+    file = folder / f"{room}-{count}-{seed}-{digest}.json"
     if not file.exists():
-        file.write_text(json.dumps([asdict(mutant) for mutant in drawn(per_room, seed)]))
+        file.write_text(json.dumps([asdict(mutant) for mutant in drawn(room, count, seed)]))
     return [Mutant(**{**row, "lines": tuple(row["lines"])}) for row in json.loads(file.read_text())]
 
 
@@ -285,7 +285,8 @@ def judge_all(folder: Path, options: argparse.Namespace) -> None:
     recorded = {
         plain: Recorded(folder / ("plain" if plain else "usual")) for plain in (False, True)
     }
-    chosen = kept_draw(folder, options.per_room, options.seed)
+    draws = [kept_draw(folder, room, options.per_room, options.seed) for room in ROOMS]
+    chosen = [mutant for draw in draws for mutant in draw]
     load_libraries()
     start = time.monotonic()
     random.Random(0).shuffle(chosen)  # whatever time allows is spread over the rooms

@@ -105,14 +105,11 @@ def room_files(room: str) -> list[Path]:
     return sorted(Path("frugal_rl", room).rglob("*.py"))
 
 
-def drawn(per_room: int, seed: int) -> list[Mutant]:
-    """As many mutants from each room, uniformly among all of its mutants."""
-    chosen: list[Mutant] = []
-    for room in ROOMS:
-        files = [MutatedFile(path) for path in room_files(room)]
-        everything = [(file, n) for file in files for n in range(len(file.mutations))]
-        random.Random(f"{seed} {room}").shuffle(everything)
-        found = (mutant for file, n in everything if (mutant := file.mutant(n)))
-        chosen += islice(found, per_room)
-        print(f"{room}: {per_room} of {len(everything)} mutants in {len(files)} files", flush=True)
-    return chosen
+def drawn(room: str, count: int, seed: int) -> list[Mutant]:
+    """So many mutants, uniformly among all of a room's."""
+    files = [MutatedFile(path) for path in room_files(room)]
+    everything = [(file, n) for file in files for n in range(len(file.mutations))]
+    random.Random(f"{seed} {room}").shuffle(everything)
+    found = (mutant for file, n in everything if (mutant := file.mutant(n)))
+    print(f"{room}: {count} of {len(everything)} mutants in {len(files)} files", flush=True)
+    return list(islice(found, count))
