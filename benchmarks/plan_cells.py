@@ -26,6 +26,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "plan_cells.jsonl"
 ALE = "env=gymnasium env.modules=[ale_py] env.id=ALE/"
 ATARI = "env.kwargs.frameskip=1 env.wrappers=[{wrapper:gymnasium.wrappers.AtariPreprocessing}]"
 GRID = "env.wrappers=[{wrapper:minigrid.wrappers.ImgObsWrapper}]"
+HINDSIGHT = "algo=sac algo.her=true algo.learning_starts=100"
 KINDS = (
     ("env=toy", 12000),
     ("env=nclone", 8000),
@@ -60,10 +61,7 @@ KINDS = (
     ("env=gymnasium env.id=Ant-v5 vec=shared_memory", 1500),
     ("env=gymnasium env.id=CartPole-v1 vec=sb3", 400),
     (f"env=gymnasium env.id=MiniGrid-DoorKey-8x8-v0 {GRID}", 3000),
-    (
-        "env=gymnasium env.id=parking-v0 env.modules=[highway_env] algo=sac algo.her=true algo.learning_starts=100",
-        200,
-    ),
+    (f"env=gymnasium env.id=parking-v0 env.modules=[highway_env] {HINDSIGHT}", 200),
     ("env=nclone vec=threads memory=attention", 4000),
     ("env=nclone agent=attention_gat memory.micro_batch=32", 300),
     ("env=fighting memory.rollout_location=memmap memory.precision=bf16", 2500),
