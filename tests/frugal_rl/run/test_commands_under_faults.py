@@ -180,13 +180,15 @@ def test_a_disk_that_fills_up_under_a_sweep_ends_it_in_words(tmp_path):
     with small_disk(tmp_path / "small", DISK_KIB) as small:
         words = ("-m", "seed=1,2", f"hydra.sweep.dir={small.folder}/s")
         process = started(tmp_path / "unused", *words)
-        saved_once(small.folder / "s" / "0_seed=1")
+        saved_once(small.folder / "s" / "0_toy_lossless_seed1")
         status, said = filled_meanwhile(process, small)
         small.empty()
         assert status == 1
         assert "No space left on device" in said.splitlines()[-1]
         assert not [
-            v.problem for v in verify_checkpoints(small.folder / "s" / "0_seed=1") if v.problem
+            v.problem
+            for v in verify_checkpoints(small.folder / "s" / "0_toy_lossless_seed1")
+            if v.problem
         ]
 
 
