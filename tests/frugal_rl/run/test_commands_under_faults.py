@@ -176,19 +176,6 @@ def test_a_disk_that_is_full_at_the_last_save_says_how_to_go_on(tmp_path, whole)
     assert same_weights(tmp_path / "b", whole)
 
 
-def test_a_disk_that_fills_up_under_a_sweep_ends_it_in_words(tmp_path):
-    with small_disk(tmp_path / "small", DISK_KIB) as small:
-        words = ("-m", "seed=1,2", f"hydra.sweep.dir={small.folder}/s")
-        process = started(tmp_path / "unused", *words)
-        first = small.folder / "s" / "0_toy_lossless_seed1"
-        saved_once(first)
-        status, said = filled_meanwhile(process, small)
-        small.empty()
-        assert status == 1
-        assert "No space left on device" in said.splitlines()[-1]
-        assert not [v.problem for v in verify_checkpoints(first) if v.problem]
-
-
 def test_a_sweep_on_a_full_disk_is_refused_before_it_begins(tmp_path):
     with small_disk(tmp_path / "small", DISK_KIB) as small:
         small.leave(0)
