@@ -19,6 +19,7 @@ from typing import Any
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.invocation import value
 from frugal_rl.report.speech import Mode, labelled, speaking
 from frugal_rl.report.terminal import visible
 from frugal_rl.run import arguments
@@ -115,7 +116,8 @@ class Script:
         sys.argv[1:] = translated(arguments.in_our_words(sys.argv[1:]))
         self.sweep = arguments.sweeps(sys.argv)
         beside = arguments.typed_folders(sys.argv[1:])
-        with speaking(self.mode) as out, doing("reading the configuration"):
+        first = "sweeping" if self.sweep else "reading the configuration"
+        with speaking(self.mode) as out, doing(first):
             with searching(plugins_of(sys.argv[1:]), beside):
                 if arguments.asks_for_help(sys.argv[1:]):
                     out.write(self.help(sys.argv[1:]))
@@ -165,7 +167,7 @@ class Script:
             yield
             return
         at = sweep_folder(self.config_name, arguments.overrides(sys.argv[1:]))
-        sys.argv.append(f"hydra.sweep.dir={at}")  # the time in it goes on
+        sys.argv.append(f"hydra.sweep.dir={value(at)}")  # the time in it goes on
         try:
             yield
         finally:
