@@ -18,7 +18,7 @@ from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING
 
-from frugal_rl.errors import CrowdedError, FrugalError
+from frugal_rl.errors import CrowdedError, DataError, FrugalError
 from frugal_rl.invocation import value
 from frugal_rl.memory import usage
 from frugal_rl.report.files import SUMMARY, read_json, write_json
@@ -29,6 +29,7 @@ from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.search_path import folder
 from frugal_rl.run.signals import passing_on
+from frugal_rl.untrusted.files import read_text
 from frugal_rl.untrusted.nested import parse_yaml
 
 if TYPE_CHECKING:
@@ -248,7 +249,12 @@ def cells_in(sweep_dir: Path) -> list[tuple[Path, Cell]]:
 
 def _lost(at: Path) -> Cell | None:
     """A job that Hydra began and whose end nobody wrote; None for any other folder."""
-    words = at / ".hydra" / "overrides.yaml"
-    if not words.is_file():
+    path = at / ".hydra" / "overrides.yaml"
+    if not path.is_file():
         return None
-    return Cell(tuple(map(str, parse_yaml(words.read_text()))), End.failed, LOST)
+    try:
+        typed = parse_yaml(read_text(path))
+    except DataError:
+        typed = None
+    words = typed if isinstance(typed, list) else []  # a full disk keeps an empty file
+    return Cell(tuple(map(str, words)), End.failed, LOST)

@@ -67,9 +67,9 @@ def _values(path: Path) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
-def _number(value: Any, form: str) -> str:
-    return "-" if value is None else format(float(value), form)
+def _number(found: Any, form: str) -> str:
+    return "-" if found is None else format(float(found), form)
 
 
-def _bytes(value: Any) -> str:
-    return "-" if value is None else human(int(value))
+def _bytes(found: Any) -> str:
+    return "-" if found is None else human(int(found))

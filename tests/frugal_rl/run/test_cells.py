@@ -158,6 +158,16 @@ def test_a_damaged_record_is_none(tmp_path):
     assert Cell.read(tmp_path) is None
 
 
+@pytest.mark.parametrize("raw", [b"", b"a: [", b"\xff", b"3"])
+def test_a_job_whose_words_a_full_disk_did_not_take_stands_in_the_table(raw, tmp_path):
+    (tmp_path / "1_toy" / ".hydra").mkdir(parents=True)
+    (tmp_path / "1_toy" / ".hydra" / "overrides.yaml").write_bytes(raw)
+
+    ((at, cell),) = cells_in(tmp_path)
+
+    assert (at.name, cell.words, cell.end) == ("1_toy", (), End.failed)
+
+
 def test_the_table_names_what_differs_and_the_way_on(job, tmp_path, capsys):
     for seed in range(4):
         run_cell(job(seed))
