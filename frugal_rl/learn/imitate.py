@@ -38,7 +38,7 @@ def imitate(
         actions = in_units(drawn.actions, policy.action_space)
         loss = -policy.evaluate_actions(drawn.observations, actions)[1].mean()
         policy.optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
         policy.optimizer.step()
         losses.append(float(loss.detach()))
