@@ -23,6 +23,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "plan_cells.jsonl"
+ALE = "env=gymnasium env.modules=[ale_py] env.id=ALE/"
+ATARI = "env.kwargs.frameskip=1 env.wrappers=[{wrapper:gymnasium.wrappers.AtariPreprocessing}]"
+GRID = "env.wrappers=[{wrapper:minigrid.wrappers.ImgObsWrapper}]"
+HINDSIGHT = "algo=sac algo.her=true algo.learning_starts=100"
 KINDS = (
     ("env=toy", 12000),
     ("env=nclone", 8000),
@@ -50,6 +54,24 @@ KINDS = (
     ("env=gymnasium env.id=ALE/Pong-v5 env.modules=[ale_py] agent=nature_cnn", 700),
     ("env=mine_cpit memory=baseline", 1000),
     ("env=gymnasium env.id=HalfCheetah-v5", 3000),
+    (f"{ALE}Breakout-v5 {ATARI} env.frame_stack=4 agent=nature_cnn", 500),
+    (f"{ALE}Seaquest-v5 algo=dqn agent=nature_cnn algo.learning_starts=100", 200),
+    ("env=gymnasium env.id=CarRacing-v3 agent=nature_cnn", 250),
+    ("env=gymnasium env.id=Humanoid-v5 algo=td3 algo.learning_starts=100", 250),
+    ("env=gymnasium env.id=Ant-v5 vec=shared_memory", 1500),
+    ("env=gymnasium env.id=CartPole-v1 vec=sb3", 400),
+    (f"env=gymnasium env.id=MiniGrid-DoorKey-8x8-v0 {GRID}", 3000),
+    (f"env=gymnasium env.id=parking-v0 env.modules=[highway_env] {HINDSIGHT}", 200),
+    ("env=nclone vec=threads memory=attention", 4000),
+    ("env=nclone agent=attention_gat memory.micro_batch=32", 300),
+    ("env=fighting memory.rollout_location=memmap memory.precision=bf16", 2500),
+    ("env=toy algo=qr_dqn algo.learning_starts=100 agent.actor=[200]", 1500),
+    ("env=toy algo=dqn algo.learning_starts=100 algo.prioritised=true", 1500),
+    ("env=mine_daily_small agent=column2d memory=baseline", 600),
+    ("env=gymnasium env.id=BipedalWalker-v3 algo.engine=compiled", 4000),
+    ("env=nclone agent.shared=[512] agent.actor=[256] agent.critic=[256]", 6000),
+    ("env=gymnasium env.id=Pendulum-v1 algo=tqc algo.learning_starts=100", 200),
+    ("env=mine_cpit vec=episodes memory.trajectories=list", 2000),
 )
 """What is run, and the most transitions of one rollout."""
 FEW = ("evaluation.episodes=6", "evaluation.num_envs=3", "tracking=disabled")
@@ -158,10 +180,12 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=20261123, help="which sizes are drawn")
     options.add_argument("--seconds", type=float, default=1e9, help="begin no cell after these")
     options.add_argument("--again", type=int, default=0, help="measure the worst so many anew")
+    options.add_argument("--like", default="", help="only kinds that hold these words")
     options.add_argument("--table", action="store_true", help="print what is known")
     asked, began = options.parse_args(), time.monotonic()
     done = known()
-    missing = [cell for cell in cells(asked.seed) if cell not in done][: asked.cells]
+    drawn_now = [cell for cell in cells(asked.seed) if asked.like in cell]
+    missing = [cell for cell in drawn_now if cell not in done][: asked.cells]
     if asked.again:
         missing = sorted(done, key=lambda cell: -abs(error_of(done[cell])))[: asked.again]
     for cell in [] if asked.table else missing:

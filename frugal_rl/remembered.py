@@ -10,7 +10,6 @@ import fcntl
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -46,11 +45,14 @@ def read(name: str) -> Any:
 
 def write(name: str, values: Mapping[str, Any]) -> None:
     """Keep values under a name; whole or not at all."""
+    part = folder() / f".{name}.{os.getpid()}.part"
     try:
         folder().mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=folder(), delete=False) as file:
-            json.dump(values, file)
-        os.replace(file.name, folder() / f"{name}.json")
+        try:
+            part.write_text(json.dumps(values))
+            part.replace(folder() / f"{name}.json")
+        finally:
+            part.unlink(missing_ok=True)  # a full disk keeps what it took of it
     except OSError:
         return
 

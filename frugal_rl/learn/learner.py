@@ -23,7 +23,10 @@ class Learner(Protocol):
         """Bytes held, by name: rollout, parameters, gradients, optimiser."""
 
     def state(self) -> dict[str, Any]:
-        """All that an exact resume needs: tensors, arrays and plain values."""
+        """All that an exact resume needs: tensors, arrays and plain values.
+
+        They may be the learner's own: write or copy them before it goes on.
+        """
 
     def load(self, state: dict[str, Any]) -> None:
-        """Continue exactly from `state`."""
+        """Continue exactly from `state`, which stays as it is whatever follows."""

@@ -174,33 +174,43 @@ class Embedding(nn.Module):
         self.plain = [f.name for f in fields if not is_image(f)]
         self.scales = {f.name: _scale(f) for f in fields}
         self.cnns = nn.ModuleDict()
+        self.pictures = {
+            f.name: _module_name(f.name, i) for i, f in enumerate(fields) if is_image(f)
+        }
         for f in fields:
             if is_image(f):
                 shape = channels_first(torch.zeros(1, *observed_shape(f), dtype=torch.uint8)).shape
-                self.cnns[f.name] = cnn((shape[1], shape[2], shape[3]), image_features)
+                layers = cnn((shape[1], shape[2], shape[3]), image_features)
+                self.cnns[self.pictures[f.name]] = layers
         sizes = [math.prod(observed_shape(f)) for f in fields if not is_image(f)]
         self.width = sum(sizes) + image_features * len(self.cnns)
 
     def forward(self, fields: Fields, run: Callable[[nn.Module, Tensor], Tensor]) -> Tensor:
         """Decoded fields -> [B, width]; `run` is the network's way to run a block."""
         parts = [self._plain(name, fields[name]) for name in self.plain]
-        for name, cnn in self.cnns.items():
+        for name, module in self.pictures.items():
             images = channels_first(fields[name])
             if self.layout is torch.channels_last:
                 images = images.contiguous(memory_format=self.layout)
-            parts.append(run(cnn, scale_pixels(images)))
+            parts.append(run(self.cnns[module], scale_pixels(images)))
         return torch.cat(parts, dim=1)  # one part too: products of unaligned rows may round apart
 
     def read(self, fields: Fields) -> Tensor:
         """Decoded fields -> [B, ...] as `forward` reads them, pictures by their pixels."""
         parts = [self._plain(name, fields[name]) for name in self.plain]
-        parts += [scale_pixels(channels_first(fields[name])).flatten(1) for name in self.cnns]
+        parts += [scale_pixels(channels_first(fields[name])).flatten(1) for name in self.pictures]
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
 
     def _plain(self, name: str, values: Tensor) -> Tensor:
         flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
         scaled = flat if flat.dtype == torch.float32 else flat.float()
         return scaled if self.scales[name] == 1.0 else scaled * self.scales[name]
+
+
+def _module_name(name: str, place: int) -> str:
+    """The field's name, unless torch takes no module of that name ("a.b", "type", "keys")."""
+    taken = "." in name or not name or hasattr(nn.ModuleDict(), name)
+    return f"field {place}" if taken else name
 
 
 def _scale(f: Observed) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -185,7 +186,7 @@ class OffPolicyLearner:
         if set(saved) != set(self._optimizers()):
             raise DataError(f"the optimisers that were saved are {sorted(saved)}.")
         for name, optimizer in self._optimizers().items():
-            optimizer.load_state_dict(saved[name])
+            optimizer.load_state_dict(deepcopy(saved[name]))  # else both would step one
         for name, tensor in self._variables().items():
             tensor.data.copy_(state["variables"][name])
         for name, value in state["counters"].items():

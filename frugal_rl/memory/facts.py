@@ -63,6 +63,8 @@ class Facts:
     eval_seed_is_training_seed: bool = False
     eval_steps: int = 0
     eval_every_steps: int = 0
+    unread: tuple[str, ...] = ()
+    """Observations of an environment that nothing is declared of which the network leaves out."""
 
     @property
     def samples(self) -> int:
@@ -135,6 +137,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         eval_seed_is_training_seed=evaluation.seed == run.seed,
         eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],
         eval_every_steps=evaluation.every_steps,
+        unread=_unread(run),
         **_learning(algo),
     )
 
@@ -145,6 +148,15 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
     if typical is not None:
         return int(typical[0]), int(typical[1])
     return (run.env.episode_steps, run.env.episode_steps) if run.env.episode_steps else None
+
+
+def _unread(run: RunConfig) -> tuple[str, ...]:
+    """What an agent that nobody told what to read leaves out of a stranger's observation."""
+    fields, named = getattr(run.agent, "fields", None), getattr(run.agent, "read", ())
+    if fields is None or named or not getattr(type(run.env), "undeclared", False):
+        return ()
+    read = {f.name for f in fields(run.encoding())}
+    return tuple(f.name for f in run.env.spec().observed() if f.name not in read)
 
 
 def _learning(algo: Any) -> dict[str, Any]:

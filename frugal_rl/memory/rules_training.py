@@ -228,6 +228,21 @@ def bf16_units(f: Facts) -> Finding | None:
     )
 
 
+def unread(f: Facts) -> Finding | None:
+    """F45: the network reads all that a stranger's environment shows."""
+    if not f.unread:
+        return None
+    names = ",".join(f.unread)
+    return Finding(
+        "F45",
+        "observations not read",
+        Severity.warning,
+        names,
+        f"the network does not read {names}: more values than agent.largest_field",
+        "agent.largest_field=1000000000",
+    )
+
+
 def total_steps(f: Facts) -> Finding:
     """F35: a run ends with a whole rollout."""
     exact = f.total_steps / f.samples
@@ -257,4 +272,5 @@ RULES: tuple[Rule, ...] = (
     horizon,
     total_steps,
     bf16_units,
+    unread,
 )

@@ -55,12 +55,22 @@ class ObservationSpec:
         if len(by_name) != len(self.fields):
             raise ConfigError("Two fields of the observation share one name.")
         object.__setattr__(self, "by_name", by_name)
+        taken = {*self.id_rows(), *(["age"] if self._shows_history() else [])} & set(by_name)
+        if taken:
+            raise ConfigError(
+                f"An observation named '{min(taken)}' stands beside one of the same name that is "
+                "made here: 'age' counts the steps of an episode where a window or env.frame_stack "
+                "shows past rows, and <table>_id names a row of a table. Rename it by a wrapper."
+            )
         for f in self.fields:
             for source in f.sources if isinstance(f, Derived) else ():
                 if source not in by_name and source not in self.id_rows():
                     raise ConfigError(
                         f"Derived field '{f.name}' reads '{source}', which is not there."
                     )
+
+    def _shows_history(self) -> bool:
+        return any(isinstance(f, Stored) and f.window != 1 for f in self.fields)
 
     def id_rows(self) -> dict[str, str]:
         """Names of the id rows, `<table>_id` -> table."""

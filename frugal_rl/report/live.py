@@ -115,7 +115,7 @@ class LiveRun:
     def newest_film(self) -> Path | None:
         """The newest film or picture that the run has written."""
         found = [p for name in FILMS for p in (self.folder / name).glob("*")]
-        films = [p for p in found if p.suffix in FILM_KINDS and p.is_file()]
+        films = [p for p in found if p.suffix in FILM_KINDS and p.is_file() and not p.is_symlink()]
         return max(films, key=lambda p: p.stat().st_mtime_ns, default=None)
 
     def _film_name(self) -> str:

@@ -300,7 +300,9 @@ def at_step(trial: FrozenTrial, step: int) -> float | None:
 
 def last_words(at: Path) -> str:
     """The last line that a run said."""
-    lines = (at / "output.log").read_text().strip().splitlines()
+    path = at / "output.log"
+    said = path.read_text(errors="replace") if path.is_file() else ""  # the disk may be full
+    lines = said.strip().splitlines()
     return lines[-1][:400] if lines else "nothing was said"
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING
 
-from frugal_rl.errors import CrowdedError, FrugalError
+from frugal_rl.errors import CrowdedError, DataError, FrugalError
 from frugal_rl.invocation import value
 from frugal_rl.memory import usage
 from frugal_rl.report.files import SUMMARY, read_json, write_json
@@ -29,6 +29,7 @@ from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.search_path import folder
 from frugal_rl.run.signals import passing_on
+from frugal_rl.untrusted.files import read_text
 from frugal_rl.untrusted.nested import parse_yaml
 
 if TYPE_CHECKING:
@@ -117,11 +118,15 @@ def in_turn(job: Job, sweep: Sweep) -> Cell:
         MemoryBudgetError: not even its start fits.
     """
     with beside(sweep, job.command.folder) as line:
-        cell = trained(job, line)
-        while cell.reason.startswith(CROWDED) and cell.end is not End.stopped:
-            time.sleep(AGAIN_SECONDS)
+        while True:
+            if line is not None:
+                make_room(line)
             cell = trained(job, line)
-    return cell
+            if not cell.reason.startswith(CROWDED) or cell.end is End.stopped:
+                return cell
+            if line is not None:
+                line.starting(0)  # others may use it until this one tries again
+            time.sleep(AGAIN_SECONDS)
 
 
 @contextmanager
@@ -133,9 +138,14 @@ def beside(sweep: Sweep, at: Path) -> Iterator[Reservation | None]:
         return
     own = usage.of_tree()[:1]
     with ledger.entered(f"The sweep of {at.parent}", usage.held_bytes(own), beside=True) as line:
-        find_room(line, line.entry.held + STARTING_BYTES)
-        line.write(replace(line.entry, held=usage.held_bytes(own), coming=STARTING_BYTES))
         yield line
+
+
+def make_room(line: Reservation) -> None:
+    """Wait until a process can be started, and count it until it has a line of its own."""
+    held = line.base
+    find_room(line, held + STARTING_BYTES)
+    line.write(replace(line.entry, held=held, coming=STARTING_BYTES))
 
 
 def find_room(line: Reservation, wants: int) -> None:
@@ -239,7 +249,12 @@ def cells_in(sweep_dir: Path) -> list[tuple[Path, Cell]]:
 
 def _lost(at: Path) -> Cell | None:
     """A job that Hydra began and whose end nobody wrote; None for any other folder."""
-    words = at / ".hydra" / "overrides.yaml"
-    if not words.is_file():
+    path = at / ".hydra" / "overrides.yaml"
+    if not path.is_file():
         return None
-    return Cell(tuple(map(str, parse_yaml(words.read_text()))), End.failed, LOST)
+    try:
+        typed = parse_yaml(read_text(path))
+    except DataError:
+        typed = None
+    words = typed if isinstance(typed, list) else []  # a full disk keeps an empty file
+    return Cell(tuple(map(str, words)), End.failed, LOST)

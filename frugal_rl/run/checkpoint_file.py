@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from frugal_rl.errors import DataError
+from frugal_rl.errors import DataError, MemoryBudgetError
 from frugal_rl.run.manifest import FORMAT, MAGIC, Entry, Manifest, damaged, read_manifest
 from frugal_rl.run.values import Blobs, as_bytes, from_json, to_json
-from frugal_rl.untrusted.limits import LIMITS, Limits
-from frugal_rl.untrusted.printing import printable
+from frugal_rl.untrusted.limits import LIMITS, Limits, lack_of_room
+from frugal_rl.untrusted.printing import printable, shown
 
 CHUNK_BYTES = 1 << 20
 
@@ -80,6 +80,7 @@ def read_file(manifest: Manifest) -> dict[str, Any]:
 
     Raises:
         CheckpointError: in one line, what is wrong with the file.
+        MemoryBudgetError: an entry is larger than what is free.
     """
     try:
         with manifest.path.open("rb") as file:
@@ -87,6 +88,8 @@ def read_file(manifest: Manifest) -> dict[str, Any]:
 
             def fetch(name: str) -> np.ndarray:
                 entry = unread.pop(name)  # once: else one entry could fill the memory many times
+                if lack := lack_of_room(entry.num_bytes):  # a file's holes take no disk
+                    raise MemoryBudgetError(f"{shown(manifest.path)} does not fit here: {lack}")
                 raw = np.empty(entry.num_bytes, np.uint8)
                 file.seek(entry.at)
                 file.readinto(raw.data)

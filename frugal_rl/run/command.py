@@ -19,6 +19,7 @@ from typing import Any
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.invocation import value
 from frugal_rl.report.speech import Mode, labelled, speaking
 from frugal_rl.report.terminal import visible
 from frugal_rl.run import arguments
@@ -34,7 +35,7 @@ from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
 from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
-from frugal_rl.run.preflight import Job, check_launcher, preflight
+from frugal_rl.run.preflight import Job, check_launcher, preflight, writable
 from frugal_rl.run.search_path import searching
 from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
@@ -81,7 +82,8 @@ def main(
             sleep_while_waiting()
             command = Script(config_name, task, in_sweep)
             try:
-                status = command.run()
+                with disk_in_words():
+                    status = command.run()
             except FrugalError as error:
                 sys.exit(command.refused(error))
             except KeyboardInterrupt:  # a run that trains listens itself; here nothing is lost
@@ -115,7 +117,8 @@ class Script:
         sys.argv[1:] = translated(arguments.in_our_words(sys.argv[1:]))
         self.sweep = arguments.sweeps(sys.argv)
         beside = arguments.typed_folders(sys.argv[1:])
-        with speaking(self.mode) as out, doing("reading the configuration"):
+        first = "sweeping" if self.sweep else "reading the configuration"
+        with speaking(self.mode) as out, doing(first):
             with searching(plugins_of(sys.argv[1:]), beside):
                 if arguments.asks_for_help(sys.argv[1:]):
                     out.write(self.help(sys.argv[1:]))
@@ -160,16 +163,18 @@ class Script:
 
     @contextmanager
     def concluded(self) -> Iterator[None]:
-        """Sum up a sweep whose jobs have processes of their own, however it ends."""
-        if not (self.sweep and self.in_sweep):
+        """A sweep has a place to write to; one whose jobs are processes is summed up at its end."""
+        if not self.sweep:
             yield
             return
         at = sweep_folder(self.config_name, arguments.overrides(sys.argv[1:]))
-        sys.argv.append(f"hydra.sweep.dir={at}")  # the time in it goes on
+        writable(at, "hydra.sweep.dir")
+        sys.argv.append(f"hydra.sweep.dir={value(at)}")  # the time in it goes on
         try:
             yield
         finally:
-            self.outcomes.append(sum_up(at))
+            if self.in_sweep:
+                self.outcomes.append(sum_up(at))
 
     def job(self, cfg: Any, job: Job) -> None:
         """One job: of a single run the only one, of a sweep one of many."""

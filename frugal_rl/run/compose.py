@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import hydra
 from hydra import compose, initialize_config_dir
+from hydra._internal import utils
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -31,7 +32,7 @@ from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.honouring import honouring
 from frugal_rl.run.nearness import in_one_line, nearest, nearest_key
-from frugal_rl.run.outcome import Refused
+from frugal_rl.run.past_hydra import Refused, past_hydra
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.search_path import (
     choices,
@@ -82,10 +83,8 @@ def run_jobs(config_name: str, job: Callable[[DictConfig, Job], None]) -> None:
                 raise
             raise Refused(error) from error
 
-    try:
+    with past_hydra(utils):
         hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(task)()
-    except Refused as refused:
-        raise refused.error from None
 
 
 def _present_job(config_name: str, cfg: DictConfig) -> Job:

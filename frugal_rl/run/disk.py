@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,31 @@ FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 """What becomes of a disk, and is no mistake of the program that writes to it."""
 
 
+def open_own(path: Path, flags: int) -> int:
+    """Open a file to write, made where it is not there.
+
+    Raises:
+        DiskError: it is a link, a pipe or a device, as a stranger's folder might hold.
+    """
+    try:
+        number = os.open(path, flags | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.ENXIO):
+            raise
+        raise _no_file(path) from error
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise _no_file(path)
+    return number
+
+
+def _no_file(path: Path) -> DiskError:
+    return DiskError(
+        f"{path} is a link, a pipe or a device, and nothing is written through those. Remove it, "
+        "or choose another folder."
+    )
+
+
 def write_all(number: int, data: Bytes) -> None:
     """Write all bytes to an open file; the system may take fewer at once."""
     left = memoryview(data).cast("B")
@@ -25,7 +51,7 @@ def write_all(number: int, data: Bytes) -> None:
 
 def write_pieces(path: Path, pieces: Iterable[Bytes]) -> None:
     """Write a file in pieces and force it to the disk."""
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    number = open_own(path, os.O_WRONLY | os.O_TRUNC)
     try:
         for piece in pieces:
             write_all(number, piece)
@@ -40,6 +66,7 @@ def write_whole(
     """Write beside `path`, let `check` read it back, then give it the name; or leave no trace."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.unlink(missing_ok=True)  # of a dead process of the same number, or a stranger's link
     try:
         write_pieces(part, pieces)
         if check is not None:
@@ -78,7 +105,7 @@ class AppendedLines:
     """A file that grows by whole lines: a torn one, of a run that was killed, is cut off first."""
 
     def __init__(self, path: Path) -> None:
-        self.number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self.number = open_own(path, os.O_RDWR | os.O_APPEND)
         self.torn_bytes = self._repair()
 
     def _repair(self) -> int:

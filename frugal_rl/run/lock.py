@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from frugal_rl.errors import DataError, FolderInUseError
-from frugal_rl.run.disk import told, write_all
+from frugal_rl.run.disk import open_own, told, write_all
 from frugal_rl.untrusted.nested import parse_json
 from frugal_rl.untrusted.printing import printable, shown
 
@@ -78,10 +78,10 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
     """
     with told(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        path = (folder / name).resolve()
+        path = folder.resolve() / name
         if path in HELD:
             raise _in_use(path, Holder.own())
-        number = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        number = open_own(path, os.O_RDWR)
     try:
         with told(folder):
             _take(path, number)

@@ -6,13 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from frugal_rl.report.files import plain
 from frugal_rl.report.speech import Mode
-
-if TYPE_CHECKING:
-    from frugal_rl.errors import FrugalError
 
 
 @dataclass(frozen=True)
@@ -56,11 +53,3 @@ def concluded(mode: Mode, outcomes: Sequence[Outcome], sweep: bool) -> str:
 def failed(kind: str, message: str) -> str:
     """The JSON object of a command that was refused."""
     return json.dumps({"error": kind, "message": message}, indent=2) + "\n"
-
-
-class Refused(BaseException):
-    """Carries an error that is meant for the user past Hydra, which would print its traceback."""
-
-    def __init__(self, error: FrugalError) -> None:
-        super().__init__(str(error))
-        self.error = error

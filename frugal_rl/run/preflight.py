@@ -28,6 +28,8 @@ LEAST_FREE_BYTES = 16 << 20
 """A run writes more than this even where it saves nothing but its end."""
 OUTPUTS = ("out", "folder", "record", "video", "picture", "to", "dataset", "write", "solved")
 """Options that name a file or folder which the command writes."""
+FOLDERS = ("out", "folder", "solved", "hydra.run.dir", "hydra.sweep.dir")
+"""Those of them that name a folder, and Hydra's own."""
 EXTRAS = {
     "sb3_contrib": "contrib",
     "pygame": "play",
@@ -185,9 +187,20 @@ def checkpoints(command: Command) -> None:
 def places(command: Command) -> None:
     """What is written must have a place that can be written to, with some room."""
     writable(command.folder, "hydra.run.dir")
+    _no_links(command.folder)
     for name in OUTPUTS:
         if command.word(name):
             writable(Path(command.word(name)), name)
+
+
+def _no_links(folder: Path) -> None:
+    """Hydra writes into a folder before its run does, and would follow a stranger's links."""
+    for path in (folder / ".hydra", *folder.glob(".hydra/*"), *folder.glob("*.log")):
+        if path.is_symlink():
+            raise DiskError(
+                f"{shown(path)} is a link, and nothing is written through links. Remove it, or "
+                "choose another hydra.run.dir="
+            )
 
 
 def writable(path: Path, key: str) -> None:
@@ -199,7 +212,7 @@ def writable(path: Path, key: str) -> None:
     place = path.absolute()
     while not (place.exists() or place.is_symlink()) and place != place.parent:
         place = place.parent
-    if key in ("out", "folder", "solved", "hydra.run.dir") or place != path.absolute():
+    if key in FOLDERS or place != path.absolute():
         if not place.is_dir():
             raise DiskError(f"{shown(path)}: {shown(place)} is no folder; choose another {key}=")
     if not os.access(place, os.W_OK) or not _takes_entries(place):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Set
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from rich.table import Table
 
+from frugal_rl.invocation import command_words, value
 from frugal_rl.memory.part import human
 from frugal_rl.report.document import Document, TableBlock
 from frugal_rl.report.files import PLAN, SUMMARY, read_json
@@ -35,11 +37,12 @@ def sum_up(at: Path) -> Outcome:
     ends = Counter(cell.end for _, cell in cells)
     say(", ".join(f"{count} {end.value}" for end, count in ends.items()) + f" in {at}")
     if ends[End.failed] + ends[End.stopped]:
-        say(f"The same command with hydra.sweep.dir={at} goes on with those that did not finish.")
+        again = shlex.quote(f"hydra.sweep.dir={value(at)}")
+        say(f"The same command with {again} goes on with those that did not finish.")
     document = Document(f"Sweep of {len(cells)} jobs")
     document.add(TableBlock(COLUMNS, rows))
     written = document.write(at, "sweep")
-    say(f"report:  python scripts/report.py runs=[{at}]")
+    say("report:  " + shlex.join([*command_words("report"), f"runs=[{value(at)}]"]))
     values = {"jobs": len(cells), **{end.value: count for end, count in ends.items()}}
     return Outcome(values, written, int(any(ends[end] for end in UNWANTED)))
 
@@ -64,9 +67,9 @@ def _values(path: Path) -> dict[str, Any]:
     return read_json(path) if path.is_file() else {}
 
 
-def _number(value: Any, form: str) -> str:
-    return "-" if value is None else format(float(value), form)
+def _number(found: Any, form: str) -> str:
+    return "-" if found is None else format(float(found), form)
 
 
-def _bytes(value: Any) -> str:
-    return "-" if value is None else human(int(value))
+def _bytes(found: Any) -> str:
+    return "-" if found is None else human(int(found))

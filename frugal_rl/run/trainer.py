@@ -16,6 +16,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import DiskError, MemoryBudgetError, NumbersError
+from frugal_rl.invocation import value
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
@@ -268,7 +269,9 @@ class Trainer:
         if self.ranks.any(bool(advice)):
             advice = advice or "Another process of this run is nearly out of memory."
             saved = self.save()
-            raise MemoryBudgetError(f"{advice} The run was saved: continue with resume={saved}.")
+            raise MemoryBudgetError(
+                f"{advice} The run was saved: continue with resume={value(saved)}."
+            )
 
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:
         """Save, sum up, and say where the results are."""
@@ -292,7 +295,7 @@ class Trainer:
         self.log.summary(summary)
         self.log.file(saved)
         if interrupted:
-            say(f"Stopped on request; continue with resume={self.folder}", self.console)
+            say(f"Stopped on request; continue with resume={value(self.folder)}", self.console)
         return summary
 
 

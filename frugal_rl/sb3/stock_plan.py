@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import torch
 from gymnasium import spaces
 from torch.distributions import Distribution
 
-from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.learn.held import Held
 from frugal_rl.memory.allocator import kept_free_bytes
 from frugal_rl.memory.usage import resident_bytes
@@ -93,7 +94,7 @@ def plan_stock(
     """The peak of `algorithm(policy, env, n_steps=..., ...)` by part; nothing of it is allocated.
 
     Args:
-        algorithm: PPO or A2C of Stable-Baselines3.
+        algorithm: PPO or A2C of Stable-Baselines3, MaskablePPO or RecurrentPPO of sb3-contrib.
         policy: its policy, as the model is given it.
         env: the environment.
         n_steps: steps per rollout and environment.
@@ -103,16 +104,21 @@ def plan_stock(
         keywords: whatever else the model is given.
 
     Raises:
+        ConfigError: an algorithm whose updates or buffers are none of these.
         MemoryBudgetError: the run with our rollout does not fit `budget`; names an n_steps that
             does.
     """
+    _check_algorithm(algorithm)
     with warnings.catch_warnings():  # a rollout of two steps is no whole minibatch
         warnings.simplefilter("ignore", UserWarning)
         model = algorithm(policy, env, **keywords | {"n_steps": PROBED, "device": "cpu"})
     space, num_envs = model.observation_space, model.n_envs
     columns, shares = columns_of_space(space), studied or FoundSpec({})
     leaf_bytes = {c.name: c.nbytes(n_steps, num_envs) for c in columns}
+    arrays = [count * n_steps // PROBED for count in array_bytes(model.rollout_buffer)]
     action = model.rollout_buffer.actions[0, 0].nbytes
+    scalars = n_steps * num_envs * (SCALAR_BYTES + action)
+    beside = sum(arrays) - sum(leaf_bytes.values()) - scalars  # masks, states of recurrent networks
     found = sum(
         math.ceil(b * shares.share("observation" if name == "obs" else name))
         for name, b in leaf_bytes.items()
@@ -126,15 +132,37 @@ def plan_stock(
     plan = StockPlan(
         process=process,
         kernels=max(0, resident_bytes() - process),
-        stock_rollout=sum(leaf_bytes.values()) + n_steps * num_envs * (SCALAR_BYTES + action),
-        stock_flattening=max(leaf_bytes.values()),
-        compact_rollout=found + scalar_bytes(n_steps, num_envs, model.action_space),
+        stock_rollout=sum(arrays),
+        stock_flattening=max(arrays),
+        compact_rollout=found + beside + scalar_bytes(n_steps, num_envs, model.action_space),
         parameters=3 * sum(p.nbytes for p in model.policy.parameters()),
         update=update,
         kept_free=kept_free_bytes(sizes),
     )
     _check(plan, as_bytes(budget), n_steps)
     return plan
+
+
+def _check_algorithm(algorithm: Any) -> None:
+    """Only updates that this arithmetic knows."""
+    names = [kind.__name__ for kind in getattr(algorithm, "__mro__", ())]
+    if "OffPolicyAlgorithm" in names:
+        raise ConfigError(
+            f"plan_stock knows rollouts; {algorithm.__name__} keeps a replay. Give it "
+            "replay_buffer_class=frugal_rl.ReplayBuffer, which tells its size: docs/replay.md."
+        )
+    if "OnPolicyAlgorithm" not in names or "TRPO" in names:
+        what = getattr(algorithm, "__name__", repr(algorithm))
+        raise ConfigError(
+            f"plan_stock knows the updates of PPO, A2C, MaskablePPO and RecurrentPPO, not {what}'s."
+        )
+
+
+def array_bytes(buffer: Any) -> list[int]:
+    """Bytes of each array of a stock rollout."""
+    shown = buffer.observations
+    arrays = [*vars(buffer).values(), *(shown.values() if isinstance(shown, dict) else ())]
+    return [a.nbytes for a in arrays if isinstance(a, np.ndarray)]
 
 
 def update_bytes(model: Any, samples: int) -> tuple[int, set[int]]:
@@ -189,10 +217,24 @@ def _learned(model: Any, policy: Any, drawn: Callable[[Any], torch.Tensor]) -> H
             if isinstance(space, spaces.Dict)
             else drawn(space)
         )
-        values, likelihoods, entropies = policy.evaluate_actions(seen, drawn(model.action_space))
+        actions = drawn(model.action_space)
+        further = _recurrent(policy, len(actions), actions.device)
+        values, likelihoods, entropies = policy.evaluate_actions(seen, actions, *further)
         terms = [t.mean() for t in (values, likelihoods, entropies) if t is not None]
         torch.stack(terms).sum().backward()  # type: ignore[no-untyped-call]
     return held
+
+
+def _recurrent(policy: Any, samples: int, device: torch.device) -> tuple[Any, ...]:
+    """What a recurrent policy is given beside: states before one sequence, and where it begins."""
+    if not hasattr(policy, "lstm_hidden_state_shape"):
+        return ()
+    layers, _, features = policy.lstm_hidden_state_shape[-3:]
+    state = torch.zeros(layers, 1, features, device=device)
+    begins = torch.zeros(samples, device=device)
+    begins[0] = 1  # sequences are read step by step where one of them begins
+    kind = import_module("sb3_contrib.common.recurrent.type_aliases").RNNStates  # optional
+    return kind((state, state), (state, state)), begins
 
 
 def _samples(count: int, space: spaces.Space[Any]) -> torch.Tensor:

@@ -49,6 +49,8 @@ class Registered:
     """Its libraries are unknown: it is tried out in small first (`frugal_rl.memory.kernels`)."""
     weighed: ClassVar[bool] = True
     """What one of it holds is measured, by difference between several (`frugal_rl.run.weigh`)."""
+    undeclared: ClassVar[bool] = True
+    """Nobody said what matters of its observation: what a network leaves out is told."""
     vouched: ClassVar[tuple[str, ...]] = (
         "gymnasium.wrappers",
         "stable_baselines3.common.atari_wrappers",

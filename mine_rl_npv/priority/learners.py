@@ -246,5 +246,5 @@ class GradientLearner(_ScheduleLearner):
     def load(self, state: dict[str, Any]) -> None:
         """Continue exactly from `state()`."""
         self.load_base(state)
-        self.ascent.optimizer.load_state_dict(state["optimizer"])
+        self.ascent.optimizer.load_state_dict(deepcopy(state["optimizer"]))
         self.ascent.rng.bit_generator.state = state["ascent_rng"]

@@ -9,6 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.vec_env.shares import Shares
 from nclone.sim import state as st
 from nclone.sim.advance import advance_worlds, reset_worlds
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from nclone.levels.level import Level
 
 
+MOST_THREADS: int = numba.config.NUMBA_NUM_THREADS
 PAUSE = 6
 """In place of an action: the world stands still."""
 WORTH_A_THREAD = 64
@@ -61,6 +63,9 @@ class World:
             levels: the levels, or a table that may be shared with other worlds.
             level_of_world: [N] level id of each world; by default one world per level.
             threads: most threads to use; None means Numba's number, 1 never starts a thread.
+
+        Raises:
+            ConfigError: more threads than Numba starts in this process.
         """
         self.table = levels if isinstance(levels, LevelTable) else LevelTable(levels)
         if level_of_world is None:
@@ -68,7 +73,13 @@ class World:
             level_of_world = [self.table.id_of(level) for level in given]
         ids = np.asarray(level_of_world, dtype=np.int32).ravel()
         self.num_worlds = len(ids)
-        self.threads = min(threads or numba.config.NUMBA_NUM_THREADS, max(self.num_worlds, 1))
+        self.threads = min(threads or MOST_THREADS, max(self.num_worlds, 1))
+        if self.threads > MOST_THREADS:
+            raise ConfigError(
+                f"World(threads={threads}): Numba starts at most {MOST_THREADS} here, as "
+                "NUMBA_NUM_THREADS or the number of cores says. Give fewer, or start Python with "
+                f"NUMBA_NUM_THREADS={self.threads}."
+            )
         self.pace, self.shares = Pace(self.threads), Shares(self.threads, WORTH_A_THREAD)
         self.worlds = np.zeros(self.num_worlds, st.WORLD)
         self.entities = np.zeros((self.num_worlds, 0), st.ENTITY)

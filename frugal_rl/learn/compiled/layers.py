@@ -119,7 +119,7 @@ def kind_of(activation: nn.Module) -> int:
 def embed(drawing: Drawing, network: PerceptronNetwork) -> int:
     """Inputs, and pictures that one linear layer reads; the buffer of the embedded fields."""
     embedding = network.embedding
-    pictures = {name: list(cnn.children()) for name, cnn in embedding.cnns.items()}
+    pictures = {n: list(embedding.cnns[m].children()) for n, m in embedding.pictures.items()}
     for name, modules in pictures.items():
         if any(isinstance(m, nn.Conv2d) for m in modules):
             raise ConfigError(

@@ -129,6 +129,17 @@ def test_stacked_pictures_are_read_by_the_nature_cnn():
     assert policy.outputs(rows).logits.shape == (2, 3)
 
 
+def test_pictures_may_have_names_that_torch_takes_for_no_module():
+    names = ("a.b", "type", "keys", "frame")
+    spec = ObservationSpec(tuple(Stored(n, (40, 40), np.uint8, 0, 255) for n in names))
+    policy = policy_on(spec, spaces.Discrete(3), MlpAgent())
+    rows = {n: torch.randint(255, (2, 40, 40), dtype=torch.uint8) for n in names}
+    before = policy.outputs(rows).logits
+    for name in names:
+        assert not torch.equal(policy.outputs(rows | {name: rows[name] // 2}).logits, before)
+    assert list(policy.network.embedding.cnns) == ["field 0", "field 1", "field 2", "frame"]
+
+
 def test_channels_last_gives_the_same_outputs_and_gradients_up_to_rounding():
     spec = ObservationSpec((Stored("frame", (84, 84), np.uint8, 0, 255, window=4),))
     rows = {

@@ -172,6 +172,10 @@ CASES = [
      ("ok", "100 steps", "", "algo.total_steps=100")),
     ("F35", Facts(n_steps=10, num_envs=2, total_steps=101),
      ("info", "120 steps", "5.05 -> 6 rollouts = 120 steps", "algo.total_steps=120")),
+    ("F45", Facts(),
+     None),
+    ("F45", Facts(unread=("map", "sky")),
+     ("warning", "map,sky", "the network does not read map,sky: more values than agent.largest_field", "agent.largest_field=1000000000")),
 ]
 # fmt: on
 
@@ -196,6 +200,7 @@ def test_every_check_has_cases():
         eval_steps=1,
         gamma=0.5,
         bf16=True,
+        unread=("x",),
     )
     found = check(every)
 

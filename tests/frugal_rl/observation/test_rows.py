@@ -248,6 +248,16 @@ def test_a_spec_refuses_two_fields_of_one_name_and_sources_that_are_not_there():
     )
 
 
+def test_a_spec_refuses_names_that_are_made_here():
+    age, stack = Stored("age", (1,), np.int32), Stored("x", (2,), np.float32, window=2)
+    number = Stored("map_id", (), np.int32)
+
+    assert ObservationSpec((age,)).by_name["age"] is age
+    for fields in ((age, stack), (FIELDS["walls"], number)):
+        with pytest.raises(ConfigError, match="of the same name that is made here"):
+            ObservationSpec(fields)
+
+
 def encoder(storage=Storage.dense, **more) -> Encoder:
     tables = toy_tables()
     for level in range(2):

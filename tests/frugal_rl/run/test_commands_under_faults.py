@@ -1,8 +1,9 @@
-"""Whole commands under what a machine does to them: control groups, address limits, disks."""
+"""Whole commands under what a machine does to them: limits, disks, /dev/shm, a scheduler."""
 
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -12,8 +13,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from frugal_rl.invocation import value
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.keeping import verify_checkpoints
+from frugal_rl.testing.faults import small_disk
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,7 +32,7 @@ WORDS = (
 
 
 def started(folder, *words, **options):
-    command = [sys.executable, "scripts/train.py", *WORDS, *words, f"hydra.run.dir={folder}"]
+    command = [sys.executable, "scripts/train.py", *WORDS, *words, f"hydra.run.dir={value(folder)}"]
     options["env"] = {**os.environ, "PYTHONPATH": str(ROOT), **options.get("env", {})}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     return subprocess.Popen(command, cwd=ROOT, **pipes, **options)
@@ -144,3 +147,111 @@ def test_a_folder_that_becomes_read_only_keeps_its_checkpoints_and_says_how_to_g
     assert not [v.problem for v in verify_checkpoints(folder) if v.problem]
     assert trained(tmp_path / "b", f"resume={folder}")[0] == 0
     assert same_weights(tmp_path / "b", whole)
+
+
+DISK_KIB = 65536
+"""A run is refused where less than 16 MiB are free."""
+
+
+def filled_meanwhile(process, small):
+    """Let a command find its disk full all at once."""
+    process.send_signal(signal.SIGSTOP)
+    small.leave(0)
+    process.send_signal(signal.SIGCONT)
+    return ended(process)
+
+
+def test_a_disk_that_is_full_at_the_last_save_says_how_to_go_on(tmp_path, whole):
+    with small_disk(tmp_path / "a disk", DISK_KIB) as small:
+        folder = small.folder / "a"
+        process = started(folder)
+        saved_once(folder)
+        status, said = filled_meanwhile(process, small)
+        assert status == 1
+        assert "DiskError: The checkpoint at 3,200 steps" in said
+        assert f"continue with resume={value(folder / 'checkpoints' / 'last.pt')}" in said
+        small.empty()
+        assert not [v.problem for v in verify_checkpoints(folder) if v.problem]
+        assert trained(tmp_path / "b", f"resume={value(folder)}")[0] == 0
+    assert same_weights(tmp_path / "b", whole)
+
+
+def test_a_disk_that_fills_up_under_a_sweep_ends_it_in_words(tmp_path):
+    with small_disk(tmp_path / "small", DISK_KIB) as small:
+        words = ("-m", "seed=1,2", f"hydra.sweep.dir={small.folder}/s")
+        process = started(tmp_path / "unused", *words)
+        saved_once(small.folder / "s" / "0_seed=1")
+        status, said = filled_meanwhile(process, small)
+        small.empty()
+        assert status == 1
+        assert "No space left on device" in said.splitlines()[-1]
+        assert not [
+            v.problem for v in verify_checkpoints(small.folder / "s" / "0_seed=1") if v.problem
+        ]
+
+
+def test_a_sweep_on_a_full_disk_is_refused_before_it_begins(tmp_path):
+    with small_disk(tmp_path / "small", DISK_KIB) as small:
+        small.leave(0)
+        words = ("-m", "seed=1,2", f"hydra.sweep.dir={small.folder}/s")
+        status, said = trained(tmp_path / "unused", *words)
+        assert list(small.folder.iterdir()) == [small.folder / "ballast"]
+    assert status == 1
+    assert "choose another hydra.sweep.dir=" in said
+
+
+def test_a_full_dev_shm_is_refused_before_a_worker_starts(tmp_path):
+    setting = "mount -t tmpfs -o size=4k tmpfs /dev/shm && exec"
+    workers = ("vec=shared_memory", "vec.workers=2", "algo.num_envs=256")
+    words = ("scripts/train.py", *WORDS, *workers, f"hydra.run.dir={tmp_path / 'a'}")
+    quoted = " ".join(f"'{w}'" for w in (sys.executable, *words))
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f"{setting} {quoted}"], cwd=ROOT, capture_output=True,
+        text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert re.search(r"MemoryBudgetError: .*shared block of .*enlarge /dev/shm", done.stderr)
+
+
+SBATCH = """#!/bin/bash
+echo Submitted batch job 7
+export SLURM_JOB_ID=7 SLURM_JOB_NODELIST=n
+for round in 1 2 3; do
+  rm -f "$STATE/requeued"
+  bash "$1" >> "$STATE/job.log" 2>&1
+  echo "round $round ended with $?" >> "$STATE/rounds"
+  [ -e "$STATE/requeued" ] || break
+done
+"""
+SRUN = """#!/bin/bash
+"$@" &
+child=$!
+if [ ! -e "$STATE/warned" ]; then
+  until ls "$STATE"/run/checkpoints/step_*.pt > /dev/null 2>&1; do sleep 0.01; done
+  touch "$STATE/warned"
+  kill -USR1 $child
+fi
+wait $child; status=$?
+while kill -0 $child 2> /dev/null; do wait $child; status=$?; done
+exit $status
+"""
+SCONTROL = """#!/bin/bash
+if [ "$1" = requeue ]; then touch "$STATE/requeued"; else echo localhost; fi
+"""
+
+
+def test_a_job_that_slurm_warns_saves_asks_for_more_and_ends_the_same(tmp_path, whole):
+    (tmp_path / "bin").mkdir()
+    for name, text in (("sbatch", SBATCH), ("srun", SRUN), ("scontrol", SCONTROL)):
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "STATE": str(tmp_path)}
+    status, said = trained(tmp_path / "run", "launch=slurm", env=env)
+    assert status == 0, said
+    log = (tmp_path / "job.log").read_text()
+    assert "Traceback" not in log
+    rounds = (tmp_path / "rounds").read_text().splitlines()
+    assert rounds == ["round 1 ended with 75", "round 2 ended with 0"], log
+    assert "Resumed" in log
+    assert same_weights(tmp_path / "run", whole)

@@ -7,9 +7,11 @@ import pytest
 from rich.console import Console
 
 from frugal_rl.errors import CheckpointError
+from frugal_rl.run.checkpoint_file import pieces_of
 from frugal_rl.run.checkpoints import find_checkpoint, load_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.trainer import train
+from frugal_rl.run.replay_aside import brought_back
+from frugal_rl.run.trainer import no_meter, train
 from frugal_rl.testing.faults import damages
 
 SMALL = ("tracking=disabled", "hardware.device=cpu", "hardware.threads=1", "evaluation.episodes=0")
@@ -22,6 +24,7 @@ WHOLE = ("env=mine_cpit", "env.data=porphyry_tiny", "agent=priority", "algo.thre
 CONTINUOUS = ("env=gymnasium", "env.id=Pendulum-v1", "agent.actor=[4]")
 RUNS = {
     "ppo": ("env=toy", "agent.actor=[4]", "agent.critic=[4]", *ON_POLICY),
+    "episodes": ("env=toy", "vec=episodes", "agent.actor=[4]", "agent.critic=[4]", *ON_POLICY),
     "dqn": ("env=gymnasium", "algo=dqn", "agent.actor=[4]", *OFF_POLICY),
     "sac": (*CONTINUOUS, "algo=sac", *OFF_POLICY),
     "qr_dqn": ("env=gymnasium", "algo=qr_dqn", "agent.actor=[4]", *OFF_POLICY),
@@ -36,6 +39,17 @@ RUNS = {
         "env.levels=[drawn]",
         "algo=cloned_ppo",
         "algo.cloning.epochs=0",
+        *ON_POLICY,
+    ),
+    "dagger_ppo": (
+        "env=nclone",
+        "agent=mlp",
+        "agent.actor=[4]",
+        "agent.critic=[4]",
+        "env.levels=[drawn]",
+        "algo=dagger_ppo",
+        "algo.cloning.epochs=0",
+        "algo.teacher.rounds=0",
         *ON_POLICY,
     ),
     "evolution": (*WHOLE, "algo=evolution"),
@@ -62,27 +76,68 @@ class Nowhere:
 
 
 def nothing_damaged_is_accepted(name, folder, flips, cuts):
+    """The files that were damaged: a checkpoint, and the segment in which its replay lies."""
     run = replace(compose_run([*RUNS[name], *SMALL], check=False), run_dir=str(folder / "run"))
     train(run, Nowhere(), console=Console(file=io.StringIO()))
-    raw = find_checkpoint(folder / "run").read_bytes()
-    path, wrong = folder / "damaged.pt", []
-    for what, damaged in damages(raw, flips, cuts, len(name)):
-        path.write_bytes(damaged)
-        try:
-            load_checkpoint(path)
-            wrong.append(f"{what} was accepted")
-        except CheckpointError as error:
-            wrong += [f"{what}: {error}"] * (not str(error).isprintable())
+    newest = find_checkpoint(folder / "run")
+    files = [newest, *newest.parent.rglob("*.segment")]
+    wrong = []
+    for file in files:
+        raw = file.read_bytes()
+        for what, damaged in damages(raw, flips, cuts, len(name)):
+            file.write_bytes(damaged)
+            try:
+                brought_back(load_checkpoint(newest), newest)
+                wrong.append(f"{what} was accepted")
+            except CheckpointError as error:
+                wrong += [f"{what}: {error}"] * (not str(error).isprintable())
+        file.write_bytes(raw)
     assert wrong == []
-    assert load_checkpoint(folder / "run")["num_steps"] >= 1
+    assert brought_back(load_checkpoint(newest), newest)["num_steps"] >= 1
+    return [file.suffix for file in files]
 
 
 @pytest.mark.parametrize("name", QUICK)
 def test_damage_anywhere_in_a_learners_checkpoint_is_refused(name, tmp_path):
-    nothing_damaged_is_accepted(name, tmp_path, 40, 10)
+    files = nothing_damaged_is_accepted(name, tmp_path, 40, 10)
+    assert files == [".pt", ".segment"][: 1 + (name == "dqn")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_a_thousand_flips_and_two_hundred_cuts_of_each_learners_are_refused(name, tmp_path):
-    nothing_damaged_is_accepted(name, tmp_path, 1000, 200)
+def test_a_thousand_flips_and_two_hundred_cuts_of_each_learners_are_refused(name, tmp_path, capsys):
+    files = nothing_damaged_is_accepted(name, tmp_path, 1000, 200)
+    with capsys.disabled():
+        print(f"\n{name}: 1,000 flips and 200 cuts of each of {files}, none accepted")
+
+
+def learner_of(name):
+    run = compose_run([*RUNS[name], *SMALL], check=False)
+    env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+    return run.algo.build(run, env)
+
+
+def a_loaded_state_is_shared_with_nobody(name):
+    first, second = learner_of(name), learner_of(name)
+    try:
+        for _ in range(2):
+            first.iterate(no_meter)
+        state = first.state()
+        kept = [bytes(piece) for piece in pieces_of(state)]
+        second.load(state)
+        second.iterate(no_meter)
+        assert [bytes(piece) for piece in pieces_of(state)] == kept
+    finally:
+        first.vec_env.close()
+        second.vec_env.close()
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_what_a_learner_loads_is_never_changed_by_it(name):
+    a_loaded_state_is_shared_with_nobody(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_what_each_learner_loads_is_never_changed_by_it(name):
+    a_loaded_state_is_shared_with_nobody(name)

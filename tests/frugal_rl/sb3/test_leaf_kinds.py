@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from stable_baselines3.common.buffers import DictRolloutBuffer, RolloutBuffer
 
 from frugal_rl.sb3 import CompactRolloutBuffer
@@ -29,9 +31,27 @@ class Stream:
 
     def __init__(self, space, rng):
         self.space, self.rng = space, rng
-        shape, dtype = space.shape, np.dtype(space.dtype)
-        self.rows = np.zeros((ENVS, *shape), dtype)
+        self.rows = np.zeros((ENVS, *space.shape), space.dtype)
         self.regime = 0
+        free = not isinstance(space, spaces.Discrete | spaces.MultiDiscrete)
+        self.axes = [i for i, size in enumerate(space.shape, 1) if size > 1] if free else []
+        self.stack = self._any_stack()
+
+    def _any_stack(self):
+        """The axis that a stack lies along, its parts, and which end is new."""
+        if not self.axes:
+            return None
+        axis = self.rng.choice(self.axes)
+        size = self.rows.shape[axis]
+        parts = self.rng.choice([k for k in range(2, size + 1) if size % k == 0])
+        return axis, parts, self.rng.choice([1, -1])
+
+    def parts(self, rows):
+        """Rows as [K, N, ...], the newest part last; a view."""
+        axis, parts, step = self.stack
+        shape = rows.shape
+        split = rows.reshape(*shape[:axis], parts, shape[axis] // parts, *shape[axis + 1 :])
+        return np.moveaxis(split, axis, 0)[::step]
 
     def noise(self):
         """Any bits of the type, inside of the space where it has choices."""
@@ -44,24 +64,32 @@ class Stream:
     def step(self):
         rng, rows = self.rng, self.rows
         if rng.random() < 0.01:
-            self.regime = rng.integers(0, 5)
+            self.regime, self.stack = rng.integers(0, 5), self._any_stack()
         if self.regime == 0:
             rows[...] = self.noise()
         elif self.regime == 1 and rng.random() < 0.2:
             rows[rng.integers(ENVS)] = 1
-        elif self.regime == 2 and rows.ndim > 2:
-            axis = 1 if rows.shape[1] == 4 else rows.ndim - 1
-            moved = np.moveaxis(rows, axis, 0)
-            moved[:-1] = moved[1:].copy()
-            moved[-1] = np.moveaxis(self.noise(), axis, 0)[0]
+        elif self.regime == 2 and self.stack:
+            parts = self.parts(rows)
+            parts[:-1] = parts[1:].copy()
+            parts[-1] = self.parts(self.noise())[-1]
         elif self.regime == 3:
             flat, other = rows.reshape(ENVS, -1), self.noise().reshape(ENVS, -1)
             flat[:, rng.integers(flat.shape[1])] = other[:, 0]
             if isinstance(self.space, spaces.MultiDiscrete):
                 rows[...] = self.noise()
         if rng.random() < 0.02:
-            rows[rng.integers(ENVS)] = 0
+            self.reset(rng.integers(ENVS))
         return rows
+
+    def reset(self, env):
+        """In mid-stack: the past is zeros, or the newest part again."""
+        self.rows[env] = 0
+        if self.stack:
+            parts = self.parts(self.rows)
+            parts[-1, env] = self.parts(self.noise())[-1, env]
+            if self.rng.random() < 0.5:
+                parts[:, env] = parts[-1, env].copy()
 
 
 def same(left, right):
@@ -72,9 +100,9 @@ def same(left, right):
     return all(same(a, b) for a, b in zip(left, right, strict=True))
 
 
-def compare(space, steps, rollouts):
+def compare(space, steps, rollouts, seed=3):
     """Fill both buffers and compare every minibatch."""
-    rng, action = np.random.default_rng(3), spaces.Discrete(2)
+    rng, action = np.random.default_rng(seed), spaces.Discrete(2)
     space.seed(1)
     single = not isinstance(space, spaces.Dict)
     streams = {k: Stream(s, rng) for k, s in ({"": space} if single else space.spaces).items()}
@@ -106,7 +134,48 @@ def test_all_of_them_in_one_dictionary():
     compare(spaces.Dict(LEAVES), steps=40, rollouts=2)
 
 
+@st.composite
+def any_space(draw, kind):
+    """A space of a kind, of any shape."""
+    shape = tuple(draw(st.lists(st.integers(1, 12), max_size=3)))
+    if kind == "flags":
+        return spaces.MultiBinary(shape or 5)
+    if kind == "choice":
+        return spaces.Discrete(draw(st.integers(2, 1 << 40)))
+    if kind == "choices":
+        return spaces.MultiDiscrete(draw(st.lists(st.integers(2, 1 << 20), min_size=1, max_size=9)))
+    kinds = {"whole": "u1 u2 u4 u8 i1 i2 i4 i8", "real": "f2 f4 f8"}
+    dtype = np.dtype(draw(st.sampled_from(kinds[kind].split())))
+    return spaces.Box(0, 100, shape, dtype)
+
+
+KINDS = ("whole", "real", "flags", "choice", "choices")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_random_spaces_are_drawn_as_they_came(kind):
+    @settings(max_examples=6)
+    @given(any_space(kind), st.integers(0, 1 << 30))
+    def check(space, seed):
+        compare(space, steps=24, rollouts=2, seed=seed)
+
+    check()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEAVES)
 def test_a_hundred_thousand_transitions_of_each_leaf(name):
     compare(LEAVES[name], steps=1250, rollouts=20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_hundred_thousand_transitions_of_random_spaces_of_each_kind(kind):
+    """50 spaces of 2 rollouts of 250 steps of 4 environments."""
+
+    @settings(max_examples=50)
+    @given(any_space(kind), st.integers(0, 1 << 30))
+    def check(space, seed):
+        compare(space, steps=250, rollouts=2, seed=seed)
+
+    check()

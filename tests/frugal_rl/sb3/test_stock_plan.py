@@ -2,12 +2,14 @@ import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from stable_baselines3 import PPO
+from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.learn.held import Held
 from frugal_rl.memory import allocator
+from frugal_rl.observation.found_spec import UNKNOWN_SHARE
 from frugal_rl.sb3 import plan_stock
 from frugal_rl.sb3.stock_plan import update_bytes
 
@@ -86,3 +88,35 @@ def test_what_the_allocator_keeps_is_counted_where_nobody_pinned_it(monkeypatch)
     assert free >= 2 * 64 * 4800 * 4
     monkeypatch.setenv("MALLOC_MMAP_THRESHOLD_", "131072")
     assert allocator.kept_free_bytes([20 * MIB]) == 0
+
+
+class Masked(Camera):
+    """The third button is broken."""
+
+    def action_masks(self):
+        return np.array([True, True, False])
+
+
+@pytest.mark.parametrize(
+    ("name", "policy"),
+    [("A2C", "CnnPolicy"), ("MaskablePPO", "CnnPolicy"), ("RecurrentPPO", "MlpLstmPolicy")],
+)
+def test_masks_and_recurrent_states_are_counted(name, policy):
+    contrib = pytest.importorskip("sb3_contrib")
+    kind = A2C if name == "A2C" else getattr(contrib, name)
+    env, few = make_vec_env(Masked, n_envs=2), {} if name == "A2C" else {"batch_size": 8}
+    plan = plan_stock(kind, policy, env, n_steps=16, **few)
+    rollout = kind(policy, env, n_steps=16, **few).rollout_buffer
+    arrays = [v for v in vars(rollout).values() if isinstance(v, np.ndarray)]
+    assert plan.stock_rollout == sum(a.nbytes for a in arrays)
+    assert plan.stock_flattening == max(a.nbytes for a in arrays)
+    beside = {"A2C": 0, "MaskablePPO": 3 * 4, "RecurrentPPO": 4 * 256 * 4}[name]
+    assert plan.compact_rollout >= 2 * 16 * (UNKNOWN_SHARE * 4800 + beside)
+    assert plan.update > 0
+
+
+@pytest.mark.parametrize("name", ["TRPO", "QRDQN"])
+def test_updates_that_nobody_counted_are_refused(name):
+    contrib = pytest.importorskip("sb3_contrib")
+    with pytest.raises(ConfigError, match=f"plan_stock knows .*{name}"):
+        plan_stock(getattr(contrib, name), "CnnPolicy", make_vec_env(Camera), n_steps=4)

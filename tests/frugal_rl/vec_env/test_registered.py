@@ -9,9 +9,12 @@ from torch import nn
 
 from frugal_rl.errors import ConfigError, DataError, EncodingError
 from frugal_rl.learn.networks import Embedding
+from frugal_rl.memory.checks import check_run
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.found_spec import FoundField, FoundSpec
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.planning import plan
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.vec_env.leaves import LeavesEnv, leaves_of
@@ -180,3 +183,24 @@ def test_actions_count_from_zero_and_arrive_as_the_environment_counts_them(space
     for given, wanted in ((0, first), (getattr(space, "nvec", getattr(space, "n", 0)) - 1, last)):
         env.step(given + np.zeros(space.shape, np.int64))
         assert env.unwrapped.taken == wanted
+
+
+class Mapped(gym.Env):
+    """A map that is too large for a perceptron, beside a number."""
+
+    observation_space = spaces.Dict(
+        {"map": spaces.Box(0, 1, (100, 100)), "x": spaces.Box(0, 1, (2,))}
+    )
+    action_space = spaces.Discrete(2)
+
+
+gym.register("Mapped-v0", Mapped)
+
+
+def test_what_a_network_leaves_out_of_a_strangers_observation_is_told():
+    words = ["env=gymnasium", "env.id=Mapped-v0"]
+    told = []
+    for more in ([], ["agent.largest_field=10000"], ["agent.read=[x]"]):
+        run = compose_run([*words, *more])
+        told.append([f.message for f in check_run(run, plan(run)) if f.id == "F45"])
+    assert told == [["the network does not read map: more values than agent.largest_field"], [], []]

@@ -10,6 +10,7 @@ from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.tools.planner import run
 from mine_rl_npv.tools.solve_config import Kind, Method, SolveConfig
+from mine_rl_npv.verify import minelib
 from mine_rl_npv.verify.__main__ import main
 
 
@@ -41,6 +42,16 @@ def test_each_broken_rule_is_seen(tmp_path, capsys, broken):
     assert main([prefix, str(out)]) == 1
     words = {"twice": "times", "early": "which it needs", "heavy": "limit"}[broken]
     assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("faults", [9, 10, 11])
+def test_ten_broken_rules_are_named_and_all_are_counted(monkeypatch, capsys, faults):
+    found = [f"rule {n}" for n in range(faults)]
+    monkeypatch.setattr(minelib, "judge", lambda *_: (1.5, found))
+    assert main(["mine", "plan.sol"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:-1] == [f"broken     rule {n}" for n in range(min(faults, 10))]
+    assert lines[-1] == f"feasible   no, {faults} faults"
 
 
 def test_a_pit_is_judged_by_its_closure_and_value(tmp_path, capsys):

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from frugal_rl.errors import ConfigError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
 from nclone.levels.format import pack_level
 from nclone.levels.level import load_level
 from nclone.sim import state as st
+from nclone.sim import world as world_module
 from nclone.sim.table import LevelTable
 from nclone.sim.world import WORTH_A_THREAD, World, action_of
 
@@ -36,6 +38,7 @@ def test_a_mix_of_levels_plays_as_each_world_alone():
         assert (together.entities[w, :entities] == alone.entities[0]).all()
 
 
+@pytest.mark.skipif(world_module.MOST_THREADS < 2, reason="Numba starts one thread here")
 def test_threads_change_nothing():
     count = 2 * WORTH_A_THREAD
     ids = np.arange(count) % len(LEVELS)
@@ -181,6 +184,13 @@ def test_wrong_actions_and_levels_are_refused():
         world.step([0, 1, 2, 6])
     with pytest.raises(IndexError, match="table of 4"):
         world.reset(levels=[9, 0, 0, 0])
+
+
+def test_more_threads_than_numba_starts_are_refused(monkeypatch):
+    monkeypatch.setattr(world_module, "MOST_THREADS", 1)
+    assert World(LEVELS).threads == 1
+    with pytest.raises(ConfigError, match=r"World\(threads=2\).*NUMBA_NUM_THREADS=2"):
+        World(LEVELS, threads=2)
 
 
 def test_horizontal_and_jump_inputs_become_actions():

@@ -1,0 +1,50 @@
+"""Errors that are meant for the user, carried past Hydra, which would print their tracebacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from frugal_rl.errors import DiskError, FrugalError
+from frugal_rl.run.disk import disk_in_words
+
+
+class Refused(BaseException):
+    """Carries an error past Hydra, which reports every `Exception` itself."""
+
+    def __init__(self, error: FrugalError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextmanager
+def past_hydra(reporting: Any) -> Iterator[None]:
+    """Let refusals through; what a disk does not take of Hydra's own files is one, too.
+
+    Args:
+        reporting: Hydra's module of the function `run_and_report`, which prints tracebacks.
+
+    Raises:
+        FrugalError: as it was refused.
+    """
+    real = reporting.run_and_report
+
+    def run_and_report(call: Callable[[], Any]) -> Any:
+        return real(lambda: _in_words(call))
+
+    reporting.run_and_report = run_and_report
+    try:
+        yield
+    except Refused as refused:
+        raise refused.error from None
+    finally:
+        reporting.run_and_report = real
+
+
+def _in_words(call: Callable[[], Any]) -> Any:
+    try:
+        with disk_in_words():
+            return call()
+    except DiskError as error:
+        raise Refused(error) from error
