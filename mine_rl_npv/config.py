@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.report.recording import RecordOptions
+    from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
     from frugal_rl.vec_env.plain import SpecEnv
 
@@ -216,6 +218,12 @@ class MineConfig:
 
         mine = int(self.mines().chosen("eval")[0])
         return draw_episode(self.game(1), vec_env.encoding, mine, player, folder, self.yearly_rate)
+
+    def record(self, run: RunConfig, options: RecordOptions) -> int:
+        """What `scripts/record.py` does: schedules as a Minari data set."""
+        from mine_rl_npv.tools.record import record  # imports the optimisers
+
+        return record(run, options)
 
     def make(self, seed: int | None = None) -> SpecEnv:
         """One plain environment."""
