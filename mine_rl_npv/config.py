@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.memory.part import Part
 from frugal_rl.vec_env.serial import Serial
 from mine_rl_npv.data.block_model import write_csv
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
     from frugal_rl.vec_env.plain import SpecEnv
+
+recording = Late("mine_rl_npv.tools.record")
+"""It imports the optimisers."""
 
 
 @dataclass(frozen=True)
@@ -221,9 +225,8 @@ class MineConfig:
 
     def record(self, run: RunConfig, options: RecordOptions) -> int:
         """What `scripts/record.py` does: schedules as a Minari data set."""
-        from mine_rl_npv.tools.record import record  # imports the optimisers
-
-        return record(run, options)
+        status: int = recording.record(run, options)
+        return status
 
     def make(self, seed: int | None = None) -> SpecEnv:
         """One plain environment."""
