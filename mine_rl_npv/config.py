@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.memory.part import Part
 from frugal_rl.vec_env.serial import Serial
 from mine_rl_npv.data.block_model import write_csv
@@ -19,9 +20,10 @@ from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.env import MineEnv
-from mine_rl_npv.game import MineGame
+from mine_rl_npv.game import MineGame, worlds_arrays
 from mine_rl_npv.rules import steps
 from mine_rl_npv.rules.choices import Actions, Clock, Kind
+from mine_rl_npv.rules.layout import empty_arena
 from mine_rl_npv.rules.mines import MineSet, MineSource, daily_kilograms, open_mines
 from mine_rl_npv.rules.sizes import MineSizes, sizes_of
 from mine_rl_npv.spec import Observation, Shapes, mine_spec, table_bytes
@@ -31,8 +33,13 @@ if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.report.recording import RecordOptions
+    from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
     from frugal_rl.vec_env.plain import SpecEnv
+
+recording = Late("mine_rl_npv.tools.record")
+"""It imports the optimisers."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +223,11 @@ class MineConfig:
         mine = int(self.mines().chosen("eval")[0])
         return draw_episode(self.game(1), vec_env.encoding, mine, player, folder, self.yearly_rate)
 
+    def record(self, run: RunConfig, options: RecordOptions) -> int:
+        """What `scripts/record.py` does: schedules as a Minari data set."""
+        status: int = recording.record(run, options)
+        return status
+
     def make(self, seed: int | None = None) -> SpecEnv:
         """One plain environment."""
         env: SpecEnv
@@ -248,18 +260,18 @@ class MineConfig:
         """Pits, graphs and static tables, by arithmetic on the mines' sizes."""
         sizes, shapes = self.sizes(), self.shapes()
         blocks, arcs = list(sizes.blocks), list(sizes.arcs)
-        pit = _pit_bytes(sizes)
-        if "pit" in {row.name for row in encoding.rows}:
-            pit += 8 * int(np.prod(shapes.grid))
-        if not shapes.logged:
-            pit += 4 * max(blocks)
-        if "depth" in {row.name for row in encoding.rows}:
-            pit += shapes.columns
-        arena = _arena_bytes(sizes)
+        columns, most = sizes.shapes.columns, max(blocks)
+        numbers = (sizes.destinations, sizes.resources, sizes.periods)
+        arena = empty_arena(blocks, arcs, columns, *numbers)
+        wanted, cells = {row.name for row in encoding.rows}, int(np.prod(shapes.grid))
+        world = worlds_arrays(1, cells, columns, most, wanted, self.actions)
+        pit = steps.allocate_pits(arena, 1).nbytes + sum(a.nbytes for a in world.values())
         table = table_bytes(shapes, blocks, arcs)
         return [
             Part("simulators", f"{num_envs} pits x {pit} B", num_envs * pit),
-            Part("mine graphs", f"{sum(blocks)} blocks, {sum(arcs)} arcs", arena, shared=True),
+            Part(
+                "mine graphs", f"{sum(blocks)} blocks, {sum(arcs)} arcs", arena.nbytes, shared=True
+            ),
             Part("static tables", f"{len(blocks)} mines", table, shared=True),
         ]
 
@@ -279,25 +291,6 @@ def _refuse_long_lives(mines: MineSet, daily_kg: tuple[int, ...], steps: int) ->
                 f"An episode in {layout.instance.name} could last {days:,.0f} days, above 65,533; "
                 "raise env.tonnes_per_day or lower env.max_steps."
             )
-
-
-def _pit_bytes(sizes: MineSizes) -> int:
-    """Bytes of one pit's arrays; see `steps.Pits`."""
-    columns, most = sizes.shapes.columns, max(sizes.blocks)
-    room = 8 * sizes.resources * sizes.periods
-    return columns * (1 + 4 + 4) + most * 4 + room + 4 + 4 + 4 + 8 + 4 + 8 + 8 + 4 + 4 + 2
-
-
-def _arena_bytes(sizes: MineSizes) -> int:
-    """Bytes of `layout.MineArrays`."""
-    count, total, width = len(sizes.blocks), sum(sizes.blocks), sizes.destinations
-    periods, resources = sizes.periods, sizes.resources
-    return (
-        count * (8 + 8 + 8 * (sizes.shapes.columns + 1) + 8 * resources * periods)
-        + count * (8 * periods + 8)
-        + total * (4 + 8 * width + 8 * width * resources)
-        + 2 * (8 * (total + 1) + 4 * sum(sizes.arcs))
-    )
 
 
 def _named(kind: Kind, options: dict[str, Any]) -> SpecEnv:

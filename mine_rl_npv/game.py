@@ -22,6 +22,35 @@ if TYPE_CHECKING:
     from mine_rl_npv.rules.mines import MineSet
 
 
+def is_macro(actions: Actions) -> bool:
+    """Whether an action moves a target with all that it needs."""
+    return actions in (Actions.cone, Actions.bench)
+
+
+def worlds_arrays(
+    n: int, cells: int, columns: int, most: int, wanted: Set[str], actions: Actions
+) -> dict[str, np.ndarray]:
+    """What N worlds hold beside their pits: what a game works in, and what a plan counts.
+
+    Args:
+        n: worlds.
+        cells: of the grid.
+        columns: of the grid.
+        most: blocks of the largest pit.
+        wanted: rows that are stored; see `MineGame.watch`.
+        actions: macro actions keep planes and stamps.
+    """
+    macro = is_macro(actions)
+    return {
+        "reward": np.zeros(n, np.float32),
+        "entry": np.zeros(n, np.int32),
+        "day": np.zeros(n, np.uint16),
+        "planes": np.zeros((n if macro or "pit" in wanted else 0, 2, cells), np.float32),
+        "stamp": np.zeros((n if macro else 0, most), np.int32),
+        "closed": np.zeros((n if "depth" in wanted else 0, columns), bool),
+    }
+
+
 class MineGame(Game):
     """N pits of one mine set under one set of rules.
 
@@ -53,24 +82,15 @@ class MineGame(Game):
             self.arena.room[:, 0, 0] = daily_kg
         self.pits = steps.allocate_pits(self.arena, num_envs)
         self.tables = Tables({TABLE: self._table()})
-        n = num_envs
-        self.reward = np.zeros(n, np.float32)
-        self.entry, self.day = np.zeros(n, np.int32), np.zeros(n, np.uint16)
-        self.terminated, self.truncated = np.zeros(n, bool), np.zeros(n, bool)
-        self.closed = np.zeros((0, 0), bool)
-        self.planes = np.zeros((0, 2, 0), np.float32)
-        self.stamp = np.zeros((0, 0), np.int32)
-        self.macros = macros_of(mines.layouts, actions) if self._is_macro else None
+        self.terminated, self.truncated = np.zeros(num_envs, bool), np.zeros(num_envs, bool)
+        self.watch(frozenset())
+        self.macros = macros_of(mines.layouts, actions) if is_macro(actions) else None
         self.action_space = spaces.Discrete(self.action_count(mines, actions, clock))
-
-    @property
-    def _is_macro(self) -> bool:
-        return self.actions in (Actions.cone, Actions.bench)
 
     @staticmethod
     def action_count(mines: MineSet, actions: Actions, clock: int) -> int:
         """Number of discrete actions."""
-        if actions in (Actions.cone, Actions.bench):
+        if is_macro(actions):
             return int(macros_of(mines.layouts, actions)[1].max())
         closing = 1 if clock == steps.PERIOD else 0
         return mines.shapes.columns * mines.shapes.destinations + closing
@@ -90,13 +110,11 @@ class MineGame(Game):
     def watch(self, wanted: Set[str]) -> None:
         """Allocates what encodings with these rows need beyond the log; `observe` gives them."""
         self.wanted = frozenset(wanted)
-        if "pit" in wanted or self._is_macro:
-            cells = int(np.prod(self.mines.shapes.grid))
-            self.planes = np.zeros((self.num_worlds, 2, cells), np.float32)
-        if self._is_macro:
-            self.stamp = np.zeros(self.pits.waiting.shape, np.int32)
-        if "depth" in wanted:
-            self.closed = np.zeros((self.num_worlds, self.mines.shapes.columns), bool)
+        sizes = (int(np.prod(self.mines.shapes.grid)), self.mines.shapes.columns)
+        most = self.pits.waiting.shape[1]
+        held = worlds_arrays(self.num_worlds, *sizes, most, self.wanted, self.actions)
+        self.reward, self.entry, self.day = held["reward"], held["entry"], held["day"]
+        self.planes, self.stamp, self.closed = held["planes"], held["stamp"], held["closed"]
 
     def seed(self, rngs: Sequence[np.random.Generator]) -> None:
         """Each pit's own random state, drawn from its generator; the same in every backend."""

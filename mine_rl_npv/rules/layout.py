@@ -157,6 +157,33 @@ def _reordered(graph: Graph, block: np.ndarray) -> Graph:
     )
 
 
+def empty_arena(
+    blocks: Sequence[int],
+    arcs: Sequence[int],
+    columns: int,
+    destinations: int,
+    resources: int,
+    periods: int,
+) -> MineArrays:
+    """Arrays for mines of these sizes: what `build_arena` fills, and what a plan counts."""
+    count, total, edges = len(blocks), sum(blocks), sum(arcs)
+    return MineArrays(
+        first=np.zeros(count, np.int64),
+        blocks=np.array(blocks, np.int64),
+        column=np.zeros((count, columns + 1), np.int64),
+        owner=np.zeros(total, np.int32),
+        pointer=np.zeros(total + 1, np.int64),
+        index=np.zeros(edges, np.int32),
+        after_pointer=np.zeros(total + 1, np.int64),
+        after_index=np.zeros(edges, np.int32),
+        value=np.zeros((total, destinations)),
+        use=np.zeros((total, destinations, resources), np.int64),
+        room=np.zeros((count, resources, periods), np.int64),
+        discount=np.zeros((count, periods)),
+        scale=np.zeros(count),
+    )
+
+
 def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> MineArrays:
     """Joins mines on one grid.
 
@@ -165,44 +192,42 @@ def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> MineA
             no room).
         scales: money per unit of reward, by mine.
     """
-    sizes = np.array([len(mine.block) for mine in layouts])
-    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    periods = max(mine.instance.periods for mine in layouts)
     resources = {mine.instance.resources for mine in layouts}
     if len(resources) > 1 or len({mine.shape for mine in layouts}) > 1:
         raise ConfigError("Mines of one environment must share their grid and their resources.")
-    room = np.zeros((len(layouts), resources.pop(), periods), np.int64)
-    discount = np.zeros((len(layouts), periods))
-    for k, mine in enumerate(layouts):
-        room[k, :, : mine.instance.periods] = kilograms_down(mine.instance.high)
-        discount[k, : mine.instance.periods] = mine.instance.discount
-    pointer, index = _join([mine.graph for mine in layouts], first)
-    after_pointer, after_index = _join([mine.graph.successors for mine in layouts], first)
-    return MineArrays(
-        first.astype(np.int64),
-        sizes.astype(np.int64),
-        np.stack([mine.column_start + at for mine, at in zip(layouts, first, strict=True)]),
-        np.concatenate(
-            [
-                np.repeat(np.arange(len(mine.column_start) - 1), np.diff(mine.column_start))
-                for mine in layouts
-            ]
-        ).astype(np.int32),
-        pointer,
-        index,
-        after_pointer,
-        after_index,
-        np.concatenate([mine.value for mine in layouts]),
-        kilograms_up(np.concatenate([mine.use for mine in layouts])),
-        room,
-        discount,
-        np.asarray(scales, np.float64),
+    arena = empty_arena(
+        [len(mine.block) for mine in layouts],
+        [mine.graph.arcs for mine in layouts],
+        len(layouts[0].column_start) - 1,
+        layouts[0].value.shape[1],
+        resources.pop(),
+        max(mine.instance.periods for mine in layouts),
     )
+    arena.first[1:] = np.cumsum(arena.blocks)[:-1]
+    arena.scale[:] = scales
+    for k, mine in enumerate(layouts):
+        arena.column[k] = mine.column_start + arena.first[k]
+        arena.room[k, :, : mine.instance.periods] = kilograms_down(mine.instance.high)
+        arena.discount[k, : mine.instance.periods] = mine.instance.discount
+    owners = [
+        np.repeat(np.arange(len(mine.column_start) - 1), np.diff(mine.column_start))
+        for mine in layouts
+    ]
+    np.concatenate(owners, out=arena.owner, casting="same_kind")
+    np.concatenate([mine.value for mine in layouts], out=arena.value)
+    arena.use[:] = kilograms_up(np.concatenate([mine.use for mine in layouts]))
+    _join([mine.graph for mine in layouts], arena.first, arena.pointer, arena.index)
+    after = [mine.graph.successors for mine in layouts]
+    _join(after, arena.first, arena.after_pointer, arena.after_index)
+    return arena
 
 
-def _join(graphs: Sequence[Graph], first: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    arcs = np.concatenate(([0], np.cumsum([graph.arcs for graph in graphs])[:-1]))
-    pointer = [graph.pointer[:-1] + at for graph, at in zip(graphs, arcs, strict=True)]
-    index = [graph.index + np.int32(at) for graph, at in zip(graphs, first, strict=True)]
-    total = sum(graph.arcs for graph in graphs)
-    return np.concatenate([*pointer, [total]]).astype(np.int64), np.concatenate(index)
+def _join(
+    graphs: Sequence[Graph], first: np.ndarray, pointer: np.ndarray, index: np.ndarray
+) -> None:
+    """Writes graphs under absolute ids into pointer (M + 1,) and index."""
+    arcs = np.concatenate(([0], np.cumsum([graph.arcs for graph in graphs])))
+    pieces = [graph.pointer[:-1] + at for graph, at in zip(graphs, arcs[:-1], strict=True)]
+    np.concatenate([*pieces, arcs[-1:]], out=pointer)
+    moved = [graph.index + np.int32(at) for graph, at in zip(graphs, first, strict=True)]
+    np.concatenate(moved, out=index)

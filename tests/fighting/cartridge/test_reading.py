@@ -264,6 +264,7 @@ def test_a_macro_is_pairs_of_buttons_and_frames():
         {"press": "start", "frames": 3},
         {"press": "start", "until": "score == 0", "every": 20, "timeout": 600},
         {"until": "score == 0", "timeout": 3},
+        {"every": 20, "until": "score == 0", "press": "a"},  # in any order
         {"wait": 60},
         {"state": "begun.state"},
         {"save": "begun"},
@@ -282,6 +283,9 @@ def test_a_step_of_the_recipe_is_kept_as_it_stands(step):
         ({"wait": 60, "timeout": 3}, "start[0].timeout: unknown key timeout; there are wait."),
         ({"save": "x", "frames": 3}, "start[0].frames: unknown key frames; there are save."),
         ({"press": "a", "evry": 3}, "start[0].evry: unknown key evry; there are every,"),
+        ({"until": "score == 0", "every": 3}, "start[0].every: unknown key every; there are ti"),
+        ({"until": "score == 0", "frames": 3}, "there are timeout, until."),
+        ({"state": "a.state", "timeout": 3}, "there are state."),
         ({"press": "a", "every": 3}, "start[0]: every and timeout need an until: condition."),
         ({"press": "a", "timeout": 3}, "start[0]: every and timeout need an until: condition."),
     ],

@@ -11,6 +11,7 @@ from frugal_rl.memory.part import Confidence, Kind, Part, Phase
 from frugal_rl.memory.plan import Plan
 from frugal_rl.observation.choices import Label
 from frugal_rl.report.plan_table import (
+    SMALL_SHARE,
     checks_table,
     comparison_table,
     parts_table,
@@ -59,6 +60,13 @@ def test_crumbs_are_swept_into_one_line():
     rows = cells(parts_table(plan_of()))
     assert rows[3] == ["2 smaller parts", "", "3 B", "3 B", "", "exact"]
     assert len(rows) == 4
+
+
+def test_a_part_of_just_the_smallest_share_has_a_line_of_its_own():
+    parts = (Part("large", "", 997), Part("crumb", "", 2), Part("dust", "", 1))
+    rows = cells(parts_table(Plan(parts, Limit(GIB, "x"))))
+    assert SMALL_SHARE * 1000 == 2
+    assert [row[0] for row in rows] == ["large", "crumb", "1 smaller parts"]
 
 
 def test_a_table_of_large_parts_has_no_line_for_the_rest():

@@ -40,6 +40,15 @@ def test_of_many_options_a_few_of_the_nearest_are_shown():
     assert hint.endswith(" and 15 more")
 
 
+def test_the_nearest_of_many_options_come_in_order_of_nearness():
+    options = [f"xyq{n}{n}{n}{n}{n}{n}" for n in range(10)] + [
+        "xyzqqqqqqqqqq",
+        "xyzzqqqqqqqqqq",
+        "xqqqqq",
+    ]
+    assert nearest("xyzz", options).startswith("choose from xyzzqqqqqqqqqq, xyzqqqqqqqqqq, xyq")
+
+
 def test_twelve_options_are_shown_whole():
     options = [f"abc{n:02}" for n in range(12)]
     assert nearest("zzzz", options) == f"choose from {', '.join(options)}"

@@ -63,6 +63,17 @@ def test_room_grows_by_a_quarter_while_everything_is_held():
     assert sorted(set(rooms)) == [1, 2, 3, 4, 6, 8, 11, 14, 18, 23, 29, 37, 47, 59, 74]
 
 
+@pytest.mark.parametrize(("forgotten", "room"), [(3, 11), (4, 11), (5, 8), (8, 8)])
+def test_room_grows_where_half_of_it_or_more_is_held(forgotten, room):
+    table = filled([(step, 0) for step in range(8)])
+    assert len(table.keys) == 8
+    table.drop_before(forgotten)
+    table.append(8, 1, (81, 0))
+    assert len(table.keys) == room
+    kept = [(step, 0) for step in range(forgotten, 8)] + [(8, 1)]
+    assert values(table, kept) == [10 * step + n for step, n in kept]
+
+
 def test_bytes_are_those_of_keys_and_values():
     table = filled([(0, 0)])
     assert table.nbytes == len(table.keys) * (8 + 2 * 8)

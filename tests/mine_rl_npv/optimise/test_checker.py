@@ -172,9 +172,10 @@ def test_benches_that_are_too_far_apart_are_found_where_only_those_two_are_dug()
 
 
 def test_no_more_than_ten_sentences_are_said():
-    many = replace(MINE, high=np.full((1, 3), -1.0), low=np.full((1, 3), 99.0))
-    share = np.full((4, 1, 3), 1.0)
-    assert len(check_shares(many, share).faults) <= 10
+    use = np.concatenate([MINE.use, MINE.use], axis=1)  # two resources, three periods, two limits
+    many = replace(MINE, use=use, high=np.full((2, 3), -1.0), low=np.full((2, 3), 99.0))
+    found = check_shares(many, np.full((4, 1, 3), 1.0)).faults
+    assert len(found) == len(set(found)) == 10
 
 
 def test_a_worth_is_the_exactly_rounded_sum():

@@ -28,6 +28,26 @@ ROW = {
 
 
 @pytest.mark.parametrize(
+    ("told", "value", "verdict"),
+    [
+        (1e6, 1e6 + 0.999, "yes"),
+        (1e6, 1e6 - 0.999, "yes"),
+        (1e6, 1e6 + 1.001, "its value is 1,000,000.00"),
+        (1e6, 1e6 - 1.001, "its value is 1,000,000.00"),
+        (-1e6, -1e6 + 0.999, "yes"),
+        (0.25, 0.25 + 0.9e-6, "yes"),
+        (0.25, 0.25 + 1.1e-6, "its value is 0.25"),
+    ],
+)
+def test_six_digits_of_a_value_are_compared(monkeypatch, told, value, verdict):
+    out = f"value      {told!r}\nfeasible   yes\n"
+    done = SimpleNamespace(returncode=0, stdout=out, stderr="")
+    monkeypatch.setattr(leaderboard.subprocess, "run", lambda *_, **__: done)
+    row = ROW | {"value": value}
+    assert leaderboard._judged(CELL, row, Path("out")) == {"verdict": verdict}
+
+
+@pytest.mark.parametrize(
     ("entry", "method", "decoder", "closing"),
     [
         ("toposort", Method.toposort, Decoder.two_pass, set()),

@@ -1,15 +1,19 @@
 """The independent program agrees with the checker, shares no line with it, and sees every break."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mine_rl_npv.data.block_model import write_csv
+from mine_rl_npv.data.instance import GeneralRows
 from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.tools.planner import run
 from mine_rl_npv.tools.solve_config import Kind, Method, SolveConfig
+from mine_rl_npv.verify import minelib
 from mine_rl_npv.verify.__main__ import main
 
 
@@ -41,6 +45,31 @@ def test_each_broken_rule_is_seen(tmp_path, capsys, broken):
     assert main([prefix, str(out)]) == 1
     words = {"twice": "times", "early": "which it needs", "heavy": "limit"}[broken]
     assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("faults", [9, 10, 11])
+def test_ten_broken_rules_are_named_and_all_are_counted(monkeypatch, capsys, faults):
+    found = [f"rule {n}" for n in range(faults)]
+    monkeypatch.setattr(minelib, "judge", lambda *_: (1.5, found))
+    assert main(["mine", "plan.sol"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:-1] == [f"broken     rule {n}" for n in range(min(faults, 10))]
+    assert lines[-1] == f"feasible   no, {faults} faults"
+
+
+def test_side_rows_are_judged_from_the_files(tmp_path, capsys):
+    mine, prefix, out = varied_instance(3, 5, 6), str(tmp_path / "mine"), str(tmp_path / "plan.sol")
+    write_instance(mine, tmp_path / "mine")
+    config = SolveConfig(instance=prefix, method=Method.toposort, problem=Kind.pcpsp, output=out)
+    milled = run(config).shares[:, 1, 0].sum()
+    blocks, none = np.arange(mine.blocks, dtype=np.int32), np.zeros(mine.blocks, np.int32)
+    for high, broken in ((milled + 0.01, 0), (milled - 0.01, 1)):
+        rows = GeneralRows(
+            none, blocks, none + 1, none, np.ones(mine.blocks), np.zeros(1), np.array([high])
+        )
+        write_instance(replace(mine, general=rows), tmp_path / "mine")
+        assert main([prefix, out, "--pcpsp"]) == broken
+    assert "side row 0" in capsys.readouterr().out
 
 
 def test_a_pit_is_judged_by_its_closure_and_value(tmp_path, capsys):
