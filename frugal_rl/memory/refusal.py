@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from frugal_rl.errors import ConfigError, MemoryBudgetError
+from frugal_rl.errors import ConfigError, FrugalError, MemoryBudgetError
 from frugal_rl.memory.advice import advise
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.duration import stop_when_too_long
@@ -93,6 +93,8 @@ def told_when_full(plan: Plan) -> Iterator[None]:
     """
     try:
         yield
+    except FrugalError:
+        raise  # it says itself what is full, and how to go on
     except (MemoryError, RuntimeError) as error:
         if not isinstance(error, MemoryError) and NO_MEMORY not in str(error):
             raise

@@ -67,7 +67,7 @@ def _limits(word: str, fields: Mapping[str, np.ndarray]) -> tuple[str, float | N
 
 
 def by_period_alone(rows: GeneralRows) -> bool:
-    """Whether each row looks at one period, and milling nothing meets all of them."""
+    """Whether each row looks at one period, and using none of what it knows meets all of them."""
     first = np.full(len(rows.low), -1)
     first[rows.row] = rows.period
     return bool(

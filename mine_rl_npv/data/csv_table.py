@@ -17,6 +17,7 @@ from mine_rl_npv.data.sections import refuse_control_characters
 
 DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,8 @@ def read_table(path: Path) -> CsvTable:
             f"{path}, line {place[0]}: a column name appears twice ({printable(', '.join(twice))})."
         )
     comma = delimiter != "," and _has_decimal_commas(words[1:])
+    if comma:
+        _refuse_thousands(path, words[1:])
     return CsvTable(path, names, place[1:], texts[1:], words[1:], delimiter, comma)
 
 
@@ -143,3 +146,13 @@ def _has_decimal_commas(words: list[list[str]]) -> bool:
     return any(_COMMA_NUMBER.fullmatch(word) for word in sample) and not any(
         re.fullmatch(r"[+-]?\d*\.\d+", word) for word in sample
     )
+
+
+def _refuse_thousands(path: Path, words: list[list[str]]) -> None:
+    """Raises DataError where every comma may as well divide thousands: 15,600 is not 15.6."""
+    written = [word for row in words for word in row if _COMMA_NUMBER.fullmatch(word)]
+    if all(map(_THOUSANDS.fullmatch, written)):
+        raise DataError(
+            f"{path}: the commas of numbers such as {printable(written[0])} may divide thousands "
+            "or decimals; write decimal points and no thousands."
+        )

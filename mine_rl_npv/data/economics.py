@@ -48,7 +48,8 @@ class Economics:
     stockpile_cost: float = -1.0
     """Per tonne rehandled; below 0 there is no stockpile destination."""
     stockpile_periods: int = 3
-    """Periods that ore waits on the stockpile, where it needs no mill capacity."""
+    """Periods that ore waits on the stockpile, where it needs no mill capacity; what would then be
+    milled after the last period is not stocked."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -58,6 +59,11 @@ class Economics:
                 raise ConfigError(f"economics.{field.name} is {number}; it must be 0 or more.")
         if self.recovery > 1:
             raise ConfigError(f"economics.recovery is {self.recovery}; it is a share, at most 1.")
+        if self.stockpile_cost >= 0 and self.stockpile_periods < 1:
+            raise ConfigError(
+                "economics.stockpile_periods=0 would mill stocked ore at once, past the mill's "
+                "limit; it must be 1 or more."
+            )
         costs = self.mining_cost + self.processing_cost + self.fixed_cost
         if costs and self.copper_price > DEAREST * costs:
             raise ConfigError(
@@ -217,6 +223,22 @@ def stockpile_values(
     return money[:, WASTE] + milled / (1.0 + rate) ** economics.stockpile_periods
 
 
+def stockpile_limits(economics: Economics, plan: MinePlan) -> np.ndarray:
+    """(T,) tonnes stocked at most: any while the ore is milled by the last period, then none.
+
+    Raises:
+        ConfigError: no period is early enough.
+    """
+    last = plan.periods - economics.stockpile_periods
+    if last < 1:
+        raise ConfigError(
+            f"economics.stockpile_periods={economics.stockpile_periods} with plan.periods="
+            f"{plan.periods}: stocked ore would be milled after the last period; let it wait for "
+            f"fewer than {plan.periods} periods."
+        )
+    return np.where(np.arange(plan.periods) < last, math.inf, 0.0)
+
+
 def _precedence(model: BlockModel, slopes: Slopes) -> Graph:
     """The slope graph; what is wrong with the places is said of their file."""
     try:
@@ -234,8 +256,9 @@ def model_instance(
 ) -> Instance:
     """A scheduling instance of a block model, with a waste dump, a mill, perhaps a stockpile.
 
-    A tonne sent to the mill counts against mining and milling, any other against mining only. CPIT
-    knows dump and mill; the stockpile is a third destination of PCPSP.
+    A tonne sent to the mill counts against mining and milling, one sent to the dump against mining
+    only, one sent to the stockpile against a limit that closes it when its ore would come back
+    after the last period. CPIT knows dump and mill; the stockpile is a third destination of PCPSP.
     """
     economics, plan = economics or Economics(), plan or MinePlan()
     money = model_money(model, economics)
@@ -243,17 +266,22 @@ def model_instance(
     graph = _precedence(model, slopes)
     tonnes = model.columns["ton"]
     whole = money.max(axis=1)
-    if economics.stockpile_cost >= 0:
+    piled = economics.stockpile_cost >= 0
+    if piled:
         stocked = stockpile_values(money, tonnes, economics, plan.rate)
         money = np.column_stack((money, stocked))
-    use = np.zeros((*money.shape, 2))
+    use = np.zeros((*money.shape, money.shape[1]))
     use[:, :, 0] = tonnes[:, None]
     use[:, MILL, 1] = tonnes
+    if piled:
+        use[:, STOCKPILE, 2] = tonnes
     best = money[:, :2].argmax(axis=1)
     rows = np.arange(len(tonnes))
     pit = max_closure(whole, graph)
     moved, milled = tonnes[pit].sum(), tonnes[pit & (best == MILL)].sum()
     high = plan.limits(moved, milled, tonnes.max())
+    if piled:
+        high = np.vstack((high, stockpile_limits(economics, plan)))
     return Instance(
         name=name,
         position=model.cell,

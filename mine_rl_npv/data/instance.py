@@ -142,6 +142,13 @@ class Instance:
         """(T,) float64 factor by which money of period t is multiplied; 1 in the first."""
         return (1.0 + self.rate) ** -np.arange(self.periods)
 
+    @property
+    def limit_names(self) -> list[str]:
+        """What each limit is of: by name where a block model was read, else by number."""
+        if self.slopes is not None and 2 <= self.resources <= 3:
+            return ["mining", "milling", "stockpiling"][: self.resources]
+        return [f"limit {r + 1}" for r in range(self.resources)]
+
     def without_limits_below(self) -> bool:
         """Whether every resource has upper limits only, so that doing nothing is feasible."""
         return bool(np.all(self.low <= 0))

@@ -109,6 +109,7 @@ def _agree(prefix: Path, found: dict[str, _Problem]) -> None:
     if "cpit" in found and "pcpsp" in found:
         one, other = found["cpit"], found["pcpsp"]
         same = one.periods == other.periods and one.rate == other.rate
+        same = same and np.array_equal(one.low, other.low)
         if not (same and np.array_equal(one.high, other.high)):
             raise DataError(
                 f"{prefix}.cpit and {prefix}.pcpsp disagree about periods, rate or limits."

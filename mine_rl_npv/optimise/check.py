@@ -48,18 +48,21 @@ def check_periods(instance: Instance, period: np.ndarray) -> Verdict:
     return check_shares(instance, share)
 
 
-def check_shares(instance: Instance, share: np.ndarray, slack: float = SLACK) -> Verdict:
+def check_shares(
+    instance: Instance, share: np.ndarray, slack: float = SLACK, choice: bool | None = None
+) -> Verdict:
     """Judges shares (n, D, T) of blocks by destination and period.
 
-    With one destination the values and tonnages are those of CPIT, otherwise those of PCPSP.
     Fractions are judged as in the LP: cumulated shares obey the precedence.
 
     Args:
         instance: the problem.
         share: what is extracted where and when.
         slack: relative tolerance; published LP files need 1e-5, whole blocks 1e-9.
+        choice: whether values, tonnages and side rows are those of PCPSP, not of CPIT; None means
+            wherever there are several destinations.
     """
-    cpit = share.shape[1] == 1
+    cpit = share.shape[1] == 1 if choice is None else not choice
     money = instance.value[:, None] if cpit else instance.destination_value
     tonnes = instance.use[:, None] if cpit else instance.destination_use
     terms = (money[:, :, None] * instance.discount) * share

@@ -214,4 +214,5 @@ def _polished(instance: Instance, shares: np.ndarray) -> np.ndarray:
     by_period = shares.sum(axis=1)
     period = np.where(by_period.max(axis=1) > 0.5, by_period.argmax(axis=1), NEVER)
     spared = instance.destination_use.sum(axis=2).argmin(axis=1)
-    return best_destinations(instance, period, spared)
+    start = np.eye(instance.destinations)[spared]
+    return best_destinations(instance, period, start)

@@ -13,6 +13,7 @@ from mine_rl_npv.data.instance import NEVER, Graph, Instance
 from mine_rl_npv.data.kilograms import kilograms_down, kilograms_up
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.filling import filling_times
+from mine_rl_npv.optimise.mixtures import mixtures
 
 
 class Arcs(NamedTuple):
@@ -48,7 +49,10 @@ class Pit(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """What decoders read. m blocks of the pit, D destinations, R resources, T periods."""
+    """What decoders read. m blocks of the pit, R resources, T periods.
+
+    D counts the instance's destinations, and mixtures of them where `shares` says so.
+    """
 
     instance: Instance
     inside: np.ndarray
@@ -67,6 +71,10 @@ class Problem:
     """(m, T) uint8 destination that list scheduling takes in a period."""
     pace: Graph | None = None
     """What must be gone a period before each block; None where a pit may sink at any pace."""
+    choice: bool = False
+    """Whether blocks choose among the instance's destinations (PCPSP)."""
+    shares: np.ndarray | None = None
+    """(m, D, destinations) float64 of the instance's in the D choices; None: they are the same."""
 
     @property
     def blocks(self) -> int:
@@ -98,6 +106,16 @@ class Problem:
         everywhere[self.inside] = period
         return everywhere
 
+    def sent(self, destination: np.ndarray) -> np.ndarray:
+        """Choices (m,) of the pit's blocks as shares (n, D) by the instance's destinations."""
+        everywhere = np.zeros((self.instance.blocks, self.instance.destinations))
+        rows = np.arange(self.blocks)
+        if self.shares is None:
+            everywhere[np.flatnonzero(self.inside), destination] = 1.0
+        else:
+            everywhere[self.inside] = self.shares[rows, destination]
+        return everywhere
+
     def worth(self, period: np.ndarray, destination: np.ndarray) -> float:
         """Discounted value of a schedule of the pit's blocks."""
         mined = np.flatnonzero(period != NEVER)
@@ -126,6 +144,11 @@ def prepare(
     use = instance.destination_use if destinations else instance.use[:, None]
     inside = max_closure(value.max(axis=1), instance.graph)
     value, use = np.ascontiguousarray(value[inside]), np.ascontiguousarray(use[inside])
+    room = kilograms_down(instance.high)
+    shares = mixtures(kilograms_up(use), room) if destinations else None
+    if shares is not None:
+        value = np.einsum("mcd,md->mc", shares, value)
+        use = np.einsum("mcd,mdr->mcr", shares, use)
     if prices is None:
         prices = np.zeros((instance.resources, instance.periods))
     net = value[:, :, None] * instance.discount - np.einsum("mdr,rt->mdt", use, prices)
@@ -135,10 +158,12 @@ def prepare(
         graph=instance.graph.restricted(inside),
         value=value,
         use=kilograms_up(use),
-        room=kilograms_down(instance.high),
+        room=room,
         discount=instance.discount,
         preferred=net.argmax(axis=1).astype(np.uint8),
         pace=pace_of(instance.position[inside], instance.bench_advance),
+        choice=destinations,
+        shares=shares,
     )
 
 

@@ -162,15 +162,25 @@ def _terms(slots: Slots, prices: np.ndarray) -> tuple[float, list[_Period]]:
         nested = _separate(chained, slots)
         if sum(nested) < sum(apart):
             weights, apart = chained, nested
-    drop = prices - np.append(prices[:, 1:], np.zeros((len(prices), 1)), axis=1)
-    room = np.cumsum(slots.high, axis=1)
-    free = np.where(np.isfinite(room) & (slots.use.min(axis=(0, 1)) >= 0)[:, None], drop, 0.0)
-    room = np.where((slots.use.min(axis=(0, 1)) >= 0)[:, None], room, np.inf)
+    none_negative = (slots.use.min(axis=(0, 1)) >= 0)[:, None]
+    room = np.where(none_negative, np.cumsum(slots.high, axis=1), np.inf)
+    free = np.where(np.isfinite(room), falls_of_prices(prices), 0.0)
     periods = [
-        _Period(np.ascontiguousarray(weights[:, t]), np.maximum(free[:, t], 0), room[:, t], upper)
+        _Period(np.ascontiguousarray(weights[:, t]), free[:, t], room[:, t], upper)
         for t, upper in enumerate(apart)
     ]
     return priced_limits(slots, prices), periods
+
+
+def falls_of_prices(prices: np.ndarray) -> np.ndarray:
+    """(R, T) what each cumulated limit may take over of the prices (R, T) of single periods.
+
+    A limit cumulated to period t stands for a price on every period up to t, so those taken over
+    must sum to no more than the price of any of them: of a price that rises again, only what all
+    earlier periods charge as well. The rest of it stays with its own period.
+    """
+    common = np.minimum.accumulate(np.maximum(prices, 0.0), axis=1)
+    return common - np.append(common[:, 1:], np.zeros((len(prices), 1)), axis=1)
 
 
 def _separate(weights: np.ndarray, slots: Slots) -> list[float]:

@@ -104,6 +104,7 @@ def _stock_words(config: SolveConfig) -> list[str]:
     if money.stockpile_cost < 0:
         return []
     return [
-        f"stockpile  ore waits {money.stockpile_periods} periods and needs no mill then; plan and "
-        "bound are those of this rule, not of a pile that is drawn on at any time"
+        f"stockpile  ore waits {money.stockpile_periods} periods and needs no mill then; none is "
+        f"stocked in the last {money.stockpile_periods}; plan and bound are those of this rule, "
+        "not of a pile that is drawn on at any time"
     ]

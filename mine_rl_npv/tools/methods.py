@@ -10,7 +10,8 @@ import numpy as np
 from mine_rl_npv.data.instance import NEVER
 from mine_rl_npv.optimise import orders
 from mine_rl_npv.optimise.bound import LARGE_BLOCKS
-from mine_rl_npv.optimise.destinations import best_destinations
+from mine_rl_npv.optimise.decode import prune
+from mine_rl_npv.optimise.destinations import best_destinations, without_losses
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
 from mine_rl_npv.priority.search import evolve
@@ -64,6 +65,8 @@ def _best(
     name = max(found, key=lambda one: mine.worth(found[one]))
     if config.polish or not large:
         mine.polish(found[name])
+    else:
+        prune(problem, found[name])
     return found[name], name
 
 
@@ -131,10 +134,9 @@ def plan_shares(problem: Problem, plan: Schedule, instance: Instance | None = No
     """
     instance = instance or problem.instance
     period = problem.whole(plan.period)
-    sent = np.zeros(instance.blocks, np.int64)
-    sent[problem.inside] = plan.destination
-    if problem.value.shape[1] > 1:
-        return best_destinations(instance, period, sent)
+    if problem.choice:
+        shares = best_destinations(instance, period, problem.sent(plan.destination))
+        return without_losses(instance, shares)
     shares = np.zeros((instance.blocks, 1, instance.periods))
     mined = np.flatnonzero(period != NEVER)
     shares[mined, 0, period[mined]] = 1.0

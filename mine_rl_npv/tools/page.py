@@ -118,7 +118,7 @@ def _periods(instance: Instance, shares: np.ndarray) -> tuple[list[str], list[li
     """Head and rows of the table of periods; the first period is number 1."""
     figures = views.by_period(instance, shares)
     head = ["period", "tonnes", "cash flow", "cumulative NPV"]
-    head += [f"use of {name}" for name in views.limit_names(instance)]
+    head += [f"use of {name}" for name in instance.limit_names]
     head += ["mean cu of ore, %"] if "grade" in figures else []
     rows = []
     for t in range(instance.periods):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from frugal_rl.memory.usage import peak_resident_bytes
 from mine_rl_npv.data.instance import Instance
 from mine_rl_npv.data.solutions import write_pit
 from mine_rl_npv.data.whole_files import write_whole
-from mine_rl_npv.optimise.check import Verdict
+from mine_rl_npv.optimise.check import SLACK, Verdict
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,30 @@ class Solution:
         return "not audited: a pit or bound alone"
 
 
+def too_heavy(instance: Instance, choice: bool) -> Iterator[str]:
+    """A line for each limit that paying blocks pass by themselves in every period.
+
+    Args:
+        instance: the mine.
+        choice: whether destinations may share a block; a period is that of the whole block anyway.
+    """
+    use = instance.destination_use.min(axis=1) if choice else instance.use
+    value = instance.destination_value.max(axis=1) if choice else instance.value
+    for r, name in enumerate(instance.limit_names):
+        most = float(instance.high[r].max())
+        heavy = (use[:, r] > most * (1 + SLACK)) & (value > 0)
+        if not heavy.any():
+            continue
+        least = instance.destination_use[heavy, :, r].min(axis=1)
+        split = not choice and bool(np.all(least <= most))
+        yield (
+            f"heavy      {int(heavy.sum())} of {int((value > 0).sum())} paying blocks stay: blocks "
+            f"are dug whole in one period, the lightest of these takes {use[heavy, r].min():,.0f} "
+            f"of {name}, and no period has more than {most:,.0f}. Raise the limit"
+            f"{', or let destinations share blocks: problem=pcpsp' if split else ''}"
+        )
+
+
 def peak_mib() -> float:
     """Peak resident memory of this program in MiB."""
     return peak_resident_bytes() / 2**20
@@ -90,8 +115,14 @@ def write_solution(solution: Solution, path: str | Path) -> None:
     if solution.pit is not None:
         write_pit(solution.pit, path)
         return
-    rows = np.argwhere(solution.shares > 5e-7)
+    rows = np.argwhere(solution.shares > 1e-12)
     write_whole(
         Path(path),
-        (f"{b} {d} {t} {solution.shares[b, d, t]:.6f}" for b, d, t in rows.tolist()),
+        (f"{b} {d} {t} {_digits(solution.shares[b, d, t])}" for b, d, t in rows.tolist()),
     )
+
+
+def _digits(share: float) -> str:
+    """Six digits, or all of them where a limit that is met exactly needs them."""
+    short = f"{share:.6f}"
+    return short if float(short) == share else repr(float(share))

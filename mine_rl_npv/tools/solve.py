@@ -19,7 +19,7 @@ from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule, may_sp
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.tight_bound import tighten
 from mine_rl_npv.tools.methods import plan_shares, schedule
-from mine_rl_npv.tools.solution import Solution, peak_mib
+from mine_rl_npv.tools.solution import Solution, peak_mib, too_heavy
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -
     if bound.upper == 0 and instance.without_limits_below():
         return _nothing_pays(instance, config, bound.seconds)
     if config.method is Method.lp:
-        verdict = check_shares(instance, bound.fractions, slack=1e-6)
+        verdict = check_shares(instance, bound.fractions, 1e-6, choice)
         return Solution(
             instance, "lp", bound.fractions, verdict, bound.upper, bound.seconds, bound.seconds
         )
@@ -72,9 +72,13 @@ def solve(instance: Instance, config: SolveConfig, watch: Watch | None = None) -
 
 
 def _without_side_rows(instance: Instance, choice: bool) -> Instance:
-    """The instance as orders schedule it: side rows of single periods are left to destinations."""
+    """The instance as orders schedule it: side rows of single periods are left to destinations.
+
+    A destination that no row knows must be left, which any block may go to.
+    """
     rows = instance.general
     apart = choice and rows is not None and by_period_alone(rows)
+    apart = apart and len(np.unique(rows.destination)) < instance.destinations
     return replace(instance, general=None) if apart else instance
 
 
@@ -83,10 +87,10 @@ def _direct(instance: Instance, config: SolveConfig) -> Solution:
     choice = config.problem is Kind.pcpsp
     if config.method is Method.lp_direct:
         result = direct_relaxation(instance, choice)
-        verdict, notes = check_shares(instance, result.shares, slack=1e-6), ()
+        verdict, notes = check_shares(instance, result.shares, 1e-6, choice), ()
     else:
         result = exact_schedule(instance, config.seconds, destinations=choice)
-        verdict = check_shares(instance, result.shares)
+        verdict = check_shares(instance, result.shares, choice=choice)
         notes = ("proven optimal" if result.proven else "time limit reached",)
         if choice and not may_split(instance):
             notes += ("among plans that send each block whole to one destination",)
@@ -147,12 +151,18 @@ def _scheduled(
         instance,
         _name(config, order),
         shares,
-        check_shares(instance, shares),
+        check_shares(instance, shares, choice=choice),
         bound.upper,
         spent,
         bound.seconds,
-        notes=() if shares.any() else ("nothing    is mined: no paying pit fits the capacities",),
+        notes=_notes(instance, choice, shares),
     )
+
+
+def _notes(instance: Instance, choice: bool, shares: np.ndarray) -> tuple[str, ...]:
+    """Why blocks that pay are left: those that no period has room for, and an empty plan."""
+    empty = () if shares.any() else ("nothing    is mined: no paying pit fits the capacities",)
+    return (*empty, *too_heavy(instance, choice))
 
 
 def _name(config: SolveConfig, order: str) -> str:
@@ -168,7 +178,8 @@ def _some_pit_pays(instance: Instance, choice: bool) -> bool:
 
 def _nothing_pays(instance: Instance, config: SolveConfig, bound_seconds: float) -> Solution:
     """The plain answer for a mine whose best pit is none."""
-    best = instance.destination_value if config.problem is Kind.pcpsp else instance.value[:, None]
+    choice = config.problem is Kind.pcpsp
+    best = instance.destination_value if choice else instance.value[:, None]
     shares = np.zeros((instance.blocks, best.shape[1], instance.periods))
     positive = int((best.max(axis=1) > 0).sum())
     why = (
@@ -179,7 +190,7 @@ def _nothing_pays(instance: Instance, config: SolveConfig, bound_seconds: float)
         instance,
         config.method.value,
         shares,
-        check_shares(instance, shares),
+        check_shares(instance, shares, choice=choice),
         0.0,
         0.0,
         bound_seconds,

@@ -14,6 +14,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy.ndimage import label
 
 from frugal_rl.run.disk import finished_or_absent
+from mine_rl_npv.data.economics import MILL
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.optimise.pits import NestedPits, block_tonnes, penalised_pits
 
@@ -66,13 +67,6 @@ def pit_by_pit(pits: NestedPits) -> Figure:
     return figure
 
 
-def limit_names(instance: Instance) -> list[str]:
-    """What each limit is of: mining and milling of a block model, a number in other files."""
-    if instance.slopes is not None and instance.resources == 2:
-        return ["mining", "milling"]
-    return [f"limit {r + 1}" for r in range(instance.resources)]
-
-
 def by_period(instance: Instance, shares: np.ndarray) -> dict[str, np.ndarray]:
     """Figures of each period (T,): tonnes, use per limit, cash flow, cumulative NPV, mean grade.
 
@@ -97,11 +91,20 @@ def by_period(instance: Instance, shares: np.ndarray) -> dict[str, np.ndarray]:
         limit = instance.high[r]
         table[f"share_{r}"] = np.where(np.isfinite(limit) & (limit > 0), used / limit, np.nan)
     if "cu" in instance.fields:
-        ore = instance.value > 0
-        weight = (tonnes * ore) @ mined
-        metal = (tonnes * ore * instance.fields["cu"]) @ mined
+        ore = _ore(instance, shares)
+        weight = tonnes @ ore
+        metal = (tonnes * instance.fields["cu"]) @ ore
         table["grade"] = np.divide(metal, weight, out=np.zeros_like(metal), where=weight > 0)
     return table
+
+
+def _ore(instance: Instance, shares: np.ndarray) -> np.ndarray:
+    """(n, T) shares that are milled; of files without a mill, blocks that pay."""
+    if "milling" not in instance.limit_names:
+        return shares.sum(axis=1) * (instance.value > 0)[:, None]
+    if shares.shape[1] == 1:
+        return shares[:, 0] * (instance.use[:, 1] > 0)[:, None]
+    return shares[:, MILL]
 
 
 def period_figure(instance: Instance, shares: np.ndarray) -> Figure:
@@ -112,8 +115,9 @@ def period_figure(instance: Instance, shares: np.ndarray) -> Figure:
     axes = figure.subplots(2, 2)
     axes[0, 0].bar(periods, table["tonnes"] / 1e6, color="slategray")
     axes[0, 0].set(title="Tonnage", ylabel="Mt", xlabel="period")
-    for r, name in enumerate(limit_names(instance)):
-        axes[0, 1].plot(periods, 100 * table[f"share_{r}"], marker=".", label=name)
+    for r, name in enumerate(instance.limit_names):
+        if not np.isnan(table[f"share_{r}"]).all():
+            axes[0, 1].plot(periods, 100 * table[f"share_{r}"], marker=".", label=name)
     axes[0, 1].set(title="Use of the limits", ylabel="%", xlabel="period", ylim=(0, 105))
     if instance.resources:
         axes[0, 1].legend()

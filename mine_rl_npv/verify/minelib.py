@@ -63,7 +63,8 @@ def judge(prefix: str, solution: str, pcpsp: bool) -> tuple[float, list[str]]:
         f"block {b} is mined {g[-1]:g} times" for b, g in by_then.items() if g[-1] > 1 + TINY
     ]
     faults += _precedence(Path(f"{prefix}.prec"), by_then, periods)
-    return value, faults + _limits(tables, share, pcpsp)
+    faults += _limits(tables, share, pcpsp)
+    return value, faults + (_side_rows(tables, share) if pcpsp else [])
 
 
 def _judge_pit(prefix: str, blocks: list[int]) -> tuple[float, list[str]]:
@@ -111,4 +112,23 @@ def _limits(
         high = float(numbers[-1]) if kind in "LI" else math.inf
         if sum_ > high * (1 + 1e-9) + 1e-6 or sum_ < low * (1 - 1e-9) - 1e-6:
             faults.append(f"limit {r} of period {t}: {sum_:g} is outside {low:g} to {high:g}")
+    return faults
+
+
+def _side_rows(
+    tables: dict[str, list[list[str]]], share: dict[tuple[int, int, int], float]
+) -> list[str]:
+    total: dict[int, float] = defaultdict(float)
+    size: dict[int, float] = defaultdict(float)
+    for b, d, t, row, number in tables.get("GENERAL_CONSTRAINT_COEFFICIENTS", []):
+        term = share.get((int(b), int(d), int(t)), 0.0) * float(number)
+        total[int(row)] += term
+        size[int(row)] += abs(term)
+    faults = []
+    for row, kind, *numbers in tables.get("GENERAL_CONSTRAINT_LIMITS", []):
+        low = float(numbers[0]) if kind in "GI" else -math.inf
+        high = float(numbers[-1]) if kind in "LI" else math.inf
+        sum_, slack = total[int(row)], 1e-9 * size[int(row)] + 1e-6
+        if not low - slack <= sum_ <= high + slack:
+            faults.append(f"side row {row}: {sum_:g} is outside {low:g} to {high:g}")
     return faults

@@ -242,6 +242,12 @@ def test_other_errors_of_torch_are_left_as_they_are():
         raise RuntimeError("shapes do not fit")
 
 
+def test_what_says_itself_how_to_go_on_is_left_as_it_is():
+    plan = draw_up(compose_run(["env=toy"]))
+    with pytest.raises(MemoryBudgetError, match=r"^Enlarge /dev/shm$"), told_when_full(plan):
+        raise MemoryBudgetError("Enlarge /dev/shm")
+
+
 WORKERS = {
     "vec=shared_memory vec.workers=3": (3 * 5.5 + 51.4, 2 * 5.5),
     "vec=shared_memory vec.workers=3 vec.start=fork": (3 * 5.5 + 6.4, 2 * 5.5),

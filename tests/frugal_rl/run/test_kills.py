@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 import torch
+from numba import njit
 from rich.console import Console
 
 from frugal_rl.memory.plan import draw_up
@@ -32,20 +33,22 @@ SMALL = ("tracking=disabled", "hardware.device=cpu", "hardware.threads=1", "eval
 ON_POLICY = (*SMALL, "agent.critic=[4]", "algo.batch_size=16", "algo.n_epochs=1")
 OFF_POLICY = (*SMALL, "algo.batch_size=8", "algo.learning_starts=8", "algo.buffer_size=200")
 PROBLEMS = {
-    "toy": ("env=toy", *ON_POLICY, "algo.total_steps=800"),
-    "workers": ("env=toy", *ON_POLICY, "algo.total_steps=800", "vec=shared_memory",
+    "toy": ("env=toy", *ON_POLICY, "algo.total_steps=320"),
+    "workers": ("env=toy", *ON_POLICY, "algo.total_steps=320", "vec=shared_memory",
                 "vec.workers=2", "vec.start=fork"),
-    "nclone": ("env=nclone", "agent=mlp", *ON_POLICY, "algo.total_steps=800"),
-    "mine": ("env=mine_daily_small", "agent=mlp", *ON_POLICY, "algo.total_steps=320"),
-    "duel": ("env=fighting", "env.obs=ram", *ON_POLICY, "algo.total_steps=800"),
-    "gymnasium": ("env=gymnasium", *ON_POLICY, "algo.total_steps=800"),
-    "dqn": ("env=toy", "algo=dqn", *OFF_POLICY, "algo.total_steps=800"),
+    "nclone": ("env=nclone", "agent=mlp", *ON_POLICY, "algo.total_steps=320"),
+    "mine": ("env=mine_daily_small", "agent=mlp", *ON_POLICY, "algo.total_steps=160"),
+    "duel": ("env=fighting", "env.obs=ram", *ON_POLICY, "algo.total_steps=320"),
+    "gymnasium": ("env=gymnasium", *ON_POLICY, "algo.total_steps=320"),
+    "dqn": ("env=toy", "algo=dqn", *OFF_POLICY, "algo.total_steps=320"),
 }  # fmt: skip
 SHORT = ("env=toy", *ON_POLICY, "algo.total_steps=96")
 RESTART = {"workers"}
 """Environments that do not give their state: the run says that they begin anew."""
 ANYWHERE = dict.fromkeys(PROBLEMS, 6) | {"mine": 2}
 """Kills of each problem at random moments, 38 in all; a run of the mine takes longest."""
+LOOK_SECONDS = 0.005
+"""Between two looks at a run; a save is made to last many of them where one is to be hit."""
 INSIDE = 2
 """Kills of each problem inside a save, 14 in all."""
 
@@ -62,7 +65,10 @@ def forked(folder, words, resume=None, inside_a_save=False):
         said = (folder / "said").open("w", buffering=1)
         os.dup2(said.fileno(), 2)
         run = replace(compose_run(words, check=False), run_dir=str(folder), resume=resume)
-        with slow_disk(0.3 if inside_a_save else 0), open_log(run, draw_up(run)) as log:
+        with (
+            slow_disk(20 * LOOK_SECONDS if inside_a_save else 0),
+            open_log(run, draw_up(run)) as log,
+        ):
             train(run, log, console=Console(file=said, width=4000))
         status = 0
     finally:
@@ -85,7 +91,7 @@ def finished(folder, words, resume=None):
     while process.status() != psutil.STATUS_ZOMBIE:
         if first is None and begun(folder):
             first = time.monotonic()
-        time.sleep(0.001)
+        time.sleep(LOOK_SECONDS)
     assert ended(process) == 0, (folder / "said").read_text()
     return 0.0 if first is None else time.monotonic() - first
 
@@ -109,7 +115,7 @@ def killed(folder, words, when, inside_a_save):
             blocks = {m.path for m in process.memory_maps() if "/psm_" in m.path}
             process.kill()
             break
-        time.sleep(0.001)
+        time.sleep(LOOK_SECONDS)
     return ended(process), children, blocks
 
 
@@ -122,6 +128,7 @@ def same_weights(a, b):
 def whole(tmp_path_factory):
     """The folder of a run that nobody killed, and the seconds that it took."""
     kept = {}
+    njit(lambda one: one)(1)  # loads what each of the runs would load anew
 
     def of(words):
         if words not in kept:

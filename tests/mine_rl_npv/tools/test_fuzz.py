@@ -71,6 +71,26 @@ def missing_numbers(rng, rows):
     return rows
 
 
+def uneven_benches(rng, rows):
+    """The upper benches stand on higher ones, as where benches grow with depth."""
+    tops = np.unique(rows[:, 2])
+    rows[rows[:, 2] > rng.choice(tops), 2] += rng.choice([3.0, 7.5, 15.0])
+    return rows
+
+
+def one_layer_or_column(rng, rows):
+    axis = rng.integers(3)
+    rows = rows[rows[:, axis] == rng.choice(rows[:, axis])]
+    return rows[:1] if rng.random() < 0.2 else rows
+
+
+def rounded(rng, rows):
+    """Coordinates far from the origin with few digits, as old programs write them."""
+    rows[:, :2] += rng.choice([0.0, 6_543_210.0])
+    rows[:, :3] = rows[:, :3].astype(np.float32) if rng.random() < 0.5 else rows[:, :3].round(1)
+    return rows
+
+
 MUTATIONS = (
     shuffled,
     one_moved,
@@ -82,6 +102,9 @@ MUTATIONS = (
     other_units,
     stretched,
     missing_numbers,
+    uneven_benches,
+    one_layer_or_column,
+    rounded,
 )
 
 
@@ -97,7 +120,12 @@ def split_blocks(rng, rows):
     return rows, np.vstack((edge[~some], np.tile(edge[0] / 2, (len(parts), 1))))
 
 
-SECTORS = ("90-180:38", "300-20:50")
+def some_sectors(rng):
+    """Slopes of two sectors of azimuths that do not meet, one of them over north at times."""
+    first = int(rng.integers(360))
+    ends = [(first + step) % 360 for step in (0, 80, 120, 200)]
+    steep = rng.integers(25, 65, 2)
+    return tuple(f"{ends[2 * i]}-{ends[2 * i + 1] or 360}:{steep[i]}" for i in range(2))
 
 
 def with_a_word(rng, lines, divide):
@@ -115,12 +143,14 @@ def verdict(seed, tmp_path):
     for mutate in rng.choice(len(MUTATIONS), rng.integers(1, 3), replace=False):
         rows = MUTATIONS[mutate](rng, rows)
     divide, head = str(rng.choice([",", ";", "\t"])), HEAD
-    sectors = SECTORS if rng.random() < 0.3 else ()
+    sectors = some_sectors(rng) if rng.random() < 0.3 else ()
     written = rows
     if rng.random() < 0.2:
         rows, edge = split_blocks(rng, rows)
         written, head = np.hstack((rows, edge)), [*HEAD, "dx", "dy", "dz"]
-    lines = [divide.join(head), *(divide.join(map(repr, row)) for row in written.tolist())]
+    point = "," if divide != "," and rng.random() < 0.3 else "."
+    numbers = [[repr(number).replace(".", point) for number in row] for row in written.tolist()]
+    lines = [divide.join(head), *map(divide.join, numbers)]
     spoilt = rng.random() < 0.15
     if spoilt:
         lines = with_a_word(rng, lines, divide)

@@ -1,0 +1,269 @@
+"""Every method on mines of a few blocks, against all plans there are and a reading of our own."""
+
+import itertools
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from frugal_rl.errors import ConfigError
+from mine_rl_npv.data.instance import GeneralRows, Graph, Instance
+from mine_rl_npv.optimise.tight_bound import falls_of_prices
+from mine_rl_npv.tools.solve import solve
+from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
+
+FAST = (Method.toposort, Method.exact, Method.best)
+LAZY = (
+    *FAST,
+    Method.random,
+    Method.bench,
+    Method.greedy,
+    Method.density,
+    Method.gershon,
+    Method.ratio,
+    Method.cone,
+    Method.pits,
+    Method.filling,
+    Method.zero_shot,
+    Method.window,
+    Method.evolution,
+    Method.compare,
+)
+
+
+def random_mine(seed, destinations, below, rows=False):
+    """Five or six blocks, capacities of part of a block to all of them, prices of any sign."""
+    rng = np.random.default_rng([seed, destinations, below])
+    blocks, periods, resources = (
+        int(rng.integers(4, 7)),
+        int(rng.integers(1, 4)),
+        rng.integers(1, 4),
+    )
+    needs = [np.flatnonzero(rng.random(b) < 0.35) for b in range(blocks)]
+    pointer = np.concatenate(([0], np.cumsum([len(n) for n in needs]))).astype(np.int64)
+    tonnes = rng.integers(0, 9, (blocks, destinations, resources)).astype(float)
+    tonnes[:, :, 0] = rng.integers(1, 9, (blocks, 1))
+    if destinations > 1 and rng.random() < 0.7:
+        tonnes[:, 0, 1:] = 0.0
+    money = rng.integers(-9, 15, (blocks, destinations)).astype(float)
+    total = tonnes.max(axis=1).sum(axis=0)
+    high = np.round(total[:, None] * rng.choice([0.05, 0.2, 0.4, 0.8], (resources, periods)), 3)
+    high[rng.random(high.shape) < 0.1] = np.inf
+    high[rng.random(high.shape) < 0.05] = 0.0
+    low = np.zeros_like(high)
+    if below:
+        low[0] = np.where(rng.random(periods) < 0.6, np.minimum(high[0] * 0.5, total[0] / 4), 0.0)
+    best = money.argmax(axis=1)
+    ids = np.arange(blocks)
+    return Instance(
+        name=f"mine {seed}",
+        position=np.column_stack((ids, np.zeros((blocks, 2)))).astype(np.int32),
+        graph=Graph(pointer, np.concatenate(needs).astype(np.int32)),
+        value=money[ids, best],
+        periods=periods,
+        rate=float(rng.choice([0.0, 0.1, 0.5, -0.1])),
+        use=tonnes[ids, best],
+        low=low,
+        high=high,
+        destination_value=money,
+        destination_use=tonnes,
+        general=blend_of(rng, blocks, periods, destinations) if rows else None,
+    )
+
+
+def blend_of(rng, blocks, periods, destinations):
+    """Rows that bound a mean of what goes to the last destination, one per period."""
+    excess = rng.normal(0.0, 1.0, blocks).round(2)
+    each = np.arange(periods)
+    below = bool(rng.random() < 0.5)
+    return GeneralRows(
+        row=np.repeat(each, blocks).astype(np.int32),
+        block=np.tile(np.arange(blocks), periods).astype(np.int32),
+        destination=np.full(blocks * periods, destinations - 1, np.int32),
+        period=np.repeat(each, blocks).astype(np.int32),
+        value=np.tile(excess, periods),
+        low=np.full(periods, 0.0 if below else -np.inf),
+        high=np.full(periods, np.inf if below else 0.0),
+    )
+
+
+def best_of_all(mine, choice):
+    """The greatest value of all plans by enumeration, None without any; destinations by an LP."""
+
+    @cache
+    def worth(t, dug):
+        return best_of_period(mine, choice, t, list(dug))
+
+    best = None
+    for period in itertools.product(range(mine.periods + 1), repeat=mine.blocks):
+        if not all(period[p] <= period[b] for b in range(mine.blocks) for p in needs(mine, b)):
+            continue
+        dug = [tuple(b for b, t in enumerate(period) if t == now) for now in range(mine.periods)]
+        money = [worth(t, ids) for t, ids in enumerate(dug)]
+        if None not in money:
+            value = sum(m / (1 + mine.rate) ** t for t, m in enumerate(money))
+            best = value if best is None else max(best, value)
+    return best
+
+
+def needs(mine, b):
+    return mine.graph.index[mine.graph.pointer[b] : mine.graph.pointer[b + 1]].tolist()
+
+
+def best_of_period(mine, choice, t, ids):
+    """Undiscounted money of blocks dug in a period, None where they cannot be."""
+    high, low = mine.high[:, t], mine.low[:, t]
+    if not choice or not ids:
+        used = mine.use[ids].sum(axis=0)
+        fits = np.all(used <= high + 1e-9) and np.all(used >= low - 1e-9)
+        return mine.value[ids].sum() if fits else None
+    use = mine.destination_use[ids].reshape(-1, mine.resources).T
+    sides = [(use[r], low[r], high[r]) for r in range(mine.resources)]
+    if mine.general is not None:
+        g = mine.general
+        for row in np.unique(g.row[g.period == t]):
+            flat = np.zeros((len(ids), mine.destinations))
+            for b, d, v in zip(g.block, g.destination, g.value * (g.row == row), strict=True):
+                if b in ids:
+                    flat[ids.index(b), d] += v
+            sides.append((flat.ravel(), g.low[row], g.high[row]))
+    above = [(a, h) for a, _, h in sides if np.isfinite(h)]
+    above += [(-a, -least) for a, least, _ in sides if np.isfinite(least)]
+    found = linprog(
+        -mine.destination_value[ids].ravel(),
+        A_ub=np.array([a for a, _ in above]) if above else None,
+        b_ub=[b for _, b in above] if above else None,
+        A_eq=np.kron(np.eye(len(ids)), np.ones(mine.destinations)),
+        b_eq=np.ones(len(ids)),
+        bounds=(0, 1),
+    )
+    return -found.fun if found.status == 0 else None
+
+
+def read(mine, shares, choice):
+    """Value of shares by loops, and whether they keep every rule."""
+    money = mine.destination_value if choice else mine.value[:, None]
+    tonnes = mine.destination_use if choice else mine.use[:, None]
+    value, good, tiny = 0.0, bool(np.all(shares >= 0)), 1e-6
+    gone = shares.sum(axis=1).cumsum(axis=1)
+    for b in range(mine.blocks):
+        good &= gone[b, -1] < tiny or any(abs(s - 1) < tiny for s in shares[b].sum(axis=0))
+        good &= all(np.all(gone[b] <= gone[p] + tiny) for p in needs(mine, b))
+    for t in range(mine.periods):
+        used = sum((tonnes[b].T @ shares[b, :, t] for b in range(mine.blocks)), np.zeros(1))
+        good &= bool(
+            np.all(used <= mine.high[:, t] + tiny) and np.all(used >= mine.low[:, t] - tiny)
+        )
+        value += sum(money[b] @ shares[b, :, t] for b in range(mine.blocks)) / (1 + mine.rate) ** t
+    if choice and mine.general is not None:
+        g, total = mine.general, np.zeros(len(mine.general.low))
+        for row, b, d, t, v in zip(g.row, g.block, g.destination, g.period, g.value, strict=True):
+            total[row] += v * shares[b, d, t]
+        good &= bool(np.all(total <= g.high + tiny) and np.all(total >= g.low - tiny))
+    return value, good
+
+
+def judge(mine, choice, methods, bounds=(BoundKind.auto,)):
+    """Each method's plan and bound held against all plans; what it made of the mine."""
+    best = best_of_all(mine, choice)
+    values = {}
+    for method, bound in itertools.product(methods, bounds):
+        kind = Kind.pcpsp if choice else Kind.cpit
+        counted = 40 if method in (Method.best, Method.evolution) else 0
+        config = SolveConfig(
+            method=method,
+            problem=kind,
+            decodes=counted,
+            seconds=5.0,
+            threads=1,
+            bound=bound,
+            bound_decisions=20 if bound is BoundKind.cuts else 0,
+        )
+        found = solve(mine, config)
+        what = f"{mine.name} {kind.value} {method.value} {bound.value}: {found.report()}"
+        value, good = read(mine, found.shares, choice)
+        assert found.verdict.feasible, what
+        assert good, what
+        assert value == pytest.approx(found.verdict.value, abs=1e-7), what
+        assert best is not None, what
+        assert value <= best + 1e-6, (what, best)
+        assert found.upper >= best - 1e-6, (what, best)
+        if method is Method.exact:
+            assert value == pytest.approx(best, abs=1e-5), what
+        values[method] = value
+    return best, values
+
+
+@pytest.mark.parametrize("destinations", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_no_plan_beats_all_plans_and_no_bound_lies_below_them(seed, destinations):
+    best, found = judge(random_mine(seed, destinations, False), destinations > 1, FAST)
+    assert 0 <= found[Method.best] <= best + 1e-6
+
+
+@pytest.mark.parametrize("seed", [115, 120, 131])
+def test_a_price_that_rises_with_time_leaves_the_tightened_bound_one(seed):
+    judge(random_mine(seed, 1, False), False, [Method.toposort], [BoundKind.cuts])
+
+
+def test_cumulated_limits_take_over_what_all_earlier_periods_charge():
+    prices = np.array([[5.0, 2.0, 3.0, 1.0], [0.0, 4.0, 0.0, 0.0], [-1.0, 2.0, 0.0, 0.0]])
+    falls = [[3.0, 0.0, 1.0, 1.0], [0.0] * 4, [0.0] * 4]
+    assert falls_of_prices(prices).tolist() == falls
+
+
+def test_one_destination_that_side_rows_know_is_left_to_the_whole_model():
+    mine = random_mine(3, 1, False, rows=True)
+    with pytest.raises(ConfigError, match="general side constraints"):
+        solve(mine, SolveConfig(method=Method.toposort, problem=Kind.pcpsp))
+    judge(mine, True, [Method.exact])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("destinations", [1, 2])
+def test_least_tonnages_are_kept_or_no_plan_is_there(seed, destinations):
+    mine = random_mine(seed, destinations, True)
+    if best_of_all(mine, destinations > 1) is None:
+        with pytest.raises(ConfigError, match="No schedule"):
+            judge(mine, destinations > 1, [Method.exact])
+    else:
+        judge(mine, destinations > 1, [Method.exact])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_side_rows_are_kept_by_every_road(seed):
+    judge(random_mine(seed, 2, False, rows=True), True, (Method.toposort, Method.exact))
+
+
+def test_a_mill_smaller_than_a_block_takes_parts_of_it():
+    mine = replace(
+        random_mine(1, 2, False),
+        graph=Graph(np.array([0, 0, 1]), np.array([0], np.int32)),
+        position=np.array([[0, 0, 1], [0, 0, 0]], np.int32),
+        value=np.array([-1.0, 50.0]),
+        periods=1,
+        use=np.array([[10.0, 0.0], [10.0, 10.0]]),
+        low=np.zeros((2, 1)),
+        high=np.array([[30.0], [4.0]]),
+        destination_value=np.array([[-1.0, -9.0], [-1.0, 50.0]]),
+        destination_use=np.array([[[10.0, 0.0], [10.0, 10.0]]] * 2),
+    )
+    best, found = judge(mine, True, LAZY)
+    assert best == pytest.approx(-1 + 0.4 * 50 - 0.6)
+    assert min(found.values()) == pytest.approx(best)
+    nothing = solve(mine, SolveConfig(method=Method.toposort))
+    assert nothing.verdict.value == 0
+    assert "takes 10 of limit 2, and no period has more than 4" in nothing.report()
+    assert "problem=pcpsp" in nothing.report()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_every_method_on_many_mines(seed):
+    for destinations in (1, 2, 3):
+        mine = random_mine(seed, destinations, False)
+        judge(mine, destinations > 1, LAZY)
+    judge(random_mine(seed, 1, False), False, [Method.toposort], [BoundKind.cuts])
+    judge(random_mine(seed, 2, False, rows=True), True, (Method.toposort, Method.exact))
