@@ -291,6 +291,8 @@ def judge_all(folder: Path, options: argparse.Namespace) -> None:
     start = time.monotonic()
     random.Random(0).shuffle(chosen)  # whatever time allows is spread over the rooms
     for mutant in chosen:
+        if not recorded[mutant.kernel].seconds:
+            continue  # nothing was recorded that could judge it
         if mutant.name not in verdicts and time.monotonic() - start < options.seconds:
             verdicts[mutant.name] = [*judge(mutant, recorded), mutant.what]
             file.write_text(json.dumps(verdicts, indent=0))

@@ -2,9 +2,10 @@
 
     python benchmarks/sweep_budget.py [--kill 3] [--gib 6] [--jobs 2] [--launcher joblib]
 
-3 environments x 4 memory profiles x 2 seeds. A process of its own adds up, five times a second,
-what all processes of the sweep hold (proportional set size, from /proc). With `--kill` so many
-training processes are ended by SIGKILL at random times, and the same command is given once more.
+3 environments x 4 memory profiles x 2 seeds. A process of its own adds up, twice a second,
+what all processes of the sweep hold (proportional set size, from /proc), and says each time that
+it rose by a quarter of a GiB. With `--kill` so many training processes are ended by SIGKILL at
+random times, and the same command is given once more.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -26,11 +28,12 @@ from frugal_rl.run.cells import cells_in
 
 SIZES = (
     "algo.num_envs=16 algo.n_steps=32 algo.batch_size=256 tracking=disabled evaluation.episodes=2 "
-    "evaluation.num_envs=2 checkpoint_every_steps=512 agent=mlp"
+    "evaluation.num_envs=2 checkpoint_every_steps=512 agent=mlp hardware.threads=1"
 )
-ENVS = "toy,nclone,mine_daily_small"
+ENVS = "toy,nclone,gymnasium"
 SWEPT = "memory=lossless,baseline,parallel,sparse seed=0,1"
-SECONDS = 0.2
+SECONDS = 0.5
+RISE = 1 << 28
 
 
 def tree(root: int) -> list[psutil.Process]:
@@ -55,11 +58,14 @@ def held(processes: list[psutil.Process]) -> int:
 
 def sample(root: int, told: multiprocessing.connection.Connection) -> None:
     """Look until the sweep has ended; sends the most, how often, and the most processes."""
-    most = looks = crowd = 0
+    most = looks = crowd = said = 0
     while processes := [p for p in tree(root) if p.pid != os.getpid()]:
         most, looks, crowd = max(most, held(processes)), looks + 1, max(crowd, len(processes))
         if processes[0].status() == psutil.STATUS_ZOMBIE:
             break
+        if most > said + RISE:
+            said = most
+            print(f"  {most / 2**30:.2f} GiB in {len(processes)} processes", flush=True)
         time.sleep(SECONDS)
     told.send((most, looks, crowd))
 
@@ -81,7 +87,7 @@ def kill_some(root: subprocess.Popen[bytes], count: int) -> int:
     """End so many training processes at random times; how many it were."""
     killed = 0
     while killed < count and root.poll() is None:
-        time.sleep(random.uniform(5, 40))
+        time.sleep(random.uniform(5, 15))
         victims = training(root.pid)
         if victims:
             victim = random.choice(victims)
@@ -110,7 +116,8 @@ def sweep(out: Path, gib: float, launcher: str, kill: int, log: Path) -> int:
     told = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
     print(
         f"{told}; most held {most / 2**30:.2f} of {gib:g} GiB in {looks} looks at up to {crowd} "
-        f"processes; status {root.returncode} after {time.monotonic() - began:.0f} s",
+        f"processes; status {root.returncode} after {time.monotonic() - began:.0f} s, "
+        f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime:.0f} s of processor so far",
         flush=True,
     )
     return root.returncode
@@ -129,7 +136,7 @@ def main() -> None:
     parser.add_argument("--kill", type=int, default=0)
     parser.add_argument("--gib", type=float, default=6)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=4096)
+    parser.add_argument("--steps", type=int, default=1024)
     parser.add_argument("--envs", default=ENVS)
     parser.add_argument("--launcher", choices=LAUNCHERS, default="joblib")
     parser.add_argument("--out", type=Path, default=Path("runs/sweep_budget"))

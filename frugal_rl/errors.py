@@ -61,4 +61,4 @@ class RankError(FrugalError, RuntimeError):
 
 
 class LaunchError(FrugalError, RuntimeError):
-    """A scheduler does not take a job."""
+    """A scheduler does not take a job, or jobs side by side leave no room for it."""

@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.memory.part import Part
 from frugal_rl.vec_env.serial import Serial
 from mine_rl_npv.data.block_model import write_csv
@@ -32,8 +33,13 @@ if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.observation.spec import ObservationSpec
+    from frugal_rl.report.recording import RecordOptions
+    from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
     from frugal_rl.vec_env.plain import SpecEnv
+
+recording = Late("mine_rl_npv.tools.record")
+"""It imports the optimisers."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +222,11 @@ class MineConfig:
 
         mine = int(self.mines().chosen("eval")[0])
         return draw_episode(self.game(1), vec_env.encoding, mine, player, folder, self.yearly_rate)
+
+    def record(self, run: RunConfig, options: RecordOptions) -> int:
+        """What `scripts/record.py` does: schedules as a Minari data set."""
+        status: int = recording.record(run, options)
+        return status
 
     def make(self, seed: int | None = None) -> SpecEnv:
         """One plain environment."""

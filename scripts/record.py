@@ -2,9 +2,12 @@
 
 from omegaconf import DictConfig
 
+from frugal_rl.doing import doing
+from frugal_rl.errors import ConfigError
 from frugal_rl.report.recording import RecordOptions
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run, options
+from frugal_rl.run.config import RunConfig
 from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.tools import needed
 
@@ -12,10 +15,22 @@ from frugal_rl.run.tools import needed
 @main("record")
 def record(cfg: DictConfig) -> Outcome:
     """Exit with 1 where a replay does not reproduce its outcome."""
-    run = build_run(cfg)
-    tool = needed(run.env, "record", "env=nclone keeps replays.")
-    status = tool(run, options(cfg, RecordOptions))
+    run, asked = build_run(cfg), options(cfg, RecordOptions)
+    if asked.checkpoint:
+        return Outcome({"dataset": asked.dataset, "told": of_policy(run, asked)})
+    status = needed(run.env, "record", "env=nclone keeps replays.")(run, asked)
     return Outcome({"reproduced": status == 0}, status=status)
+
+
+def of_policy(run: RunConfig, asked: RecordOptions) -> str:
+    """Write the episodes of a policy as a Minari data set."""
+    if not asked.dataset or asked.episodes < 1:
+        raise ConfigError("checkpoint=RUN needs dataset=FOLDER, and episodes of 1 or more.")
+    with doing("loading torch"):
+        from frugal_rl.run.export import export_policy
+    told = export_policy(asked.checkpoint, asked.dataset, asked.episodes, run)
+    print(told)
+    return told
 
 
 if __name__ == "__main__":

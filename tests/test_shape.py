@@ -34,6 +34,7 @@ ONLY_MEASURED = {
 
 
 FOR_USERS = {
+    "frugal_rl.learn.imitate": "behaviour cloning from a data set, docs/replay.md",
     "frugal_rl.store.offline": "a door for scripts of one's own, docs/replay.md",
     "frugal_rl.store.torchrl_storage": "TorchRL's replay buffers, examples/torchrl_rollout.py",
 }

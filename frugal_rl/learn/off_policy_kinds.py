@@ -87,6 +87,8 @@ class QrDqnConfig(DqnConfig):
     exploration_final_eps: Factor = 0.01
     room: ClassVar[str] = "sb3_contrib"
     kind: ClassVar[str] = "QRDQN"
+    quantile_pairs: ClassVar[int] = 200 * 200
+    """Of each sample, in the loss: quantiles that are learned, and those of the target."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -119,6 +121,8 @@ class TqcConfig(SacConfig):
 
     room: ClassVar[str] = "sb3_contrib"
     kind: ClassVar[str] = "TQC"
+    quantile_pairs: ClassVar[int] = 2 * 25 * (2 * 25 - 2 * 2)
+    """Of each sample, in the loss: those of both critics, and of the target the lower ones."""
 
 
 @dataclass(frozen=True)

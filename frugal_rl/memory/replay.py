@@ -20,6 +20,8 @@ CHAIN_FROM_BYTES = 256
 """Rows from this size on are kept as chains of differences."""
 CHAIN_SHARE = 0.05
 """Share of a row that its difference takes: 0.9 to 4.4 % were measured on five Atari games."""
+PAIR_COPIES = 6
+"""Tensors of all pairs of quantiles that a loss over them and its backward pass hold at once."""
 CHAIN_TABLES = 6
 """Bytes beside each chained row: its start, and its share of links and anchors."""
 USED_SHARE = 0.8
@@ -51,7 +53,17 @@ def replay_parts(run: RunConfig, size: int, networks: tuple[int, int], agent: An
     rows = sum(nbytes for _, nbytes, _ in _rows(run))
     batch = run.algo.batch_size * (2 * rows + 8 * 4 * math.isqrt(max(weights, 1)))
     formula = f"{run.algo.batch_size} x (2 x {rows} B + activations)"
-    return [*parts, Part("minibatch", formula, batch, confidence=Confidence.calibrated)]
+    parts.append(Part("minibatch", formula, batch, confidence=Confidence.calibrated))
+    return [*parts, *_pair_parts(run)]
+
+
+def _pair_parts(run: RunConfig) -> list[Part]:
+    """What a loss over pairs of quantiles holds: 200 x 200 of each sample of QR-DQN."""
+    pairs, batch = getattr(type(run.algo), "quantile_pairs", 0), run.algo.batch_size
+    formula = f"{batch} x {pairs:,} pairs x 4 B x {PAIR_COPIES} at once"
+    count = int(batch * pairs * 4 * PAIR_COPIES)
+    part = Part("pairs of quantiles", formula, count, confidence=Confidence.calibrated)
+    return [part] if pairs else []
 
 
 def replay_size(run: RunConfig, most: int, networks: tuple[int, int], agent: Any) -> int:

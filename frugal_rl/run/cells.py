@@ -118,11 +118,15 @@ def in_turn(job: Job, sweep: Sweep) -> Cell:
         MemoryBudgetError: not even its start fits.
     """
     with beside(sweep, job.command.folder) as line:
-        cell = trained(job, line)
-        while cell.reason.startswith(CROWDED) and cell.end is not End.stopped:
-            time.sleep(AGAIN_SECONDS)
+        while True:
+            if line is not None:
+                make_room(line)
             cell = trained(job, line)
-    return cell
+            if not cell.reason.startswith(CROWDED) or cell.end is End.stopped:
+                return cell
+            if line is not None:
+                line.starting(0)  # others may use it until this one tries again
+            time.sleep(AGAIN_SECONDS)
 
 
 @contextmanager
@@ -134,9 +138,14 @@ def beside(sweep: Sweep, at: Path) -> Iterator[Reservation | None]:
         return
     own = usage.of_tree()[:1]
     with ledger.entered(f"The sweep of {at.parent}", usage.held_bytes(own), beside=True) as line:
-        find_room(line, line.entry.held + STARTING_BYTES)
-        line.write(replace(line.entry, held=usage.held_bytes(own), coming=STARTING_BYTES))
         yield line
+
+
+def make_room(line: Reservation) -> None:
+    """Wait until a process can be started, and count it until it has a line of its own."""
+    held = line.base
+    find_room(line, held + STARTING_BYTES)
+    line.write(replace(line.entry, held=held, coming=STARTING_BYTES))
 
 
 def find_room(line: Reservation, wants: int) -> None:

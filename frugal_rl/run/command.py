@@ -117,7 +117,8 @@ class Script:
         sys.argv[1:] = translated(arguments.in_our_words(sys.argv[1:]))
         self.sweep = arguments.sweeps(sys.argv)
         beside = arguments.typed_folders(sys.argv[1:])
-        with speaking(self.mode) as out, doing("reading the configuration"):
+        first = "sweeping" if self.sweep else "reading the configuration"
+        with speaking(self.mode) as out, doing(first):
             with searching(plugins_of(sys.argv[1:]), beside):
                 if arguments.asks_for_help(sys.argv[1:]):
                     out.write(self.help(sys.argv[1:]))

@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 
 from frugal_rl.doing import doing
-from frugal_rl.errors import CrowdedError, DiskError, MemoryBudgetError
+from frugal_rl.errors import CrowdedError, DiskError, LaunchError, MemoryBudgetError
 from frugal_rl.memory.part import human
 from frugal_rl.run.disk import told, write_whole
 
@@ -75,15 +75,15 @@ class Entry:
         return self.host, self.pid, self.since
 
     @property
-    def place(self) -> tuple[float, int]:
-        """Its place in the queue."""
-        return self.since, self.pid
+    def place(self) -> tuple[bool, float, int]:
+        """Its place in the queue: what has begun comes before what is to be started."""
+        return self.beside, self.since, self.pid
 
 
-def taken(entries: Sequence[Entry]) -> int:
-    """Bytes that the entries of one machine hold."""
+def taken(entries: Sequence[Entry], but: Entry | None = None) -> int:
+    """Bytes that the entries of one machine hold; `but` is there, and does not count."""
     parents = {entry.parent for entry in entries}
-    return sum(e.held + (e.coming if e.pid not in parents else 0) for e in entries)
+    return sum(e.held + (e.coming if e.pid not in parents else 0) for e in entries if e is not but)
 
 
 class Ledger:
@@ -136,10 +136,12 @@ class Ledger:
 
         Raises:
             CrowdedError: everybody waits, and this one came last.
+            LaunchError: the processes that start a sweep's jobs leave no room for one.
         """
+        self.refuse_crowd(own, others)
         waiting = [e for e in others if e.wants]
         first = min([own, *waiting], key=lambda e: e.place)
-        room = self.budget_bytes - taken([e for e in (own, *others) if e is not first])
+        room = self.budget_bytes - taken([own, *others], but=first)
         if first.wants <= room:
             return first is own
         stuck = waiting and all(e.wants or e.beside for e in others)
@@ -149,6 +151,22 @@ class Ledger:
                 f"memory, too, and {self.source} has no more. Start fewer at once."
             )
         return False
+
+    def refuse_crowd(self, own: Entry, others: Sequence[Entry]) -> None:
+        """A sweep's job does not wait for those who start the other jobs: they stay.
+
+        Raises:
+            LaunchError: with all of them there is never room for it.
+        """
+        starters = [e for e in others if e.beside]
+        idle = sum(e.held for e in starters)
+        of_sweep = own.beside or own.parent in {e.pid for e in starters}
+        if of_sweep and own.wants + idle > self.budget_bytes:
+            raise LaunchError(
+                f"{own.what} needs {human(own.wants)} beside the {human(idle)} of {len(starters)} "
+                f"processes that start the sweep's jobs, and {self.source} has no more. Start "
+                "fewer at once (hydra.launcher.n_jobs=)."
+            )
 
 
 class Reservation:

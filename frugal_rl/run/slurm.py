@@ -76,7 +76,8 @@ def job_text(run: RunConfig, plan: Plan) -> str:
         "output": at / "slurm-%j.out",
         "open-mode": "append",
     }
-    lines = [f"#SBATCH --{k}" + ("" if v is None else f"={v}") for k, v in asked.items() if v != ""]
+    given = {k: "" if v is None else "=" + shlex.quote(str(v)) for k, v in asked.items() if v != ""}
+    lines = [f"#SBATCH --{name}{word}" for name, word in given.items()]
     command = shlex.join([sys.executable, *rank_words(run)])
     body = BODY.format(cwd=shlex.quote(str(Path.cwd())), command=command, again=REQUEUE)
     return "\n".join(["#!/bin/bash", *lines, body])

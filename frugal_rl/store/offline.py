@@ -5,16 +5,15 @@ Needs `pip install 'frugal-rl[offline]'`. Imports torch, as the replay does.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.errors import DataError
+from frugal_rl.store.episodes import EpisodeWriter, minari_part
 from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
 
 
@@ -57,31 +56,14 @@ def write_dataset(replay: ReplayBuffer, folder: str | Path, name: str) -> int:
         ConfigError: Minari is not installed.
         DataError: the folder holds something already.
     """
-    folder = Path(folder)
-    if folder.exists() and any(folder.iterdir()):
-        raise DataError(f"{folder} is not empty; name another folder for the data set.")
-    folder.mkdir(parents=True, exist_ok=True)
-    kind = _minari("minari.dataset.minari_storage").MinariStorage
-    storage = kind.new(folder, replay.observation_space, replay.action_space)
-    version = _minari("minari").__version__
-    storage.update_metadata({"dataset_id": name, "minari_version": version})
+    writer = EpisodeWriter(folder, name, replay.observation_space, replay.action_space)
     for episode in _episodes(replay):
-        storage.update_episodes([episode])
-    return int(storage.total_episodes)
-
-
-def _minari(name: str) -> ModuleType:
-    """A module of Minari, or an error that says how to get it."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            "Minari data sets need Minari and h5py: pip install 'frugal-rl[offline]'."
-        ) from error
+        writer.storage.update_episodes([episode])
+    return writer.episodes
 
 
 def _opened(source: str | Path) -> Any:
-    package = _minari("minari")
+    package = minari_part("minari")
     try:
         if Path(source).is_dir():
             return package.MinariDataset(Path(source))
@@ -122,7 +104,7 @@ def _in_units(actions: np.ndarray, space: spaces.Space[Any]) -> np.ndarray:
 
 def _episodes(replay: ReplayBuffer) -> Iterator[Any]:
     """What is held, environment by environment, cut where episodes ended."""
-    buffer = _minari("minari.data_collector").EpisodeBuffer
+    buffer = minari_part("minari.data_collector").EpisodeBuffer
     size, count = replay.size(), replay.count
     places = np.arange(count - size, count) % replay.buffer_size
     for n in range(replay.n_envs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -39,6 +39,8 @@ PROVIDERS = {
 """What an id's beginning needs imported, and the package that has it."""
 EPISODE_STEPS = 1 << 20
 """The most steps of an episode whose environment states no limit."""
+TINY_EPISODE_STEPS = 200
+"""Of a run that tries in small what a run loads."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +75,13 @@ class Registered:
     scale_integers: bool = False
     """Networks divide the whole numbers of a Box that is no picture by its bound."""
     episode_steps: int = 0
-    """The most steps of an episode; 0 takes what the id is registered with."""
+    """Steps after which an episode is cut off; 0 takes what the id is registered with."""
 
     def __post_init__(self) -> None:
         if not self.id:
             raise ConfigError("env.id is empty; name a registered environment: env.id=CartPole-v1.")
         if not self.episode_steps:
-            self._import()
-            known = gym.registry.get(self.id)
-            limit = known.max_episode_steps if known else None
-            object.__setattr__(self, "episode_steps", int(limit or EPISODE_STEPS))
+            object.__setattr__(self, "episode_steps", self._usual_steps())
 
     @staticmethod
     def named_code(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -94,6 +93,17 @@ class Registered:
         module, colon, _ = str(values.get("id")).partition(":")
         if colon:
             yield "id", module
+
+    def tiny(self) -> Registered:
+        """With short episodes: an untrained policy may stand still until a limit that is far."""
+        return replace(self, episode_steps=min(self.episode_steps, TINY_EPISODE_STEPS))
+
+    def _usual_steps(self) -> int:
+        """The limit of an episode where nobody names one."""
+        self._import()
+        known = gym.registry.get(self.id)
+        registered = known.max_episode_steps if known else None
+        return int(self.kwargs.get("max_episode_steps") or registered or EPISODE_STEPS)
 
     def _import(self) -> None:
         """Import what registers the id."""
@@ -113,9 +123,11 @@ class Registered:
 
     def plain(self) -> gym.Env[Any, Any]:
         """The environment with its wrappers, its observation as it is."""
-        self._import()
+        limit: dict[str, Any] = {}
+        if self.episode_steps != self._usual_steps():
+            limit = {"max_episode_steps": self.episode_steps}
         try:
-            env = gym.make(self.id, **self.kwargs)
+            env = gym.make(self.id, **{**self.kwargs, **limit})
         except TypeError as error:  # what Python says of an argument that nobody takes
             raise ConfigError(
                 f"env.id={self.id} cannot be made with env.kwargs={dict(self.kwargs)}: {error}"

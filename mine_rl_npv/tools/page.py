@@ -118,13 +118,14 @@ def _periods(instance: Instance, shares: np.ndarray) -> tuple[list[str], list[li
     """Head and rows of the table of periods; the first period is number 1."""
     figures = views.by_period(instance, shares)
     head = ["period", "tonnes", "cash flow", "cumulative NPV"]
-    head += [f"use of {name}" for name in instance.limit_names]
+    limits = [r for r in range(instance.resources) if np.isfinite(figures[f"share_{r}"]).any()]
+    head += [f"use of {instance.limit_names[r]}" for r in limits]
     head += ["mean cu of ore, %"] if "grade" in figures else []
     rows = []
     for t in range(instance.periods):
         row = [str(t + 1)]
         row += [f"{figures[name][t]:,.0f}" for name in ("tonnes", "cash", "npv")]
-        used = [figures[f"share_{r}"][t] for r in range(instance.resources)]
+        used = [figures[f"share_{r}"][t] for r in limits]
         row += ["no limit" if np.isnan(u) else f"{100 * u:.1f} %" for u in used]
         row += [f"{figures['grade'][t]:.3f}"] if "grade" in figures else []
         rows.append(row)

@@ -89,7 +89,8 @@ def by_period(instance: Instance, shares: np.ndarray) -> dict[str, np.ndarray]:
         used = np.einsum("nd,ndt->t", use[:, :, r], shares)
         table[f"resource_{r}"] = used
         limit = instance.high[r]
-        table[f"share_{r}"] = np.where(np.isfinite(limit) & (limit > 0), used / limit, np.nan)
+        binds = np.isfinite(limit) & (limit > 0)
+        table[f"share_{r}"] = np.divide(used, limit, out=np.full_like(used, np.nan), where=binds)
     if "cu" in instance.fields:
         ore = _ore(instance, shares)
         weight = tonnes @ ore

@@ -16,6 +16,7 @@ from nclone.levels.level import Level, load_level
 from nclone.levels.sources import open_levels, winning_actions
 from nclone.render.export import film_run, picture_path
 from nclone.replay.dataset import Demonstration, collect, save_dataset
+from nclone.replay.episodes import write_demonstrations
 from nclone.replay.files import REPLAYS, read_replay, read_replays, with_level, write_replays
 from nclone.replay.outcome import Verdict, level_beside, replay_files, verify_all
 from nclone.tools.solving import solve_levels
@@ -126,13 +127,15 @@ def draw(options: RecordOptions, level: Level | None) -> list[str]:
 
 
 def write_dataset(config: NppConfig, options: RecordOptions, level: Level | None) -> str:
-    """Collect observations and actions into one file; returns a line that says how many."""
+    """Observations and actions as one file or a Minari folder; a line that says how many."""
     if options.source:
         demonstrations = _from_replays(Path(options.source), level)
     else:
         demonstrations = _from_solutions(config)
-    data = collect(config, demonstrations)
     path = Path(options.dataset)
+    if path.suffix != ".npz":
+        return write_demonstrations(config, demonstrations, path)
+    data = collect(config, demonstrations)
     save_dataset(path, data)
     won = int(data.arrays["won"].sum())
     return (

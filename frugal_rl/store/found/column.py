@@ -174,6 +174,8 @@ class FoundColumn(Column):
         owner = np.searchsorted(begins, t, side="right") - 1
         for place, segment in enumerate(self.segments):
             here = np.flatnonzero(owner == place)
+            if not len(here):
+                continue
             out[here] = segment.column.gather(t[here] - segment.begin, n[here], None, None)
         return out
 

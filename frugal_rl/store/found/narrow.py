@@ -90,7 +90,8 @@ class NarrowColumn(Column):
             return np.unpackbits(packed, axis=1, count=self.numbers).astype(np.int64)
         shifts = np.arange(8 // self.bits, dtype=np.uint8) * self.bits
         codes = (packed[:, :, None] >> shifts) & np.uint8((1 << self.bits) - 1)
-        return codes.reshape(len(packed), -1)[:, : self.numbers].astype(np.int64)
+        flat = codes.reshape(len(packed), packed.shape[1] * len(shifts))  # of no rows as well
+        return flat[:, : self.numbers].astype(np.int64)
 
     def gather(
         self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None

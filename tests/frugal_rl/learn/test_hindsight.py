@@ -179,10 +179,14 @@ def test_what_cannot_be_is_refused_before_anything_is_made(tmp_path, changes, ma
         draw_up(run_of(tmp_path, **changes))
 
 
+def test_a_replay_of_just_one_episode_each_is_taken(tmp_path):
+    assert draw_up(run_of(tmp_path, algo=replace(ON_REACH, buffer_size=27))).parts
+
+
 def test_combinations_are_refused():
     with pytest.raises(ConfigError, match="return_steps=3"):
         SacConfig(her=True, return_steps=3)
-    with pytest.raises(ConfigError, match="Leave one out"):
+    with pytest.raises(ConfigError, match=r"^algo\.prioritised=true and .* Leave one out\.$"):
         DqnConfig(her=True, prioritised=True)
     with pytest.raises(ConfigError, match="future"):
         HerReplayBuffer(9, Reach().observation_space, PLACE, goal_selection_strategy="best")

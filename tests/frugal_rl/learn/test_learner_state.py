@@ -76,6 +76,14 @@ def test_a_resumed_learner_repeats_the_next_rollout_to_the_bit(halfway):
     assert equal(seeded(other), seeded(halfway))
 
 
+def test_all_episodes_start_with_the_first_rollout_and_anew_after_a_reset():
+    learner = learner_of(replace(RUN, algo=replace(ALGO, n_steps=7 * 2)))
+    for _ in range(2):
+        learner.collector.reset(1)
+        learner.iterate(no_meter)
+        assert learner.rollout.episode_starts[0].all()
+
+
 def forget_starts(state):
     state["collector"]["starts"] = np.ones(4, np.bool_)
 

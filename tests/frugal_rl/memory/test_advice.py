@@ -72,6 +72,22 @@ def test_sizes_are_powers_of_two_below_the_present_ones_the_largest_first():
     ]
 
 
+@pytest.mark.parametrize(
+    ("size", "below"),
+    [
+        (1, []),
+        (2, [1]),
+        (3, [2, 1]),
+        (4, [2, 1]),
+        (5, [4, 2, 1]),
+        (8, [4, 2, 1]),
+        (9, [8, 4, 2, 1]),
+    ],
+)
+def test_halves_end_with_one_and_never_with_the_size_itself(size, below):
+    assert list(advice._halves(size)) == below
+
+
 def test_one_size_alone_is_tried_before_both():
     alone = [{"num_envs": 4}, {"n_steps": 2}]  # 4 x 3 and 5 x 2 still hold a minibatch of 10
 

@@ -4,10 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from torch import nn
 
 from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.learn.held import Held
+from frugal_rl.learn.off_policy_kinds import QrDqnConfig, TqcConfig
 from frugal_rl.memory import replay
 from frugal_rl.memory.machine import Limit
 from frugal_rl.memory.part import Confidence, Part
@@ -168,3 +171,16 @@ def test_a_replay_that_holds_no_minibatch_is_refused_with_what_stands_beside_it(
         "algo.buffer_size=auto finds no room: 46.2 KiB of 47.3 KiB are needed beside the replay. "
         "Raise memory.budget_gib, or lower algo.num_envs."
     )
+
+
+@pytest.mark.parametrize("name", ["QRDQN", "TQC"])
+def test_pairs_of_quantiles_are_what_the_loss_holds(name):
+    contrib = pytest.importorskip("sb3_contrib")
+    kind = {"QRDQN": QrDqnConfig, "TQC": TqcConfig}[name]
+    shape = (64, 200) if name == "QRDQN" else (64, 2, 25)
+    learned = torch.zeros(shape, device="meta", requires_grad=True)
+    target = torch.zeros((64, 1, 46) if name == "TQC" else shape, device="meta")
+    with Held() as held:
+        contrib.common.utils.quantile_huber_loss(learned, target).backward()
+    planned = 64 * kind.quantile_pairs * 4 * replay.PAIR_COPIES
+    assert held.peak == pytest.approx(planned, rel=0.03)

@@ -323,3 +323,14 @@ def test_an_encoder_holds_what_it_writes_itself():
     assert lossless.nbytes == 3 * 1
     assert dense.nbytes == (3 + 2) * (25 + 32)
     assert encoder(Storage.lossless, reuse=False).nbytes == 0
+
+
+def test_of_representations_of_one_size_the_plainest_is_chosen():
+    narrow = NarrowCodec(0, 255, "uint8")
+    field = Stored("grey", (4,), np.uint8, 0, 255, "shades", codecs=(narrow,))
+    assert default_representation(field, Storage.lossless) == "dense"
+
+
+def test_the_smaller_of_two_exact_representations_is_chosen():
+    wide = Stored("count", (4,), np.int64, 0, 255, "few", codecs=(NarrowCodec(0, 255),))
+    assert default_representation(wide, Storage.lossless) == "quantised"

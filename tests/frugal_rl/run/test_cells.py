@@ -1,5 +1,7 @@
 """Jobs of a sweep have processes of their own, and what became of them is kept."""
 
+import json
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -28,6 +30,9 @@ if words["seed"] == "2":
     sys.exit("MemoryBudgetError: It needs 100 TB.")
 if words["seed"] == "3":
     sys.exit("ValueError: a mistake")
+if words["seed"] == "5" and not Path("tried").exists():
+    Path("tried").touch()
+    sys.exit("CrowdedError: Start fewer at once.")
 if words["seed"] == "4":
     os.kill(os.getppid(), signal.SIGINT)  # and listens to nothing yet
     time.sleep(60)
@@ -85,6 +90,18 @@ def test_a_job_that_finds_no_place_to_start_takes_no_other_with_it(job, tmp_path
     assert (cell.end, "sweep.budget_gib=0.01" in cell.reason) == (End.refused, True)
 
 
+def test_a_job_that_tries_again_keeps_no_room_meanwhile(job, tmp_path, monkeypatch):
+    file, kept = tmp_path / "ledger.json", []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        cells.time, "sleep", lambda s: kept.append(json.loads(file.read_text())[0]["coming"])
+    )
+
+    outcome = run_cell(job(5, ledger=str(file), budget_gib=8))
+
+    assert (outcome.status, kept) == (0, [0])
+
+
 def test_a_job_without_an_end_is_in_the_table(job, tmp_path, capsys):
     run_cell(job(0))
     lost = tmp_path / "sweep" / "9_toy"
@@ -96,6 +113,18 @@ def test_a_job_without_an_end_is_in_the_table(job, tmp_path, capsys):
     assert "1 finished, 1 failed" in capsys.readouterr().out
     assert "seed=9" in (tmp_path / "sweep" / "sweep.md").read_text()
     assert outcome.status == 1
+
+
+def test_what_the_table_says_to_type_can_be_pasted(job, tmp_path, capsys):
+    run_cell(job(1))
+    at = (tmp_path / "sweep").rename(tmp_path / "my [odd], sweep")
+
+    sum_up(at)
+
+    lines = capsys.readouterr().out.splitlines()
+    on, report = (next(x for x in lines if x.startswith(w)) for w in ("The same", "report:"))
+    assert f"hydra.sweep.dir='{at}'" in shlex.split(on)
+    assert shlex.split(report)[-1] == f"runs=['{at}']"
 
 
 def test_impossible_combinations_may_be_passed_over(job):

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from frugal_rl.errors import ConfigError, MemoryBudgetError
+from frugal_rl.errors import ConfigError, LaunchError, MemoryBudgetError
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.run import library
 from frugal_rl.run.admission import MARGIN
@@ -131,6 +131,36 @@ def test_a_process_that_is_started_counts_until_it_has_a_line():
 
     assert taken([parent]) == 50
     assert taken([parent, child]) == 35
+
+
+def test_whoever_is_started_already_finds_room_where_its_starter_kept_some(ledger):
+    """The starter's 40 are the run's own: it has a line, and wants to hold more."""
+    starter = Entry(1, 0, "h", 0.0, since=0.0, what="sweep", held=10, coming=40, beside=True)
+    run = Entry(2, 1, "h", 0.0, since=1.0, what="run", held=5, wants=80)
+
+    assert ledger.admits(run, [starter])
+
+
+def test_what_has_begun_goes_before_what_is_to_be_started(ledger):
+    starter = Entry(1, 0, "h", 0.0, since=0.0, what="sweep", held=10, wants=50, beside=True)
+    run = Entry(2, 3, "h", 0.0, since=1.0, what="run", held=5, wants=60)
+
+    assert ledger.admits(run, [starter])
+    assert not ledger.admits(starter, [run])
+
+
+def test_a_job_does_not_wait_for_those_who_start_others(ledger):
+    starters = [
+        Entry(n, 0, "h", 0.0, since=0.0, what="sweep", held=20, beside=True) for n in (1, 2, 3)
+    ]
+    run = Entry(9, 1, "h", 0.0, since=1.0, what="The run", held=5, wants=41)
+
+    with pytest.raises(LaunchError, match=r"The run needs 41 B .*60 B of 3 .*n_jobs"):
+        ledger.admits(run, starters)
+    with pytest.raises(LaunchError, match=r"sweep needs 61 B .*40 B of 2"):
+        ledger.admits(replace(starters[0], wants=61), starters[1:])
+    assert ledger.admits(replace(run, wants=40), starters)
+    assert not ledger.admits(replace(run, parent=77), starters)  # of no sweep: they will end
 
 
 def test_processes_together_never_hold_more_than_the_budget(tmp_path):

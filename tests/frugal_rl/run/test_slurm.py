@@ -1,6 +1,7 @@
 """A run over several machines as one Slurm job, on a Slurm of a few shell lines."""
 
 import os
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -91,6 +92,17 @@ def test_gpus_are_asked_for_where_the_plan_has_some(tmp_path):
     run = run_in(tmp_path, *words, "algo.num_envs=128")
 
     assert "#SBATCH --gpus-per-node=8\n" in job_text(run, draw_up(run))
+
+
+def test_a_folder_with_blanks_is_one_word_of_the_job(tmp_path):
+    run = run_in(tmp_path / "my run", "launch.partition=gpu")
+
+    lines = job_text(run, draw_up(run)).splitlines()
+
+    asked = [shlex.split(line.removeprefix("#SBATCH ")) for line in lines if "#SBATCH" in line]
+    assert all(len(words) == 1 for words in asked)
+    assert [f"--output={tmp_path}/my run/slurm-%j.out"] in asked
+    assert "#SBATCH --partition=gpu" in lines
 
 
 @pytest.mark.slow

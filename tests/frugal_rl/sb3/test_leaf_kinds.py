@@ -26,13 +26,16 @@ LEAVES = {
 }
 
 
+REGIMES = ("noise", "few", "stack", "slow", "still", "small")
+
+
 class Stream:
     """Rows [N, *shape] in one array that is written over: noise, repeats, stacks, resets."""
 
-    def __init__(self, space, rng):
+    def __init__(self, space, rng, regime):
         self.space, self.rng = space, rng
         self.rows = np.zeros((ENVS, *space.shape), space.dtype)
-        self.regime = 0
+        self.regime = regime
         free = not isinstance(space, spaces.Discrete | spaces.MultiDiscrete)
         self.axes = [i for i, size in enumerate(space.shape, 1) if size > 1] if free else []
         self.stack = self._any_stack()
@@ -64,22 +67,27 @@ class Stream:
     def step(self):
         rng, rows = self.rng, self.rows
         if rng.random() < 0.01:
-            self.regime, self.stack = rng.integers(0, 5), self._any_stack()
-        if self.regime == 0:
+            self.regime, self.stack = rng.integers(0, len(REGIMES)), self._any_stack()
+        regime = REGIMES[self.regime]
+        if regime == "noise":
             rows[...] = self.noise()
-        elif self.regime == 1 and rng.random() < 0.2:
-            rows[rng.integers(ENVS)] = 1
-        elif self.regime == 2 and self.stack:
+        elif regime == "few" and rng.random() < 0.2:
+            rows[rng.integers(ENVS)] = rng.integers(2)
+        elif regime == "stack" and self.stack:
             parts = self.parts(rows)
             parts[:-1] = parts[1:].copy()
             parts[-1] = self.parts(self.noise())[-1]
-        elif self.regime == 3:
+        elif regime == "small" and isinstance(self.space, spaces.Box):
+            rows[...] = rng.integers(0, 3, rows.shape)
+        elif regime == "slow":
             flat, other = rows.reshape(ENVS, -1), self.noise().reshape(ENVS, -1)
             flat[:, rng.integers(flat.shape[1])] = other[:, 0]
             if isinstance(self.space, spaces.MultiDiscrete):
                 rows[...] = self.noise()
         if rng.random() < 0.02:
             self.reset(rng.integers(ENVS))
+        if rng.random() < 0.02:  # what no form expects, in one environment
+            rows[rng.integers(ENVS)] = self.noise()[0]
         return rows
 
     def reset(self, env):
@@ -100,12 +108,26 @@ def same(left, right):
     return all(same(a, b) for a, b in zip(left, right, strict=True))
 
 
-def compare(space, steps, rollouts, seed=3):
-    """Fill both buffers and compare every minibatch."""
+def forms_of(buffer):
+    """What the rows of a buffer lie in, and which of these forms were broken."""
+    for found in buffer.columns.values():
+        for segment in getattr(found, "segments", ()):
+            column = segment.column
+            yield type(column).__name__
+            yield type(getattr(column, "rows", None)).__name__
+            if hasattr(column, "broken") and column.broken.used:
+                yield f"broken {type(column).__name__}"
+
+
+def compare(space, steps, rollouts, seed=3, regime=0):
+    """Fill both buffers and compare every minibatch; what forms the rows were kept in."""
     rng, action = np.random.default_rng(seed), spaces.Discrete(2)
     space.seed(1)
     single = not isinstance(space, spaces.Dict)
-    streams = {k: Stream(s, rng) for k, s in ({"": space} if single else space.spaces).items()}
+    found = set()
+    streams = {
+        k: Stream(s, rng, regime) for k, s in ({"": space} if single else space.spaces).items()
+    }
     kind = RolloutBuffer if single else DictRolloutBuffer
     pair = [k(steps, space, action, "cpu", n_envs=ENVS) for k in (kind, CompactRolloutBuffer)]
     for rollout in range(rollouts):
@@ -123,15 +145,30 @@ def compare(space, steps, rollouts, seed=3):
             np.random.seed(rollout)  # noqa: NPY002 - SB3 draws from it
             drawn.append(list(buffer.get(256)))
         assert same(*drawn)
+        found |= set(forms_of(pair[1]))
+    return found
+
+
+MET = {
+    "unbounded": {"broken StackedColumn", "Worded", "Records", "Interned", "Plain"},
+    "long": {"broken NarrowColumn", "broken StackedColumn"},
+    "first": {"broken NarrowColumn", "broken StackedColumn", "Compressed"},
+    "last": {"broken NarrowColumn", "broken StackedColumn"},
+    "flags": {"NarrowColumn", "Records"},
+}
+"""Forms that the rows of a leaf must have been kept in, so that this compares what it says."""
 
 
 @pytest.mark.parametrize("name", LEAVES)
 def test_a_leaf_is_drawn_as_it_came(name):
-    compare(LEAVES[name], steps=40, rollouts=2)
+    found = set()
+    for regime in range(len(REGIMES)):
+        found |= compare(LEAVES[name], steps=48, rollouts=2, regime=regime)
+    assert found >= MET.get(name, set())
 
 
 def test_all_of_them_in_one_dictionary():
-    compare(spaces.Dict(LEAVES), steps=40, rollouts=2)
+    compare(spaces.Dict(LEAVES), steps=40, rollouts=2, regime=2)
 
 
 @st.composite
@@ -157,7 +194,7 @@ def test_random_spaces_are_drawn_as_they_came(kind):
     @settings(max_examples=6)
     @given(any_space(kind), st.integers(0, 1 << 30))
     def check(space, seed):
-        compare(space, steps=24, rollouts=2, seed=seed)
+        compare(space, steps=24, rollouts=2, seed=seed, regime=seed % len(REGIMES))
 
     check()
 
@@ -172,10 +209,14 @@ def test_a_hundred_thousand_transitions_of_each_leaf(name):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_hundred_thousand_transitions_of_random_spaces_of_each_kind(kind):
     """50 spaces of 2 rollouts of 250 steps of 4 environments."""
+    found = set()
 
     @settings(max_examples=50)
     @given(any_space(kind), st.integers(0, 1 << 30))
     def check(space, seed):
-        compare(space, steps=250, rollouts=2, seed=seed)
+        found.update(compare(space, steps=250, rollouts=2, seed=seed, regime=seed % len(REGIMES)))
 
     check()
+    print(kind, sorted(found))
+    broken = {"broken NarrowColumn", "broken StackedColumn"}
+    assert found >= (broken if kind in ("whole", "real") else {"NarrowColumn"})

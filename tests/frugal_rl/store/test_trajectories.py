@@ -89,6 +89,20 @@ def test_more_steps_than_the_buffer_holds_are_refused():
         buffer.slots(3, 4, ITEMS)
 
 
+@pytest.mark.parametrize("strategy", [s for s in Trajectories if s is not Trajectories.list])
+def test_what_is_full_is_full_whatever_the_strategy(strategy):
+    def made():
+        for seed in range(3):
+            source = tuple(torch.zeros((4, *i.shape), dtype=i.dtype) for i in ITEMS)
+            fill(source, seed)
+            yield source
+
+    small = TrajectoryBuffer(strategy, max_buffer_size=11)
+    with pytest.raises(MemoryBudgetError, match="max_buffer_size=11"):
+        small.update(made())
+    assert TrajectoryBuffer(strategy, max_buffer_size=12).update(made())[0] == 12
+
+
 def test_trajectories_of_another_kind_are_refused():
     buffer = TrajectoryBuffer(Trajectories.hybrid, max_buffer_size=10)
     buffer.slots(2, 4, ITEMS)

@@ -204,3 +204,26 @@ def test_what_a_network_leaves_out_of_a_strangers_observation_is_told():
         run = compose_run([*words, *more])
         told.append([f.message for f in check_run(run, plan(run)) if f.id == "F45"])
     assert told == [["the network does not read map: more values than agent.largest_field"], [], []]
+
+
+def steps_until_the_end(config):
+    env = config.plain()
+    env.reset(seed=0)
+    steps, ended = 0, False
+    while not ended and steps < 300:
+        steps, ended = steps + 1, any(env.step(0)[2:4])
+    return steps
+
+
+def test_an_episode_ends_where_it_was_said():
+    class Endless(Nested):
+        def step(self, action):
+            return self.see(), 0.0, False, False, {}
+
+    gym.register("Endless-v0", Endless)
+    assert steps_until_the_end(Registered(id="Endless-v0")) == 300
+    assert steps_until_the_end(Registered(id="Endless-v0").tiny()) == 200
+    assert steps_until_the_end(Registered(id="Endless-v0", episode_steps=7)) == 7
+    given = Registered(id="Endless-v0", kwargs={"max_episode_steps": 9})
+    assert (given.episode_steps, steps_until_the_end(given)) == (9, 9)
+    assert steps_until_the_end(Registered(id="MountainCar-v0", episode_steps=250)) == 250

@@ -154,3 +154,15 @@ def test_a_model_larger_than_doubles_can_hold_is_refused(tmp_path):
     rows = [(*row[:3], 1e308, 1.0) for row in ROWS]
     path = written(tmp_path, ("x", "y", "z", "ton", "cu"), rows)
     assert np.isfinite(read_csv(path).columns["ton"]).all()
+
+
+@pytest.mark.parametrize(("word", "read"), [("0,600", 0.6), ("15,60", 15.6), ("1560,000", 1560.0)])
+def test_a_comma_that_can_only_be_a_decimal_sign_is_one(tmp_path, word, read):
+    (tmp_path / "t.csv").write_text(f"a;b\n{word};1\n")
+    assert read_table(tmp_path / "t.csv").numbers(0).tolist() == [read]
+
+
+def test_commas_that_may_divide_thousands_are_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n15,600;1\n16,000;2\n")
+    with pytest.raises(DataError, match=r"15,600 may divide thousands or decimals"):
+        read_table(tmp_path / "t.csv")

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import GeneralRows, Graph, Instance
+from mine_rl_npv.optimise.tight_bound import falls_of_prices
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
 
@@ -200,6 +201,24 @@ def judge(mine, choice, methods, bounds=(BoundKind.auto,)):
 def test_no_plan_beats_all_plans_and_no_bound_lies_below_them(seed, destinations):
     best, found = judge(random_mine(seed, destinations, False), destinations > 1, FAST)
     assert 0 <= found[Method.best] <= best + 1e-6
+
+
+@pytest.mark.parametrize("seed", [115, 120, 131])
+def test_a_price_that_rises_with_time_leaves_the_tightened_bound_one(seed):
+    judge(random_mine(seed, 1, False), False, [Method.toposort], [BoundKind.cuts])
+
+
+def test_cumulated_limits_take_over_what_all_earlier_periods_charge():
+    prices = np.array([[5.0, 2.0, 3.0, 1.0], [0.0, 4.0, 0.0, 0.0], [-1.0, 2.0, 0.0, 0.0]])
+    falls = [[3.0, 0.0, 1.0, 1.0], [0.0] * 4, [0.0] * 4]
+    assert falls_of_prices(prices).tolist() == falls
+
+
+def test_one_destination_that_side_rows_know_is_left_to_the_whole_model():
+    mine = random_mine(3, 1, False, rows=True)
+    with pytest.raises(ConfigError, match="general side constraints"):
+        solve(mine, SolveConfig(method=Method.toposort, problem=Kind.pcpsp))
+    judge(mine, True, [Method.exact])
 
 
 @pytest.mark.parametrize("seed", range(4))

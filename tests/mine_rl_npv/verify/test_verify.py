@@ -1,11 +1,14 @@
 """The independent program agrees with the checker, shares no line with it, and sees every break."""
 
 import ast
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mine_rl_npv.data.block_model import write_csv
+from mine_rl_npv.data.instance import GeneralRows
 from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.tools.planner import run
@@ -52,6 +55,21 @@ def test_ten_broken_rules_are_named_and_all_are_counted(monkeypatch, capsys, fau
     lines = capsys.readouterr().out.splitlines()
     assert lines[1:-1] == [f"broken     rule {n}" for n in range(min(faults, 10))]
     assert lines[-1] == f"feasible   no, {faults} faults"
+
+
+def test_side_rows_are_judged_from_the_files(tmp_path, capsys):
+    mine, prefix, out = varied_instance(3, 5, 6), str(tmp_path / "mine"), str(tmp_path / "plan.sol")
+    write_instance(mine, tmp_path / "mine")
+    config = SolveConfig(instance=prefix, method=Method.toposort, problem=Kind.pcpsp, output=out)
+    milled = run(config).shares[:, 1, 0].sum()
+    blocks, none = np.arange(mine.blocks, dtype=np.int32), np.zeros(mine.blocks, np.int32)
+    for high, broken in ((milled + 0.01, 0), (milled - 0.01, 1)):
+        rows = GeneralRows(
+            none, blocks, none + 1, none, np.ones(mine.blocks), np.zeros(1), np.array([high])
+        )
+        write_instance(replace(mine, general=rows), tmp_path / "mine")
+        assert main([prefix, out, "--pcpsp"]) == broken
+    assert "side row 0" in capsys.readouterr().out
 
 
 def test_a_pit_is_judged_by_its_closure_and_value(tmp_path, capsys):

@@ -4,12 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from stable_baselines3.common.policies import MultiInputActorCriticPolicy
 
 from frugal_rl.errors import DataError
+from frugal_rl.learn.imitate import imitate
+from frugal_rl.store.offline import read_dataset
 from nclone.config import NppConfig
 from nclone.env import NppEnv
 from nclone.levels.bundled import bundled_level, winning_inputs
 from nclone.replay.dataset import Demonstration, collect, load_dataset, per_step, save_dataset
+from nclone.replay.episodes import write_demonstrations
 from nclone.spec import Observation
 
 NAMES = ("walk", "jump", "locked_door")
@@ -74,3 +79,34 @@ def test_a_broken_dataset_is_refused_with_its_name(tmp_path):
 def test_a_stack_is_refused_as_the_data_hold_single_moments():
     with pytest.raises(DataError, match=r"env\.stack=1"):
         collect(NppConfig(stack=4, levels=NAMES, frame_skip=1), demonstrations())
+
+
+def test_solutions_become_a_minari_data_set_that_is_read_back_and_cloned_from(tmp_path):
+    pytest.importorskip("minari")
+    config = NppConfig(levels=NAMES, frame_skip=1, start_frames=0)
+
+    said = write_demonstrations(config, demonstrations(), tmp_path / "data")
+
+    assert "3 episodes, 3 to their end" in said
+    replay = read_dataset(tmp_path / "data")
+    env, at = NppEnv(config), 0
+    for place, demonstration in enumerate(demonstrations()):
+        seen, _ = env.reset(seed=0, options={"level": place})
+        for action in demonstration.actions:
+            step = [at], [0]
+            for name, value in seen.items() if at % 9 == 0 else ():
+                np.testing.assert_array_equal(replay.observations[name][step][0], value)
+            seen, reward, terminated, *_ = env.step(action)
+            assert replay.actions[step][0, 0] == action
+            assert replay.rewards[step] == np.float32(reward)
+            assert replay.dones[step] == terminated
+            at += 1
+    assert at == replay.size()
+    torch.manual_seed(0)
+    policy = MultiInputActorCriticPolicy(
+        env.observation_space, env.action_space, lambda _: 3e-3, net_arch=[64]
+    )
+    losses = imitate(policy, replay, 120, 128)
+    share = np.bincount(np.concatenate([d.actions for d in demonstrations()])) / at
+    blind = -sum(p * np.log(p) for p in share if p)  # of who knows but how often each is taken
+    assert np.mean(losses[-10:]) < 0.8 * blind

@@ -249,3 +249,18 @@ def test_a_study_prints_a_line_per_field_and_one_for_all():
     assert found.spec.fields["walls"].found_bytes == 12.3
     assert found.spec.share("noise") == 0.99
     assert found.spec.share("walls") == pytest.approx(0.0123)
+
+
+def test_loading_kernels_calls_every_form_of_both_shapes_of_stacks(monkeypatch):
+    built, real = [], trial.forms
+
+    def counted(spec, history):
+        found = real(spec, history)
+        built.append((spec.shape, history.shape, len(found)))
+        return found
+
+    monkeypatch.setattr(trial, "forms", counted)
+    trial.load_kernels()
+
+    assert [shapes[:2] for shapes in built] == [((4, 8), (12, 1, 32)), ((8, 4), (12, 1, 32))]
+    assert all(count > 3 for *_, count in built)

@@ -282,3 +282,11 @@ def test_pictures_are_known_by_how_they_lie():
     moved = channels_last(np.arange(24).reshape(1, 2, 3, 4))
     assert (moved == np.arange(24).reshape(1, 2, 3, 4)).all()
     assert np.moveaxis(moved, -3, -1).flags.c_contiguous
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16])
+def test_none_of_the_rows_may_be_asked_for(bits):
+    """A minibatch of which no sample lies in a segment."""
+    column = NarrowColumn(spec_of(5, dtype=np.float32), 4, 2, low=0, bits=bits)
+    none = np.zeros(0, np.int64)
+    assert column.gather(none, none, None, None).shape == (0, 5)
