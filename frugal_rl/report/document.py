@@ -11,6 +11,8 @@ from pathlib import Path
 
 from frugal_rl.report.files import write_text
 
+LONG = 40
+"""Characters from which on a cell keeps some width where a phone has little."""
 STYLE = """
 :root { color-scheme: light dark; --text: #1c2330; --page: #fff; --soft: #f2f4f8; --line: #d5dae2; }
 @media (prefers-color-scheme: dark) {
@@ -21,6 +23,7 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
 th, td { border-bottom: 1px solid var(--line); padding: .3rem .7rem; text-align: left;
          overflow-wrap: normal; min-width: 3rem; }
+td.long { min-width: 18rem; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th { background: var(--soft); }
 figure { margin: 1rem 0; } figcaption { font-size: .9em; opacity: .8; }
@@ -156,6 +159,8 @@ def _page_table(table: TableBlock) -> str:
         cells = "".join(
             f'<td class="number">{html.escape(c)}</td>'
             if c[:1].isdigit() or c[:1] in "+-"
+            else f'<td class="long">{html.escape(c)}</td>'
+            if len(c) > LONG
             else f"<td>{html.escape(c)}</td>"
             for c in row
         )

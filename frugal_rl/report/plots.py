@@ -51,7 +51,7 @@ def curves(
     for place, (variant, points) in enumerate(by_variant.items()):
         colour = COLOURS[place % len(COLOURS)]
         name = (names or {}).get(variant, variant)
-        label = f"{fill(name, LEGEND_WIDTH)} ({len(points)} runs)"
+        label = f"{fill(name, LEGEND_WIDTH)} ({len(points)} run{'s' * (len(points) > 1)})"
         _band(axes, points, colour, label)
     axes.set_xlabel("environment steps")
     axes.set_ylabel(metric)
@@ -94,7 +94,7 @@ def memory_bars(
     axes.set_yticks(list(places), called, fontsize=8)
     axes.invert_yaxis()
     axes.set_xlabel("peak memory of the process tree, MiB")
-    axes.legend(fontsize=8)
+    figure.legend(fontsize=8, loc="outside lower left", ncols=2)
     return _saved(figure, path)
 
 
