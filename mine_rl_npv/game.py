@@ -205,7 +205,7 @@ class MineGame(Game):
         fields: dict[str, np.ndarray] = {"mine_id": self.pits.mine}
         if self.macros is None:
             fields |= {"entry": self.entry, "day": self.day}
-        if "pit" in wanted or self._is_macro:
+        if "pit" in wanted or self.macros is not None:
             fields["pit"] = self.planes.reshape(self.num_worlds, 2, *self.mines.shapes.grid)
         if "action_mask" in wanted:
             fields["action_mask"] = self.masks()

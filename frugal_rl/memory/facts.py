@@ -63,7 +63,7 @@ class Facts:
     eval_seed_is_training_seed: bool = False
     eval_steps: int = 0
     eval_every_steps: int = 0
-    unread: tuple[str, ...] = ()
+    unread: tuple[str, ...] | None = None
     """Observations of an environment that nothing is declared of which the network leaves out."""
 
     @property
@@ -150,11 +150,11 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
     return (run.env.episode_steps, run.env.episode_steps) if run.env.episode_steps else None
 
 
-def _unread(run: RunConfig) -> tuple[str, ...]:
+def _unread(run: RunConfig) -> tuple[str, ...] | None:
     """What an agent that nobody told what to read leaves out of a stranger's observation."""
     fields, named = getattr(run.agent, "fields", None), getattr(run.agent, "read", ())
     if fields is None or named or not getattr(type(run.env), "undeclared", False):
-        return ()
+        return None
     read = {f.name for f in fields(run.encoding())}
     return tuple(f.name for f in run.env.spec().observed() if f.name not in read)
 

@@ -230,15 +230,15 @@ def bf16_units(f: Facts) -> Finding | None:
 
 def unread(f: Facts) -> Finding | None:
     """F45: the network reads all that a stranger's environment shows."""
-    if not f.unread:
+    if f.unread is None:
         return None
     names = ",".join(f.unread)
     return Finding(
         "F45",
         "observations not read",
-        Severity.warning,
-        names,
-        f"the network does not read {names}: more values than agent.largest_field",
+        Severity.warning if names else Severity.ok,
+        names or "none",
+        f"the network does not read {names}: more values than agent.largest_field" if names else "",
         "agent.largest_field=1000000000",
     )
 

@@ -40,6 +40,7 @@ NAMES = {
     "F30": "horizon",
     "F35": "total steps",
     "F37": "bf16 units",
+    "F45": "observations not read",
 }
 
 
@@ -48,6 +49,7 @@ def test_a_check_is_called_what_it_looks_at():
     every = Facts(
         vram_bytes=gib, decoded_bytes=gib, batch_size=2, free_disk_bytes=gib, episode_steps=(1, 1),
         time_limit_steps=1, workers=1, save_every_steps=1, eval_steps=1, gamma=0.5, bf16=True,
+        unread=(),
     )  # fmt: skip
 
     assert {f.id: f.name for f in check(every)} == NAMES

@@ -181,7 +181,9 @@ EVERY_FACT = [
 def test_every_rule_has_a_run_that_it_looks_at():
     """A check that no run can feed would be counted as passed for ever."""
     looked_at = set()
-    for words in (EVERY_FACT, ["env=toy", "hardware.vram_gib=0.0001", "hardware.device=cuda"]):
+    undeclared = ["env=gymnasium", "env.id=CartPole-v1"]
+    gpu = ["env=toy", "hardware.vram_gib=0.0001", "hardware.device=cuda"]
+    for words in (EVERY_FACT, undeclared, gpu):
         run = compose_run(words)
         looked_at |= {f.id for f in check(facts_of(run, draw_up(run)))}
     of_rules = {rule.__doc__.split(":")[0] for rule in RULES}

@@ -174,6 +174,8 @@ CASES = [
      ("info", "120 steps", "5.05 -> 6 rollouts = 120 steps", "algo.total_steps=120")),
     ("F45", Facts(),
      None),
+    ("F45", Facts(unread=()),
+     ("ok", "none", "", "agent.largest_field=1000000000")),
     ("F45", Facts(unread=("map", "sky")),
      ("warning", "map,sky", "the network does not read map,sky: more values than agent.largest_field", "agent.largest_field=1000000000")),
 ]
