@@ -8,6 +8,7 @@ import random
 import signal
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -111,9 +112,10 @@ def killed(folder, words, when, inside_a_save):
     children, blocks = [], set()
     while process.status() != psutil.STATUS_ZOMBIE:
         if when():
-            children = process.children(recursive=True)
-            blocks = {m.path for m in process.memory_maps() if "/psm_" in m.path}
-            process.kill()
+            with suppress(psutil.NoSuchProcess):  # it has just ended by itself
+                children = process.children(recursive=True)
+                blocks = {m.path for m in process.memory_maps() if "/psm_" in m.path}
+                process.kill()
             break
         time.sleep(LOOK_SECONDS)
     return ended(process), children, blocks
