@@ -2,7 +2,7 @@
 
     python benchmarks/search_front.py [--trials 30] [--jobs 2] [--kill-after 11] [--out FOLDER]
 
-`env=toy`: step size, width of the networks and number of environments. When so many trials have
+CartPole: step size, width of the networks and number of environments. When so many trials have
 ended, the search is ended by SIGKILL, its trials with it; the same command is given again. What
 was known before must stand as it was, and all trials must be there at the end.
 """
@@ -22,15 +22,15 @@ import psutil
 from optuna.trial import FrozenTrial
 
 RUNS = (
-    "env=toy agent=mlp tracking=disabled hardware.threads=1 sweep.ledger='' memory=lossless "
-    "algo.gamma=0.9 algo.n_steps=16 algo.batch_size=64 algo.total_steps=4096 "
-    "evaluation.episodes=64 evaluation.every_steps=2048 checkpoint_every_steps=1024"
+    "env=gymnasium env.id=CartPole-v1 agent=mlp tracking=disabled hardware.threads=1 "
+    "memory=lossless algo.n_steps=64 algo.batch_size=256 algo.n_epochs=8 algo.total_steps=16384 "
+    "evaluation.episodes=16 evaluation.every_steps=8192"
 ).split()
 SPACE = (
     "algo.learning_rate=log(1e-4,1e-2)",
-    "agent.actor=choice([8],[64,64],[1024,1024])",
-    "agent.critic=choice([8],[1024,1024])",
-    "algo.num_envs=choice(4,32,512)",
+    "agent.actor=choice([8],[64,64],[512,512])",
+    "agent.critic=choice([8],[512,512])",
+    "algo.num_envs=choice(4,16,64)",
 )
 
 
