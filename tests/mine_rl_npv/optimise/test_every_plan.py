@@ -15,22 +15,8 @@ from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
 
 FAST = (Method.toposort, Method.exact, Method.best)
-LAZY = (
-    *FAST,
-    Method.random,
-    Method.bench,
-    Method.greedy,
-    Method.density,
-    Method.gershon,
-    Method.ratio,
-    Method.cone,
-    Method.pits,
-    Method.filling,
-    Method.zero_shot,
-    Method.window,
-    Method.evolution,
-    Method.compare,
-)
+BOUNDS = (Method.upit, Method.lp, Method.lp_direct)
+LAZY = tuple(m for m in Method if m not in (*BOUNDS, Method.gradient))
 
 
 def random_mine(seed, destinations, below, rows=False):
