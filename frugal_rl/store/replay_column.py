@@ -96,6 +96,7 @@ class ReplayColumn:
         self, chain: FrameChain, step: int, now: np.ndarray, then: np.ndarray
     ) -> bool:
         """All of a step in one call; false if it did no more than set the codes."""
+        chain.make_room(self.num_envs)
         end = add_step(
             now,
             then,
