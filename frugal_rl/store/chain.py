@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from frugal_rl.errors import DataError
 from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.store.chain_check import check_chain
 from frugal_rl.store.chain_kernels import (
     BESIDE,
     OFFSET,
@@ -269,6 +271,8 @@ class FrameChain:
             slot = self._free_anchors.pop()
         else:
             slot = self._anchors_touched
+            if slot >= len(self.anchors):  # only a file can have counted so
+                raise DataError("a replay's chain counts more anchors than it has.")
             self._anchors_touched += 1
         self.anchor_room.reserve(slot * row.nbytes, (slot + 1) * row.nbytes)
         self.anchors[slot] = row
@@ -301,15 +305,21 @@ class FrameChain:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`."""
+        """Continue from `state()`.
+
+        Raises:
+            DataError: its rows lie outside of what it kept.
+        """
         for name in SAVED_ARRAYS:
             getattr(self, name)[...] = state[name]
-        self.count, self.used, self.freed_blocks, self._anchors_touched = state["numbers"]
-        self._free_anchors = list(state["free_anchors"])
+        numbers = map(int, state["numbers"])
+        self.count, self.used, self.freed_blocks, self._anchors_touched = numbers
+        self._free_anchors = [int(slot) for slot in state["free_anchors"]]
         self.base = int(self.bases[max(self.count - 1, 0) // self.key_every % self.blocks])
         self.pool.load(state["pool"])
         self.anchor_room.load(state["anchor_room"])
         self.beside.load(state["beside"])
+        check_chain(self)
 
     @property
     def nbytes(self) -> int:

@@ -116,11 +116,16 @@ class DenseRows:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`."""
+        """Continue from `state()`.
+
+        Raises:
+            DataError: a row that is said to have one beside it has none.
+        """
         self.count = int(state["count"])
         self.has_sides[...] = state["has_sides"]
         self.room.load(state["room"])
         self.sides.load(state["sides"])
+        self.sides.check_held(self.has_sides, self.count)
 
     @property
     def nbytes(self) -> int:
