@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 _BEGINNING: list[str] = []
@@ -57,3 +59,20 @@ def value(given: str | Path) -> str:
     if re.fullmatch(r"[\w./:%+-]+", text, re.ASCII):
         return text
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def override(key: str, given: str | Path) -> str:
+    """`key=value` as a shell takes it: quoted for Hydra, and again for the shell."""
+    return shell_word(f"{key}={value(given)}")
+
+
+def command_line(words: Iterable[str]) -> str:
+    """Words as one line that a shell reads as the same words."""
+    return " ".join(map(shell_word, words))
+
+
+def shell_word(word: str) -> str:
+    """One word, quoted where a shell would change it: `"resume='my run'"`."""
+    if "'" in word and not re.search(r'["$`\\!]', word):
+        return f'"{word}"'
+    return shlex.quote(word)
