@@ -58,7 +58,8 @@ def value(given: str | Path) -> str:
     text = str(given)
     if re.fullmatch(r"[\w./:%+-]+", text, re.ASCII):
         return text
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    # A backslash means itself, unless a quote follows it: there it is doubled.
+    return "'" + re.sub(r"(\\*)'", r"\1\1\'", re.sub(r"(\\+)\Z", r"\1\1", text)) + "'"
 
 
 def override(key: str, given: str | Path) -> str:

@@ -40,39 +40,48 @@ def _traced(run: RunConfig, config: OffPolicyConfig, agent: MlpAgent) -> ReplayN
     (heads, target_heads), (embeddings, target_embeddings) = config.networks, config.embeddings
     with META:
         readers = [agent.embedding(run.encoding()) for _ in range(embeddings)]
-        actions, outputs = sizes_of(run.env.action_space(), config.quantiles)
-        bodies = [_head(agent, readers[0].width + actions, outputs) for _ in range(heads)]
-    body, reader = (_count([module]) for module in (bodies[0], readers[0]))
+        sizes = _sizes(run.env.action_space(), readers[0].width, heads, config.quantiles)
+        bodies = [_head(agent, *size) for size in sizes]
+    learning = nn.ModuleList([*readers, *bodies])
+    followed = [*readers[:target_embeddings], *bodies[heads - target_heads :]]
+    for p in learning.parameters():
+        p.grad = torch.empty_like(p)  # counted with the weights
     pinned = run.memory.allocator is Allocator.pinned
     held = Held(mapped_from=MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES)
-    for p in nn.ModuleList([*readers, *bodies]).parameters():
-        p.grad = torch.empty_like(p)  # counted with the weights
     with held:
-        _learn(readers, bodies, run, config.batch_size, actions)
+        _learn(readers, bodies, run, config.batch_size)
     return ReplayNetworks(
-        learning=embeddings * reader + heads * body,
-        targets=target_embeddings * reader + target_heads * body,
+        learning=_count(learning),
+        targets=_count(nn.ModuleList(followed)),
         bytes_per_sample=held.peak / config.batch_size,
         heap_bytes_per_sample=held.heap_peak / config.batch_size,
     )
 
 
-def _learn(readers: list[Any], bodies: list[Any], run: RunConfig, batch: int, actions: int) -> None:
+def _learn(readers: list[Any], bodies: list[nn.Sequential], run: RunConfig, batch: int) -> None:
     """Forward of all networks and backward; the last embedding serves the heads that are left."""
     shown = Shown(run, batch, META)
     features = [read(shown, lambda block, x: block(x)) for read in readers]
-    chosen = torch.zeros(batch, actions, device=META)
-    told = [torch.cat([x, chosen], dim=1) if actions else x for x in features]
-    outputs = [body(told[min(i, len(told) - 1)]) for i, body in enumerate(bodies)]
+    outputs = []
+    for i, body in enumerate(bodies):
+        x = features[min(i, len(features) - 1)]
+        first: Any = next(m for m in body.modules() if isinstance(m, nn.Linear))
+        actions = torch.zeros(batch, first.in_features - x.shape[1], device=META)
+        outputs.append(body(torch.cat([x, actions], dim=1) if actions.shape[1] else x))
     torch.stack([out.sum() for out in outputs]).sum().backward()  # type: ignore[no-untyped-call]
 
 
-def sizes_of(space: spaces.Space[Any], quantiles: int) -> tuple[int, int]:
-    """Numbers of an action that a critic reads, and numbers that the widest head gives."""
+def _sizes(
+    space: spaces.Space[Any], width: int, heads: int, quantiles: int
+) -> list[tuple[int, int]]:
+    """What each head reads and gives: values of all actions; or an actor, and critics of an action.
+
+    An actor gives means and deviations.
+    """
     if isinstance(space, spaces.Discrete):
-        return 0, int(space.n) * quantiles
-    width = spaces.flatdim(space)
-    return width, max(2 * width, quantiles)
+        return [(width, int(space.n) * quantiles)] * heads
+    size = spaces.flatdim(space)
+    return [(width, 2 * size), *[(width + size, quantiles)] * (heads - 1)]
 
 
 def _head(agent: MlpAgent, width: int, outputs: int) -> nn.Sequential:
@@ -80,5 +89,5 @@ def _head(agent: MlpAgent, width: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(perceptron(width, agent.actor, agent.activation), nn.Linear(last, outputs))
 
 
-def _count(modules: list[Any]) -> int:
-    return sum(p.numel() for module in modules for p in module.parameters())
+def _count(module: nn.Module) -> int:
+    return sum(p.numel() for p in module.parameters())

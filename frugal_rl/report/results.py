@@ -131,6 +131,8 @@ def find_runs(places: Iterable[str | Path]) -> list[RunResult]:
     """
     found = []
     folders = [Path(p) for p in places]
+    if not folders:
+        raise DataError("runs=[] names no folder; name run folders, or folders above them.")
     for place in folders:
         if not place.is_dir():
             raise DataError(f"{place} is no folder; name run folders, or folders above them.")

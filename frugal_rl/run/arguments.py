@@ -85,6 +85,8 @@ def check_form(arguments: Sequence[str]) -> None:
     """
     behind_flag = {b for a, b in pairwise(arguments) if a.startswith("-") and "=" not in a}
     for word in arguments:
+        if word in FOLDERS:
+            raise ConfigError(f"{word} is empty; name a folder, or leave it out.")
         if word.startswith("-") and word.lstrip("-").partition("=")[0] in NOT_FLAGS:
             bare = word.lstrip("-")
             raise ConfigError(f"{word} is no option; write {bare if '=' in bare else bare + '='}")

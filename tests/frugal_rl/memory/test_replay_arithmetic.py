@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from torch import nn
 
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.learn.held import Held
 from frugal_rl.learn.off_policy_kinds import QrDqnConfig, TqcConfig
+from frugal_rl.learn.trace import Shown
 from frugal_rl.memory import replay
 from frugal_rl.memory.machine import Limit
 from frugal_rl.memory.part import Confidence, Part
@@ -128,16 +130,21 @@ def test_weights_are_counted_as_a_learner_holds_them(algo):
     vec_env.close()
     found = run.algo.traced(run)
 
-    assert found.learning + found.targets == pytest.approx(held, rel=0.02)
+    assert found.learning + found.targets == pytest.approx(
+        held, rel=0.05
+    )  # normalisation, temperature
 
 
 def test_a_large_minibatch_of_pictures_holds_what_its_convolutions_give():
-    words = ["env=fighting", "env.obs=gray", "agent=nature_cnn", "algo=dqn", "algo.buffer_size=900"]
-    few, many = (compose_run([*words, f"algo.batch_size={n}"]) for n in (32, 512))
-    each = [run.algo.traced(run).bytes_per_sample for run in (few, many)]
+    run = compose_run(["env=toy", "algo=dqn", "algo.buffer_size=900", "algo.batch_size=512"])
+    embedding, given = run.agent.embedding(run.encoding()), []
+    for module in embedding.modules():
+        if isinstance(module, nn.Conv2d):
+            module.register_forward_hook(lambda *seen: given.append(seen[-1].nbytes))
+    embedding(Shown(run, 1, torch.device("cpu")), lambda block, x: block(x))
 
-    assert each[0] == pytest.approx(each[1], rel=0.6)  # weights' gradients are spread over more
-    assert 512 * each[1] > 100 << 20
+    assert len(given) == 2
+    assert run.algo.traced(run).bytes_per_sample > 2 * sum(given)  # and behind the activation
 
 
 PER_STEP = (12 + 1) + (30 + 6 + 1) + (20 + 1) + (4 + 1) + 14
@@ -179,7 +186,7 @@ def test_a_replay_that_holds_no_minibatch_is_refused_with_what_stands_beside_it(
         replay_size(run_of(), 10**9, NETWORKS)
 
     assert str(error.value) == (
-        "algo.buffer_size=auto finds no room: 46.2 KiB of 47.3 KiB are needed beside the replay. "
+        "algo.buffer_size=auto finds no room: 25.8 KiB of 26.9 KiB are needed beside the replay. "
         "Raise memory.budget_gib, or lower algo.num_envs."
     )
 
