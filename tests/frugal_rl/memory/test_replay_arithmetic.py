@@ -134,14 +134,15 @@ def test_weights_are_counted_as_a_learner_holds_them(algo):
 
 
 def test_a_large_minibatch_of_pictures_holds_what_its_convolutions_give():
-    run = compose_run(["env=toy", "algo=dqn", "algo.buffer_size=900", "algo.batch_size=512"])
+    words = ["env=nclone", "env.obs=pixels", "algo=dqn", "algo.buffer_size=900"]
+    run = compose_run([*words, "algo.batch_size=512"])
     embedding, given = run.agent.embedding(run.encoding()), []
     for module in embedding.modules():
         if isinstance(module, nn.Conv2d):
             module.register_forward_hook(lambda *seen: given.append(seen[-1].nbytes))
     embedding(Shown(run, 1, torch.device("cpu")), lambda block, x: block(x))
 
-    assert len(given) == 2
+    assert given
     assert run.algo.traced(run).bytes_per_sample > 2 * sum(given)  # and behind the activation
 
 
