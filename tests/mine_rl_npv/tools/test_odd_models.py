@@ -136,7 +136,7 @@ def in_feet(odd):
 
 
 def one_axis_in_feet(odd):
-    some = odd.rng.choice([[2], [0, 1]])
+    some = ([2], [0, 1])[odd.rng.integers(2)]
     odd.written[:, some] *= FEET
     odd.taken.append("cubic metre of the usual block weighs")
 
