@@ -13,8 +13,8 @@ from frugal_rl.errors import ConfigError
 
 QUICK = ("greedy", "gershon")
 PEERS = ("oreblocks", "oreblocks:quick", "oreblocks:exact", "oreblocks:bz")
-"""TopoSort by its relaxation and shifts; the best of its orders that need no relaxation, and shifts;
-the first and its exact local search; its joint bound alone."""
+"""TopoSort by its relaxation and shifts; the better of its two orders that need none, and shifts; the
+first and its exact local search; its joint bound alone."""
 
 
 def peer_row(
