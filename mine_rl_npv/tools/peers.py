@@ -13,7 +13,7 @@ from frugal_rl.errors import ConfigError
 
 QUICK = ("greedy", "gershon")
 PEERS = ("oreblocks", "oreblocks:quick", "oreblocks:exact", "oreblocks:bz")
-"""TopoSort by its relaxation and shifts; the better of its two orders that need none, and shifts; the
+"""TopoSort by its relaxation and shifts; the better of its orders without, and shifts; the
 first and its exact local search; its joint bound alone."""
 
 
