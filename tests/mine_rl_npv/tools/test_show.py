@@ -13,6 +13,7 @@ from mine_rl_npv.data.instance import NEVER
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.optimise.check import check_shares
 from mine_rl_npv.rules.choices import Actions, Kind
+from mine_rl_npv.tools import show
 from mine_rl_npv.tools.show import SPANS, in_spans, play_schedule, shares_of
 from mine_rl_npv.verify.__main__ import main
 
@@ -44,7 +45,8 @@ def test_the_schedule_is_feasible_and_worth_what_the_episode_earned(kind):
 
 
 @pytest.mark.parametrize("kind", [Kind.cpit, Kind.pcpsp])
-def test_what_a_policy_digs_is_written_for_the_independent_program(tmp_path, kind):
+def test_what_a_policy_digs_is_written_for_the_independent_program(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(show, "draw_schedule", lambda *_: [])
     config = MineConfig(
         data="synthetic",
         deposit=DEPOSIT,
