@@ -129,6 +129,17 @@ class GameEnv(SpecEnv):
         """Raw fields of the one world."""
         return {name: values[0] for name, values in self.game.observe().items()}
 
+    def state(self) -> dict[str, Any]:
+        """The game's state."""
+        return self.game.state()
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Continue from `state()`, in an environment that has begun nothing yet."""
+        self._source = self.np_random
+        self.game.seed([self._source])
+        self.game.vet(state)
+        self.game.load(state)
+
     def close(self) -> None:
         """Close the game."""
         self.game.close()

@@ -24,6 +24,8 @@ from gymnasium.envs.registration import EnvSpec
 
 MOST_NODES = 100_000
 """Values above which an environment counts as not copyable."""
+MOST_BYTES = 4 << 20
+"""The same for the bytes of its arrays: a checkpoint holds them once per environment."""
 ABSENT = object()
 KEPT_KINDS = (
     type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType,
@@ -38,6 +40,7 @@ class Capture:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.nbytes = 0
         self._places: dict[int, int] = {}
         self._alive: list[Any] = []
         """Objects stay while their ids are compared."""
@@ -65,6 +68,9 @@ class Capture:
             if value.dtype.hasobject or value.dtype.fields:
                 return ["kept"]
             kind = "array" if isinstance(value, np.ndarray) else "scalar"
+            self.nbytes += value.nbytes
+            if self.nbytes >= MOST_BYTES:
+                raise NotImplementedError(f"Its arrays hold {MOST_BYTES >> 20} MiB or more.")
             return [kind, value.dtype.str, list(value.shape), value.tobytes()]
         if isinstance(value, enum.Enum):
             return ["enum", class_name(type(value)), value.name]
@@ -95,9 +101,9 @@ class Capture:
 class Restore:
     """Values of nodes, put into the objects of a fresh simulator where it has them."""
 
-    def __init__(self, nodes: list[Node], root: Any) -> None:
+    def __init__(self, nodes: list[Node], env: Any) -> None:
         self.nodes, self._made = nodes, dict[int, Any]()
-        packages = {type(part).__module__.partition(".")[0] for part in chain_of(root[0])}
+        packages = {type(part).__module__.partition(".")[0] for part in chain_of(env)}
         self._trusted = packages | {"collections", "gymnasium"}
 
     def put(self, place: int, present: Any = ABSENT) -> Any:
@@ -125,7 +131,8 @@ class Restore:
         return np.frombuffer(raw, np.dtype(dtype))[0]
 
     def _enum(self, place: int, present: Any, name: str, member: str) -> Any:
-        return self._class(name)[member]
+        kind = type(present) if class_name(type(present)) == name else self._class(name)
+        return kind[member]
 
     def _list(self, place: int, present: Any, items: list[int]) -> list[Any]:
         kept: list[Any] = present if isinstance(present, list) else []
@@ -214,16 +221,32 @@ class Restore:
 
 
 def state_of(core: Any) -> list[Node]:
-    """The values of an environment and of all that it holds."""
+    """The values of an environment and of all that it holds, or those that it names itself."""
     capture = Capture()
-    capture.add([core.env, core.shown])
+    capture.add(core.state() if names_its_state(core) else _held(core))
     return capture.nodes
 
 
-def put_back(core: Any, nodes: list[Node]) -> None:
-    """Continue an environment that has begun an episode of its own from `state_of` another."""
-    present = [core.env, core.shown]
-    _, core.shown = Restore(nodes, present).put(0, present)
+def put_back(core: Any, nodes: list[Node], seed: int) -> None:
+    """Continue a new environment from `state_of` another; `seed` begins what values go into."""
+    if names_its_state(core):
+        core.load(Restore(nodes, core).put(0))
+        return
+    core.restart(seed)
+    present = _held(core)
+    _, shown = Restore(nodes, present[0]).put(0, present)
+    if shown is not None:
+        core.shown = shown
+
+
+def names_its_state(core: Any) -> bool:
+    """Whether it has `state()` and `load(state)` of its own, as every `GameEnv` has."""
+    return callable(getattr(core, "state", None)) and callable(getattr(core, "load", None))
+
+
+def _held(core: Any) -> list[Any]:
+    """The environment itself, and what it showed last where that is all we read of it."""
+    return [getattr(core, "env", core), getattr(core, "shown", None)]
 
 
 def class_name(kind: type) -> str:

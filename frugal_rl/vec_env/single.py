@@ -109,10 +109,11 @@ class Singles:
         """Continue from `state()`; shows what was shown last."""
         report, self.seeds = Report(), [int(seed) for *_, seed in states]
         for i, (nodes, total, length, seed) in enumerate(states):
-            self.cores[i].restart(seed)
-            put_back(self.cores[i], nodes)
+            put_back(self.cores[i], nodes, seed)
             self.returns[i], self.lengths[i] = total, length
+            self.told[i] = dict.fromkeys(self.cores[i].tables, 0)
             self._show(i, report)
+        report.new_rows = self._new_rows()
         return report
 
     def step(self, first: int = 0, end: int | None = None) -> Report:

@@ -10,10 +10,25 @@ from pathlib import Path
 import numpy as np
 
 from frugal_rl.errors import DataError
+from mine_rl_npv.data.coordinates import (
+    refuse_counts,
+    refuse_feet,
+    spread_out,
+    tell_of_flat_sides,
+)
 from mine_rl_npv.data.csv_table import CsvTable, read_table
 from mine_rl_npv.data.placement import Placement, place_blocks
-from mine_rl_npv.data.roles import ASSAYS, COORDINATES, EDGES, VALUE, roles_of, shown
+from mine_rl_npv.data.roles import (
+    ASSAYS,
+    COORDINATES,
+    EDGES,
+    VALUE,
+    Z_DIRECTION,
+    roles_of,
+    shown,
+)
 from mine_rl_npv.data.units import Units
+from mine_rl_npv.data.vertical import tell_or_refuse, vertical_of
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.slopes.cone import Slopes, cell_slopes
 
@@ -25,6 +40,8 @@ WIDEST = 30.0
 """Metres; longer blocks were more likely measured in feet."""
 LIGHTEST, HEAVIEST = 0.5, 12.0
 """Tonnes per cubic metre between which rock, and most of what is sold as such, lies."""
+LIGHT, HEAVY = 1.2, 6.0
+"""The same of nearly all rock in place: beyond it a unit of some axis may be wrong."""
 POOREST = 0.05
 """Per cent of copper below which a whole model was hardly meant in per cent."""
 
@@ -58,6 +75,8 @@ class BlockModel:
     """How the file's columns were understood, in one line."""
     text: dict[str, np.ndarray] = field(default_factory=dict)
     """(N,) words of the columns that hold no numbers."""
+    vertical: str = ""
+    """Which way the file's heights grow and who says so, in one line."""
 
     @property
     def centre(self) -> np.ndarray:
@@ -106,40 +125,73 @@ def read_csv(
         path: the file; any usual delimiter, encoding and decimal sign.
         block_size: metres along x, y, z; None finds the spacing on which the centroids agree.
         required: roles that must be there.
-        columns: role -> the file's name for it; the others are guessed.
+        columns: role -> the file's name for it; the others are guessed. `z_direction` is up or
+            down, and guessed from the name of z.
         units: of the file; None means metres, tonnes and per cent.
 
     Raises:
         DataError: a column is missing, a value is no number, a tonnage is negative, a density is
-            none of rock, a centroid is far off the lattice, or two rows claim the same cell; the
-            message names file and line.
+            none of rock, a centroid is far off the lattice, two rows claim the same cell, or the
+            model seems to be upside down; the message names file and line.
     """
     table = read_table(Path(path))
-    roles = roles_of(table.path, table.names, columns or {}, required)
+    path, units = table.path, units or Units()
+    roles = roles_of(path, table.names, columns or {}, required)
     values, text = _columns(table, roles)
-    values = (units or Units()).converted(values)
+    refuse_feet(path, {axis: table.names[roles[axis]] for axis in COORDINATES}, units)
+    values = units.converted(values)
     _refuse_impossible(table, values)
-    coordinates = np.column_stack([values[axis] for axis in COORDINATES])
-    edge = None
-    if all(name in values for name in EDGES):
-        edge = np.column_stack([values[name] for name in EDGES])
-    where = place_blocks(table.path, coordinates, table.place, edge, block_size)
+    stated = (columns or {}).get(Z_DIRECTION, "")
+    vertical = vertical_of(path, table.names[roles["z"]], values["z"], stated)
+    edge, size = _edges(values, block_size)
+    numbers = np.column_stack((values["x"], values["y"], vertical.upward(values["z"])))
+    coordinates = spread_out(path, numbers, size)
+    values["z"] = coordinates[:, 2]
+    where = place_blocks(path, coordinates, table.place, edge, size)
+    _tell_of_places(path, where)
+    heaviness = _weigh(path, values, _volumes(where))
+    if size is None and not heaviness <= HEAVIEST:
+        refuse_counts(path, coordinates, heaviness)
+    upward = tell_or_refuse(path, vertical, where, values, text)
+    return BlockModel(
+        where.cell,
+        {name: v for name, v in values.items() if name not in COORDINATES},
+        where.size,
+        where.origin,
+        where.gaps,
+        where.stated,
+        where.edge,
+        where.bearing,
+        table,
+        shown(table.names, roles, list(text)),
+        text,
+        upward,
+    )
+
+
+def _edges(
+    values: Mapping[str, np.ndarray], block_size: Sequence[float] | None
+) -> tuple[np.ndarray | None, Sequence[float] | None]:
+    """Edge lengths (N, 3) where the file states them, and the one size of all blocks if known."""
+    if not all(name in values for name in EDGES):
+        return None, block_size
+    edge = np.column_stack([values[name] for name in EDGES])
+    return edge, block_size if np.ptp(edge, axis=0).any() else edge[0].tolist()
+
+
+def _tell_of_places(path: Path, where: Placement) -> None:
+    """Warns of sizes that other units would explain, and of missing cells."""
     if max(where.size[:2]) > WIDEST:
         words = f"{path}: blocks are {max(where.size[:2]):g} m long; state units.length=ft if feet."
-        warnings.warn(words, stacklevel=2)
+        warnings.warn(words, stacklevel=3)
     if where.gaps:
         warnings.warn(
             f"{path}: {where.gaps} cells are missing between blocks of their column; they are read "
             "as air, and slopes are kept across them.",
-            stacklevel=2,
+            stacklevel=3,
         )
-    _weigh(table.path, values, _volumes(where))
-    kept = {name: v for name, v in values.items() if name not in COORDINATES}
-    model = BlockModel(
-        where.cell, kept, where.size, where.origin, where.gaps, where.stated, where.edge
-    )
-    reading = shown(table.names, roles, list(text))
-    return replace(model, bearing=where.bearing, table=table, reading=reading, text=text)
+    if where.edge is None:
+        tell_of_flat_sides(path, where.size)
 
 
 def _columns(
@@ -187,27 +239,32 @@ def _refuse_impossible(table: CsvTable, values: Mapping[str, np.ndarray]) -> Non
         raise DataError(f"{table.path}: no block has any tonnage.")
 
 
-def _weigh(path: Path, values: dict[str, np.ndarray], volumes: np.ndarray | float) -> None:
-    """Tonnes from densities where the file states none; tells what no rock and no ore weighs."""
+def _weigh(path: Path, values: dict[str, np.ndarray], volumes: np.ndarray | float) -> float:
+    """Tonnes from densities where the file states none; tells what no rock and no ore weighs.
+
+    Returns:
+        Tonnes in a cubic metre of the usual block; nan where the file does not weigh its blocks.
+    """
     weighed = "ton" in values
     if not weighed and "density" in values:
         values["ton"] = values["density"] * volumes
     if "ton" not in values:
-        return
+        return float("nan")
     solid = values["ton"] > 0
-    usual = float(np.median((values["ton"] / volumes)[solid])) if solid.any() else LIGHTEST
-    if not LIGHTEST <= usual <= HEAVIEST:
+    usual = float(np.median((values["ton"] / volumes)[solid])) if solid.any() else LIGHT
+    if not LIGHT <= usual <= HEAVY:
         words = (
             f"{path}: a cubic metre of the usual block weighs {usual:.3g} t; state the file's "
             "units, as units.length=ft, units.mass=kg or units.density=kg_m3."
         )
-        if not weighed:
+        if not weighed and not LIGHTEST <= usual <= HEAVIEST:
             raise DataError(words)
         warnings.warn(words, stacklevel=3)
     best = values["cu"].max(initial=0.0) if "cu" in values else 0.0
     if 0 < best < POOREST:
         words = f"{path}: copper is at most {best:.3g} per cent; state units.grade=share if it is."
         warnings.warn(words, stacklevel=3)
+    return usual if weighed else float("nan")
 
 
 def _volumes(where: Placement) -> np.ndarray | float:

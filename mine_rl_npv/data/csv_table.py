@@ -18,6 +18,9 @@ from mine_rl_npv.data.sections import refuse_control_characters
 DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+_POINTS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
+_DECIMALS = re.compile(r"[+-]?(\d{4,}|\d*\.\d*)([eE][+-]?\d+)?")
+"""Numbers that show how others are meant: four digits on end, or a point."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,8 @@ def read_table(path: Path) -> CsvTable:
     comma = delimiter != "," and _has_decimal_commas(words[1:])
     if comma:
         _refuse_thousands(path, words[1:])
+    else:
+        _refuse_points(path, words[1:])
     return CsvTable(path, names, place[1:], texts[1:], words[1:], delimiter, comma)
 
 
@@ -155,4 +160,23 @@ def _refuse_thousands(path: Path, words: list[list[str]]) -> None:
         raise DataError(
             f"{path}: the commas of numbers such as {printable(written[0])} may divide thousands "
             "or decimals; write decimal points and no thousands."
+        )
+
+
+def _refuse_points(path: Path, words: list[list[str]]) -> None:
+    """Raises DataError where every point may as well divide thousands, and no number is longer.
+
+    3.015 is not 3015; a file that writes 0.35, 15.5, 1.0 or 3015 anywhere divides none.
+    """
+    seen = ""
+    for row in words:
+        for word in row:
+            if _POINTS.fullmatch(word):
+                seen = seen or word
+            elif _DECIMALS.fullmatch(word):
+                return
+    if seen:
+        raise DataError(
+            f"{path}: the points of numbers such as {printable(seen)} may divide thousands or "
+            "decimals; write thousands without points, or decimals with another number of digits."
         )

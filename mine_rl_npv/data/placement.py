@@ -11,6 +11,7 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice, turn
+from mine_rl_npv.data.unequal import refuse_apart
 
 
 class Placement(NamedTuple):
@@ -97,6 +98,7 @@ def _irregular(
     low = (coordinates - edge / 2).min(axis=0)
     cell = np.floor((coordinates - low) / size + 1e-6).astype(np.int32)
     _refuse_duplicates(path, cell, place)
+    refuse_apart(path, place, coordinates, edge)
     origin = tuple((low + size / 2).tolist())
     return Placement(cell, tuple(size.tolist()), origin, 0, coordinates, edge, bearing)
 

@@ -25,12 +25,15 @@ ASSAYS = (
 )
 COORDINATES = ("x", "y", "z")
 EDGES = ("dx", "dy", "dz")
+Z_DIRECTION = "z_direction"
+"""Beside the roles in `columns`: whether the numbers of z grow up or down."""
 VALUE = "value"
 """Money of a block as the file states it; taken only where `columns.value` names it."""
 OTHER_NAMES = {
     "x": "xc xcentre xcenter xcentroid xcoord xworld xmid midx centroidx east easting",
     "y": "yc ycentre ycenter ycentroid ycoord yworld ymid midy centroidy north northing",
-    "z": "zc zcentre zcenter zcentroid zcoord zworld zmid midz centroidz elev elevation rl level",
+    "z": "zc zcentre zcenter zcentroid zcoord zworld zmid midz centroidz elev elevation rl level "
+    "altitude cota masl zup zdown",
     "ton": "tons tonn tonns tonne tonnes tonnage mass masst rocktonnes tonneage",
     "density": "sg dens bulkdensity specificgravity rho",
     "dx": "xinc xlength xsize sizex lengthx dimx xdim",
@@ -40,6 +43,8 @@ OTHER_NAMES = {
     "mo": "mopct molybdenum mograde",
     "rec": "recovery cureccovery curec",
 }
+DEPTHS = "depth depthz zdepth depthm depthcentre depthcenter tvd profundidad profondeur tiefe teufe"
+"""Names of z that are taken where no elevation is there."""
 ROLES = (*COORDINATES, "ton", "density", *EDGES, *ASSAYS, VALUE)
 
 
@@ -60,17 +65,14 @@ def roles_of(
     lower = [name.lower() for name in names]
     found: dict[str, int] = {}
     for role, name in stated.items():
+        if role == Z_DIRECTION:
+            continue
         if role not in ROLES:
             raise DataError(f"columns.{role} is no role; known are {', '.join(ROLES)}.")
         if not name:
             continue
         if name.lower() not in lower:
             raise DataError(f"columns.{role}={name}: {path} has {printable(', '.join(names))}.")
-        if role == "z" and "depth" in name.lower():
-            raise DataError(
-                f"columns.z={name}: depths grow downwards and would turn the mine upside down; "
-                "give elevations."
-            )
         found[role] = lower.index(name.lower())
     for role in ROLES:
         if role not in found and role != VALUE:
@@ -90,6 +92,8 @@ def _guess(path: Path, role: str, names: Sequence[str], found: dict[str, int]) -
     free = [i for i in range(len(names)) if i not in found.values()]
     exact = [i for i in free if names[i].lower() == role]
     near = [i for i in free if plain[i] in OTHER_NAMES.get(role, "").split()]
+    if role == "z" and not exact and not near:
+        near = [i for i in free if plain[i] in DEPTHS.split()]
     if not exact and len(near) > 1:
         raise DataError(
             f"{path}: {' and '.join(names[i] for i in near)} could both be '{role}'; say which "

@@ -43,7 +43,7 @@ def mixtures(use: np.ndarray, room: np.ndarray) -> np.ndarray | None:
 
 def _shares_of(use: np.ndarray, most: np.ndarray) -> np.ndarray:
     """(m, D) greatest share of the roomiest period; inf of a resource without any room."""
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(use > 0, use / most, 0.0).max(axis=2, initial=0.0)
 
 

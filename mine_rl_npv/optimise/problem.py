@@ -10,7 +10,7 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import NEVER, Graph, Instance
-from mine_rl_npv.data.kilograms import kilograms_down, kilograms_up
+from mine_rl_npv.data.kilograms import fineness, kilograms_down, kilograms_up
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.filling import filling_times
 from mine_rl_npv.optimise.mixtures import mixtures
@@ -64,7 +64,7 @@ class Problem:
     use: np.ndarray
     """(m, D, R) int64 kilograms."""
     room: np.ndarray
-    """(R, T) int64 kilograms that may be used."""
+    """(R, T) int64 kilograms that may be used, or finer parts where all blocks are light."""
     discount: np.ndarray
     """(T,) float64."""
     preferred: np.ndarray
@@ -144,8 +144,9 @@ def prepare(
     use = instance.destination_use if destinations else instance.use[:, None]
     inside = max_closure(value.max(axis=1), instance.graph)
     value, use = np.ascontiguousarray(value[inside]), np.ascontiguousarray(use[inside])
-    room = kilograms_down(instance.high)
-    shares = mixtures(kilograms_up(use), room) if destinations else None
+    fine = fineness(use)
+    room = kilograms_down(instance.high * fine[:, None])
+    shares = mixtures(kilograms_up(use * fine), room) if destinations else None
     if shares is not None:
         value = np.einsum("mcd,md->mc", shares, value)
         use = np.einsum("mcd,mdr->mcr", shares, use)
@@ -157,7 +158,7 @@ def prepare(
         inside=inside,
         graph=instance.graph.restricted(inside),
         value=value,
-        use=kilograms_up(use),
+        use=kilograms_up(use * fine),
         room=room,
         discount=instance.discount,
         preferred=net.argmax(axis=1).astype(np.uint8),

@@ -91,6 +91,7 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
         yield "<p>Each row is scheduled anew by TopoSort and audited; the capacities stay.</p>"
     if model is not None:
         yield f"<h2>Columns</h2><p>{html.escape(model.reading)}</p>"
+        yield f"<p>{html.escape(model.vertical)}</p>"
 
 
 def _certificate(solution: Solution) -> Iterator[str]:

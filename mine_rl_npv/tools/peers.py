@@ -11,8 +11,10 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 
-PEERS = ("oreblocks", "oreblocks:exact", "oreblocks:bz")
-"""TopoSort and shifts; the same and its exact local search; its joint bound alone."""
+QUICK = ("greedy", "gershon")
+PEERS = ("oreblocks", "oreblocks:quick", "oreblocks:exact", "oreblocks:bz")
+"""TopoSort by its relaxation and shifts; the better of its orders without, and shifts; the
+first and its exact local search; its joint bound alone."""
 
 
 def peer_row(
@@ -39,7 +41,11 @@ def peer_row(
         found = ob.cpit_bz_bound(mine, needs)
         spent = time.perf_counter() - started
         return {"bound": float(found.bound), "seconds": 0.0, "bound_seconds": spent}, None
-    plan, _ = ob.solve_cpit(mine, needs)
+    if entry == "oreblocks:quick":
+        plans = [ob.solve_cpit(mine, needs, method=one, bound=False)[0] for one in QUICK]
+        plan = max(plans, key=lambda found: found.npv)
+    else:
+        plan, _ = ob.solve_cpit(mine, needs)
     if entry == "oreblocks:exact":
         plan = ob.exact_local_search(mine, needs, plan, time_limit=seconds)
     spent = time.perf_counter() - started  # its bound is part of its way to the schedule

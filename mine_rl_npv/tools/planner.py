@@ -48,7 +48,7 @@ def run(config: SolveConfig) -> Solution:
     if config.risk.realisations:
         varied(model, config)
     if model is not None:
-        _tell(model)
+        _tell(model, config)
     with doing(f"scheduling by {config.method.value}"):
         solution = solve_mine(instance, config, Progress())
     if config.risk.realisations:
@@ -114,9 +114,12 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
     print(f"note: {message}", file=sys.stderr)
 
 
-def _tell(model: BlockModel) -> None:
+def _tell(model: BlockModel, config: SolveConfig) -> None:
     """How the file was understood."""
     print(f"columns    {model.reading}")
+    print(f"vertical   {model.vertical}")
+    if config.plan.slope_sectors:
+        print("azimuths   clockwise from north: column x is taken as east, column y as north")
     if model.edge is not None:
         small, large = model.edge.min(axis=0), model.edge.max(axis=0)
         words = " x ".join(f"{a:g} to {b:g}" for a, b in zip(small, large, strict=True))

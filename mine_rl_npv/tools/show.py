@@ -11,6 +11,7 @@ import numpy as np
 
 from frugal_rl.observation.history import History
 from mine_rl_npv.data.instance import NEVER, Instance
+from mine_rl_npv.data.solutions import write_schedule
 from mine_rl_npv.rules import steps
 from mine_rl_npv.tools.risk import npv_matrix, toposort_plan
 from mine_rl_npv.tools.views import draw_schedule, risk, save
@@ -82,12 +83,18 @@ def shares_of(period: np.ndarray, sent: np.ndarray, destinations: int, periods: 
 def draw_episode(
     game: MineGame, encoding: Encoding, mine: int, player: Player, folder: Path, yearly_rate: float
 ) -> list[Path]:
-    """Every picture of the schedule that a player digs; with realisations, its risk as well."""
+    """Every picture of the schedule that a player digs; with realisations, its risk as well.
+
+    A schedule by periods is written beside them, as `schedule.sol` for `python -m
+    mine_rl_npv.verify`; days are none of MineLib's periods.
+    """
     period, sent = play_schedule(game, encoding, mine, player)
     layout = game.mines.layouts[mine]
     instance = layout.instance
     if game.clock == steps.TONNAGE:
         instance, period = in_spans(instance, period, yearly_rate)
+    else:
+        write_schedule(period, folder / "schedule.sol", sent)
     width = layout.value.shape[1]
     drawn = draw_schedule(instance, shares_of(period, sent, width, instance.periods), folder)
     models = [lay.instance for lay in game.mines.layouts]

@@ -47,11 +47,11 @@ def grade_tonnage(instance: Instance, grade: str = "cu") -> Figure:
     figure = _figure()
     axes = figure.add_subplot()
     axes.plot(grades[order], above / 1e6, color="tab:blue")
-    axes.set(xlabel=f"cut-off, {grade}", ylabel="Mt above cut-off", title="Grade and tonnage")
+    axes.set(xlabel=f"cut-off, {grade} %", ylabel="Mt above cut-off", title="Grade and tonnage")
     axes.yaxis.label.set_color("tab:blue")
     other = axes.twinx()
     other.plot(grades[order], mean, color="tab:red")
-    other.set_ylabel(f"mean {grade} above cut-off", color="tab:red")
+    other.set_ylabel(f"mean {grade} above cut-off, %", color="tab:red")
     return figure
 
 
@@ -59,10 +59,12 @@ def pit_by_pit(pits: NestedPits) -> Figure:
     """Undiscounted value and tonnage of the nested pits."""
     figure = _figure()
     axes = figure.add_subplot()
-    axes.bar(np.arange(len(pits.tonnes)), pits.tonnes / 1e6, color="lightsteelblue")
+    number = np.arange(1, len(pits.tonnes) + 1)
+    axes.bar(number, pits.tonnes / 1e6, color="lightsteelblue")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="nested pit, from small to large", ylabel="Mt in the pit", title="Pit by pit")
     other = axes.twinx()
-    other.plot(pits.value / 1e6, color="tab:red", marker=".", markersize=3)
+    other.plot(number, pits.value / 1e6, color="tab:red", marker=".", markersize=3)
     other.set_ylabel("undiscounted value, M", color="tab:red")
     return figure
 

@@ -21,6 +21,8 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--columns", default="", help="as x=EASTING,y=NORTHING,z=RL")
     parser.add_argument("--size", default="", help="edge lengths, as 20,20,15")
     parser.add_argument("--levels", type=int, default=0, help="benches to look at; 0: all")
+    parser.add_argument("--down", action="store_true", help="z grows downward (so do depths)")
+    parser.add_argument("--up", action="store_true", help="z grows upward, whatever its name says")
     args = parser.parse_args(words)
     try:
         if len(args.files) == 2:
@@ -30,10 +32,11 @@ def main(words: list[str] | None = None) -> int:
             names = dict(pair.split("=", 1) for pair in args.columns.split(",") if pair)
             size = [float(word) for word in args.size.split(",") if word] or [1.0, 1.0, 1.0]
             sectors = [word for word in args.sectors.split(",") if word]
-            blocks, faults = slopes.judge(
-                args.files[0], args.degrees, names, size, args.levels, sectors
+            down = args.down or (False if args.up else None)
+            blocks, faults, upward = slopes.judge(
+                args.files[0], args.degrees, names, size, args.levels, sectors, down
             )
-            print(f"blocks     {blocks} mined")
+            print(f"blocks     {blocks} mined\nvertical   {upward}")
     except (OSError, KeyError, ValueError) as error:
         print(f"cannot be judged: {type(error).__name__} {error}", file=sys.stderr)
         return 2

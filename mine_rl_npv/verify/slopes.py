@@ -18,8 +18,9 @@ def judge(
     size: list[float],
     levels: int,
     sectors: Sequence[str] = (),
-) -> tuple[int, list[str]]:
-    """Mined blocks, and one sentence per block that undercuts another one.
+    down: bool | None = None,
+) -> tuple[int, list[str], str]:
+    """Mined blocks, one sentence per block that undercuts another one, and which way is up.
 
     Args:
         path: a CSV with coordinates and `period` (empty where a block stays).
@@ -28,16 +29,19 @@ def judge(
         size: edge lengths; footprints that overlap rest on one another.
         levels: benches above a block to look at; 0 means all.
         sectors: other slopes by azimuth, FROM-TO:DEGREES; 0 is north (+y), clockwise.
+        down: whether z grows downward; None asks its name and its sign (`grows_down`).
     """
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        head = file.readline()
-        divide = max(",;\t|", key=head.count)
-        file.seek(0)
-        table = list(csv.DictReader(file, delimiter=divide))
+    table = _rows(path)
     names = [columns.get(axis, axis) for axis in AXES]
     place = np.array([[_number(row[name]) for name in names] for row in table])
+    down = grows_down(names[2], place[:, 2]) if down is None else down
+    place[:, 2] *= -1 if down else 1
+    upward = f"'{names[2]}' grows {'downward' if down else 'upward'}; --down and --up say otherwise"
     never = 10**9
-    period = np.array([int(float(row["period"])) if row["period"] else never for row in table])
+    stays = ("", "-")
+    period = np.array(
+        [never if row["period"] in stays else int(float(row["period"])) for row in table]
+    )
     reach = levels * size[2] if levels else np.inf
     faults = []
     for b in np.flatnonzero(period < never):
@@ -50,7 +54,24 @@ def judge(
         bad = np.flatnonzero(above & (cone | over))
         if len(bad):
             faults.append(f"row {b + 2} undercuts row {bad[0] + 2} ({len(bad)} blocks)")
-    return int((period < never).sum()), faults
+    return int((period < never).sum()), faults, upward
+
+
+def grows_down(name: str, heights: np.ndarray) -> bool:
+    """Whether a column (n,) holds depths: it says so, and they are not all below 0."""
+    plain = name.lower()
+    return plain.endswith("down") or ("depth" in plain and bool(heights.max() > 0))
+
+
+def _rows(path: str) -> list[dict[str, str]]:
+    """The rows of a table with a header, by column; columns of blanks where no delimiter is."""
+    with Path(path).open(encoding="utf-8-sig", newline="") as file:
+        lines = [line for line in file if line.strip()]
+    divide = max(",;\t|", key=lines[0].count)
+    if divide in lines[0]:
+        return list(csv.DictReader(lines, delimiter=divide, skipinitialspace=True))
+    names = lines[0].split()
+    return [dict(zip(names, line.split(), strict=True)) for line in lines[1:]]
 
 
 def _runs(azimuth: np.ndarray, degrees: float, sectors: Sequence[str]) -> np.ndarray:

@@ -7,7 +7,7 @@ import pytest
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.instance import NEVER
-from mine_rl_npv.data.kilograms import UNLIMITED, kilograms_down, kilograms_up
+from mine_rl_npv.data.kilograms import UNLIMITED, fineness, kilograms_down, kilograms_up
 from mine_rl_npv.data.solutions import (
     period_of,
     read_pit,
@@ -88,10 +88,19 @@ def test_what_is_used_is_rounded_up_and_what_is_allowed_down(tonnes, up, down):
 
 
 def test_no_limit_is_more_than_any_sum():
-    found = kilograms_down(np.array([[math.inf, 1.0]]))
+    found = kilograms_down(np.array([[math.inf, 1.0, 1e30]]))
     assert found.dtype == np.int64
-    assert found.tolist() == [[UNLIMITED, 1000]]
+    assert found.tolist() == [[UNLIMITED, 1000, UNLIMITED]]
     assert UNLIMITED > 10**9 * 10**6
+
+
+def test_tonnages_that_no_integer_holds_are_refused():
+    with pytest.raises(DataError, match="larger unit"):
+        kilograms_up(np.array([1e16]))
+
+
+def test_light_blocks_are_counted_in_finer_parts():
+    assert fineness(np.array([[[0.0123, 15_000.0, 0.0]]])).tolist() == [1e5, 1.0, 1.0]
 
 
 def test_what_fits_in_kilograms_fits_in_tonnes():

@@ -245,6 +245,92 @@ def test_a_mill_smaller_than_a_block_takes_parts_of_it():
     assert "problem=pcpsp" in nothing.report()
 
 
+def scaled(mine, money=1.0, tonnes=1.0):
+    """The same mine with money and tonnes in other units."""
+    return replace(
+        mine,
+        value=mine.value * money,
+        destination_value=mine.destination_value * money,
+        use=mine.use * tonnes,
+        destination_use=mine.destination_use * tonnes,
+        high=mine.high * tonnes,
+    )
+
+
+@pytest.mark.parametrize("destinations", [1, 2])
+@pytest.mark.parametrize(
+    ("money", "tonnes"), [(1e9, 1.0), (1e-6, 1.0), (1.0, 1e7), (1.0, 1e-5), (1e7, 1e-3)]
+)
+def test_plans_do_not_depend_on_units(money, tonnes, destinations):
+    mine = random_mine(2, destinations, False)
+    choice = destinations > 1
+    best = best_of_all(mine, choice)
+    other = scaled(mine, money, tonnes)
+    for method in FAST:
+        values = []
+        for one in (mine, other):
+            counted = 40 if method is Method.best else 0
+            kind = Kind.pcpsp if choice else Kind.cpit
+            found = solve(one, SolveConfig(method=method, problem=kind, decodes=counted, threads=1))
+            assert found.verdict.feasible, found.report()
+            values.append(found.verdict.value)
+            assert found.upper >= best * (money if one is other else 1) * (1 - 1e-6)
+        assert values[1] == pytest.approx(values[0] * money, rel=1e-5)
+        assert values[0] <= best + 1e-6
+
+
+def strange(mine, kind):
+    """The mine with something that nobody means, or everybody forgets."""
+    same = mine.destination_value[:, :1]
+    shut = mine.high.copy()
+    shut[:, -1] = 0.0
+    return {
+        "equal destinations": replace(
+            mine, value=same[:, 0], destination_value=np.tile(same, (1, mine.destinations))
+        ),
+        "weightless blocks": replace(
+            mine, use=mine.use * 0, destination_use=mine.destination_use * 0
+        ),
+        "last period shut": replace(mine, high=shut),
+        "nothing to gain": replace(
+            mine,
+            value=-np.abs(mine.value),
+            destination_value=-np.abs(mine.destination_value),
+        ),
+        "worth nothing": replace(
+            mine, value=mine.value * 0, destination_value=mine.destination_value * 0
+        ),
+        "falling prices of money": replace(mine, rate=-0.5),
+        "limits of 1e30": replace(mine, high=np.full_like(mine.high, 1e30)),
+    }[kind]
+
+
+STRANGE = (
+    "equal destinations",
+    "weightless blocks",
+    "last period shut",
+    "nothing to gain",
+    "worth nothing",
+    "falling prices of money",
+    "limits of 1e30",
+)
+
+
+@pytest.mark.parametrize("kind", STRANGE)
+@pytest.mark.parametrize("destinations", [1, 2])
+def test_strange_numbers_have_the_plan_that_they_have(kind, destinations):
+    mine = strange(random_mine(4, destinations, False), kind)
+    judge(mine, destinations > 1, FAST)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200, 220))
+def test_strange_numbers_on_many_mines(seed):
+    for kind in STRANGE:
+        for destinations in (1, 2, 3):
+            judge(strange(random_mine(seed, destinations, False), kind), destinations > 1, FAST)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_every_method_on_many_mines(seed):

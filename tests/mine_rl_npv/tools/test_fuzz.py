@@ -187,7 +187,7 @@ def judged(solution, rows, path, sectors):
         for (x, y, z), t in zip(rows[:, :3].tolist(), period.tolist(), strict=True)
     ]
     path.write_text("\n".join(["x,y,z,period", *lines]))
-    _, faults = slopes.judge(str(path), 45.0, {}, [1e-9, 1e-9, 1.0], 0, sectors)
+    _, faults, _ = slopes.judge(str(path), 45.0, {}, [1e-9, 1e-9, 1.0], 0, sectors)
     assert not faults, faults
 
 

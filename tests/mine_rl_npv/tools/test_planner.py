@@ -17,6 +17,7 @@ from mine_rl_npv.data.units import Length, Units
 from mine_rl_npv.tools.planner import open_mine, run
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
+from mine_rl_npv.verify.__main__ import main
 
 QUICK = Method.toposort
 
@@ -115,15 +116,40 @@ def test_values_in_other_units_are_refused_with_the_value_that_was_meant(values,
         build_as(SolveConfig, values)
 
 
-def test_recoveries_as_shares_and_depths_are_refused(tmp_path):
-    rows = "x,y,depth,ton,cu,rec\n0,0,0,1e4,1.0,0.85\n20,0,0,1e4,1.0,0.80\n"
+def test_recoveries_as_shares_are_refused(tmp_path):
+    rows = "x,y,z,ton,cu,rec\n0,0,0,1e4,1.0,0.85\n20,0,0,1e4,1.0,0.80\n"
     (tmp_path / "model.csv").write_text(rows)
-    named = {"z": "depth"}
-    with pytest.raises(DataError, match="upside down"):
-        run(SolveConfig(model=str(tmp_path / "model.csv"), columns=named))
-    (tmp_path / "model.csv").write_text(rows.replace("depth", "z"))
     with pytest.raises(DataError, match=r"'rec' is at most 0\.85.*by 100"):
         run(SolveConfig(model=str(tmp_path / "model.csv")))
+
+
+def test_the_direction_of_heights_is_printed_and_the_page_says_it(tmp_path, path, capsys):
+    page = tmp_path / "page.html"
+    run(SolveConfig(model=str(path), method=QUICK, report=str(page)))
+    told = capsys.readouterr()
+    for words in (told.out, told.err, page.read_text(encoding="utf-8")):
+        assert "upward (ASSUMED" in words
+    turned = {"z_direction": "up"}
+    run(SolveConfig(model=str(path), method=QUICK, columns=turned))
+    told = capsys.readouterr()
+    assert "vertical   'z' grows upward (columns.z_direction says so)" in told.out
+    assert "ASSUMED" not in told.err
+
+
+def test_depths_give_the_schedule_of_their_elevations(tmp_path, path):
+    plain = run(SolveConfig(model=str(path), method=QUICK))
+    rows = list(csv.DictReader(path.open()))
+    lines = [",".join(["depth", *list(rows[0])[:2], *list(rows[0])[3:]])]
+    for row in rows:
+        z = row.pop("z")
+        lines.append(",".join([repr(52.5 - float(z)), *row.values()]))
+    path.write_text("\n".join(lines))
+    out = tmp_path / "plan.csv"
+    turned = run(SolveConfig(model=str(path), method=QUICK, schedule=str(out)))
+    assert np.array_equal(plain.shares, turned.shares)
+    judge = [str(out), "--size", "20,20,15", "--columns", "z=depth"]
+    assert main(judge) == 0
+    assert main([*judge, "--up"]) == 1
 
 
 @pytest.mark.parametrize(

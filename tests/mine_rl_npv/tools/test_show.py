@@ -8,11 +8,14 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.evaluate import RandomPlayer
 from mine_rl_npv.config import MineConfig
+from mine_rl_npv.data.economics import Economics, MinePlan
 from mine_rl_npv.data.instance import NEVER
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.optimise.check import check_shares
 from mine_rl_npv.rules.choices import Actions, Kind
+from mine_rl_npv.tools import show
 from mine_rl_npv.tools.show import SPANS, in_spans, play_schedule, shares_of
+from mine_rl_npv.verify.__main__ import main
 
 DEPOSIT = Deposit(6, 5, 4, seed=3, richness=0.6)
 KINDS = {
@@ -39,6 +42,26 @@ def test_the_schedule_is_feasible_and_worth_what_the_episode_earned(kind):
     verdict = check_shares(layout.instance, shares)
     assert verdict.feasible, verdict.faults
     assert verdict.value == pytest.approx(float(game.pits.money[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", [Kind.cpit, Kind.pcpsp])
+def test_what_a_policy_digs_is_written_for_the_independent_program(tmp_path, kind, monkeypatch):
+    monkeypatch.setattr(show, "draw_schedule", lambda *_: [])
+    config = MineConfig(
+        data="synthetic",
+        deposit=DEPOSIT,
+        kind=kind,
+        economics=Economics(stockpile_cost=0.5 if kind is Kind.pcpsp else -1.0),
+        plan=MinePlan(milling_rate=30_000.0),
+    )
+    encoding = Encoding.choose(config.spec(), Storage.lossless)
+    vec_env = config.make_vec(1, encoding, compose_run(["env=mine_cpit"]).memory, None, "eval")
+    player = RandomPlayer(encoding, vec_env.tables, config.action_space(), 0)
+    config.draw(vec_env, player, tmp_path)
+    config.generate(str(tmp_path), 1, DEPOSIT.seed)
+    flags = ["--pcpsp"] if kind is Kind.pcpsp else []
+    files = [str(tmp_path / f"deposit_{DEPOSIT.seed}"), str(tmp_path / "schedule.sol")]
+    assert main([*files, *flags]) == 0
 
 
 def test_days_become_equal_spans_that_keep_the_order():
