@@ -18,6 +18,7 @@ import numpy as np
 from frugal_rl.errors import DataError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.chain import FrameChain
+from frugal_rl.store.chain_check import check_chain
 from frugal_rl.store.dense_rows import DenseRows, Rows
 from frugal_rl.store.replay_kernels import (
     APART,
@@ -249,6 +250,8 @@ class ReplayColumn:
             DataError: its codes or rows lead outside of what it holds.
         """
         self.rows.load(state["rows"])
+        if isinstance(self.rows, FrameChain):
+            check_chain(self.rows)
         self.codes[...] = state["codes"]
         self._codes[...] = state["newest_codes"]
         self._check_codes()
