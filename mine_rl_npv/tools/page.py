@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from mine_rl_npv.data.economics import model_instance
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.data.solutions import period_of
+from mine_rl_npv.data.vertical import ASSUMED
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.tools import views
@@ -68,7 +69,7 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
     yield f"<h1>{html.escape(instance.name)}</h1>"
     size = f"{instance.blocks:,} blocks, {instance.graph.arcs:,} precedences"
     yield f"<p>{size}, {instance.periods} periods at {100 * instance.rate:g} % each.</p>"
-    yield from _certificate(solution)
+    yield from _certificate(solution, model)
     if solution.notes:
         yield f"<div class='wide'><pre>{html.escape(chr(10).join(solution.notes))}</pre></div>"
     yield "<h2>Periods</h2>"
@@ -91,10 +92,9 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
         yield "<p>Each row is scheduled anew by TopoSort and audited; the capacities stay.</p>"
     if model is not None:
         yield f"<h2>Columns</h2><p>{html.escape(model.reading)}</p>"
-        yield f"<p>{html.escape(model.vertical)}</p>"
 
 
-def _certificate(solution: Solution) -> Iterator[str]:
+def _certificate(solution: Solution, model: BlockModel | None) -> Iterator[str]:
     verdict = solution.verdict
     feasible = "yes" if verdict.feasible else "; ".join(verdict.faults)
     kept = verdict.slopes is None or verdict.slopes.kept
@@ -107,6 +107,8 @@ def _certificate(solution: Solution) -> Iterator[str]:
         ("slopes", _verdict(solution.slopes_line(), kept)),
         ("time", f"{solution.seconds:.1f} s, bound {solution.bound_seconds:.1f} s"),
     ]
+    if model is not None and model.vertical:
+        rows.append(("vertical", _verdict(model.vertical, ASSUMED not in model.vertical)))
     cells = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
     yield f"<div class='wide told'><table>{cells}</table></div>"
 
