@@ -35,12 +35,15 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid var(--line); padding: .25rem .7rem; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 .wide { overflow-x: auto; } img { max-width: 100%; height: auto; background: #fff; }
-.wide th, .wide td { white-space: nowrap; } .told td { white-space: normal; }
+.wide th, .wide td { white-space: nowrap; }
+.told td:last-child { white-space: normal; text-align: left; }
 @media screen { .broad img { max-width: none; width: max(100%, 46rem); } }
 pre { font-size: .8rem; } @media (min-width: 62rem) { pre { white-space: pre-wrap; } }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
 @media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; }
-img, table { break-inside: avoid; } pre { font-size: 7pt; white-space: pre-wrap; } }
+img, table { break-inside: avoid; } pre { font-size: 7pt; white-space: pre-wrap; }
+.wide { overflow: visible; } table { font-size: 9pt; }
+.wide th, .wide td { white-space: normal; padding: .2rem .4rem; } }
 """
 SENSITIVITY_BLOCKS = 20_000
 """Above so many blocks the page leaves the sensitivity out: it is six more schedules."""
