@@ -2,17 +2,19 @@
 
     python benchmarks/plan_cells.py --seed 20261123 --cells 14
 
-Each kind of run is drawn twice: sizes at random, then others of the same scale. Each cell is
-planned and trained for four rollouts in a process of its own. What is done stays in the results
-file, and a second call goes on with the next cells. The plan of a second cell may use the pace of
-the first one; of its memory only how much of the libraries the kernel had resident. `--table`
-prints what is there, `--again 10` measures the worst ten anew.
+Each kind of run is drawn twice: sizes at random, then others of the same scale; kinds come in an
+order that is drawn as well. Each cell is planned and trained for four rollouts in a process of its
+own; a replay is filled meanwhile. What is done stays in the results file, and a second call goes on
+with the next cells. The plan of a second cell may use the pace of the first one; of its memory only
+how much of the libraries the kernel had resident. `--table` prints what is there, `--again 10`
+measures the worst ten anew.
 """
 
 import argparse
 import json
 import os
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -27,6 +29,10 @@ ALE = "env=gymnasium env.modules=[ale_py] env.id=ALE/"
 ATARI = "env.kwargs.frameskip=1 env.wrappers=[{wrapper:gymnasium.wrappers.AtariPreprocessing}]"
 GRID = "env.wrappers=[{wrapper:minigrid.wrappers.ImgObsWrapper}]"
 HINDSIGHT = "algo=sac algo.her=true algo.learning_starts=100"
+SEEN = "{wrapper:gymnasium.wrappers.FilterObservation,kwargs:{filter_keys:[image,direction]}}"
+PICTURES = f"env.wrappers=[{{wrapper:minigrid.wrappers.RGBImgObsWrapper}},{SEEN}]"
+WORDS = "env.wrappers=[{wrapper:minigrid.wrappers.DictObservationSpaceWrapper}]"
+SELDOM = "algo.train_freq=16 algo.learning_starts=100"
 KINDS = (
     ("env=toy", 12000),
     ("env=nclone", 8000),
@@ -72,6 +78,16 @@ KINDS = (
     ("env=nclone agent.shared=[512] agent.actor=[256] agent.critic=[256]", 6000),
     ("env=gymnasium env.id=Pendulum-v1 algo=tqc algo.learning_starts=100", 200),
     ("env=mine_cpit vec=episodes memory.trajectories=list", 2000),
+    (f"env=fighting env.obs=gray algo=dqn agent=nature_cnn {SELDOM}", 600),
+    (f"env=gymnasium env.id=CarRacing-v3 algo=sac agent=nature_cnn {SELDOM}", 150),
+    ("env=gymnasium env.id=parking-v0 env.modules=[highway_env]", 500),
+    (f"env=gymnasium env.id=MiniGrid-Empty-8x8-v0 {PICTURES}", 1000),
+    (f"env=gymnasium env.id=MiniGrid-DoorKey-6x6-v0 {WORDS}", 2000),
+    ("env=gymnasium env.id=Pendulum-v1 algo=crossq algo.learning_starts=100", 250),
+    ("env=nclone agent=attention_simplified_hgt", 200),
+    ("env=nclone agent=attention_small memory.gradient_checkpointing=true", 400),
+    ("env=nclone memory=sparse agent.actor=[96,96]", 5000),
+    ("env=mine_cpit agent=column2d", 600),
 )
 """What is run, and the most transitions of one rollout."""
 FEW = ("evaluation.episodes=6", "evaluation.num_envs=3", "tracking=disabled")
@@ -96,15 +112,17 @@ def beside(dice: random.Random, sizes: tuple[int, int, int], most: int) -> tuple
 
 
 def cells(seed: int) -> list[str]:
-    """Command lines, each kind twice, the first ones of all before the second ones."""
-    dice, first, second = random.Random(seed), [], []
-    for kind, most in KINDS:
+    """Command lines, each kind twice, the kinds in any order."""
+    dice, rows = random.Random(seed), []
+    for kind, most in dice.sample(KINDS, len(KINDS)):
         sizes = drawn(dice, most)
-        replay = f" algo.buffer_size={dice.randrange(3000, 30000)}" if "algo=" in kind else ""
-        for row, (n, t, batch) in ((first, sizes), (second, beside(dice, sizes, most))):
+        for n, t, batch in (sizes, beside(dice, sizes, most)):
             words = f"algo.num_envs={n} algo.n_steps={t} algo.batch_size={batch}"
-            row.append(f"{kind} {words} algo.total_steps={ITERATIONS * n * t}{replay}")
-    return first + second
+            total = ITERATIONS * n * t
+            filled = f" algo.buffer_size={dice.randint(total // 2, total)}"
+            replay = filled if "algo.learning_starts" in kind else ""
+            rows.append(f"{kind} {words} algo.total_steps={total}{replay}")
+    return rows
 
 
 def train(words: Sequence[str]) -> dict[str, float | bool | None]:
@@ -183,11 +201,13 @@ def main() -> None:
     options.add_argument("--like", default="", help="only kinds that hold these words")
     options.add_argument("--table", action="store_true", help="print what is known")
     asked, began = options.parse_args(), time.monotonic()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended as well
     done = known()
     drawn_now = [cell for cell in cells(asked.seed) if asked.like in cell]
     missing = [cell for cell in drawn_now if cell not in done][: asked.cells]
     if asked.again:
         missing = sorted(done, key=lambda cell: -abs(error_of(done[cell])))[: asked.again]
+    failed = 0
     for cell in [] if asked.table else missing:
         if time.monotonic() - began > asked.seconds:
             break
@@ -195,12 +215,15 @@ def main() -> None:
             row = {"cell": cell, **train(cell.split())}
         except ChildProcessError as error:
             print(f"failed: {error}", file=sys.stderr, flush=True)
+            failed += 1
             continue
         RESULTS.parent.mkdir(exist_ok=True)
         with RESULTS.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(f"{error_of(row):+.1%} {cell}", file=sys.stderr, flush=True)
     print(table())
+    if failed:
+        print(f"{failed} cells failed, see above.")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python benchmarks/terminal_gaps.py                      # all commands below, tiny settings
     python benchmarks/terminal_gaps.py train env=toy        # one command
+    python benchmarks/terminal_gaps.py --columns 60         # where: so many columns, 0 is a pipe
 
 Prints the longest gap without a byte, where in the command it was, and whether a line was longer
 than the terminal or a pipe got an escape code. A gap is measured on this machine as it is: a busy
@@ -10,6 +11,7 @@ one makes it longer.
 
 from __future__ import annotations
 
+import argparse
 import fcntl
 import os
 import pty
@@ -64,8 +66,8 @@ def _last_words(text: bytes) -> str:
     return next((line.strip()[:60] for line in reversed(lines) if line.strip()), "")
 
 
-def record(words: list[str], columns: int | None, folder: Path) -> Recording:
-    """Run `frugal-rl WORDS` in a terminal of so many columns; None means a pipe."""
+def record(words: list[str], columns: int, folder: Path) -> Recording:
+    """Run `frugal-rl WORDS` in a terminal of so many columns; 0 means a pipe."""
     ours, theirs = pty.openpty() if columns else os.pipe()
     if columns:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
@@ -100,11 +102,13 @@ def _heard(source: int, began: float):
 
 def main() -> None:
     """Record each command three times."""
-    typed = sys.argv[1:]
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--columns", type=int, nargs="+", default=[80, 60, 0], help="0: a pipe")
+    asked, typed = options.parse_known_args()
     print("| command | where | seconds | longest silence | after | exit | escape codes |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
-        for columns in (80, 60, None):
+        for columns in asked.columns:
             folder = Path(name) / str(columns)
             folder.mkdir()
             for line in [" ".join(typed)] if typed else COMMANDS:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 _BEGINNING: list[str] = []
@@ -56,4 +58,22 @@ def value(given: str | Path) -> str:
     text = str(given)
     if re.fullmatch(r"[\w./:%+-]+", text, re.ASCII):
         return text
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    # A backslash means itself, unless a quote follows it: there it is doubled.
+    return "'" + re.sub(r"(\\*)'", r"\1\1\'", re.sub(r"(\\+)\Z", r"\1\1", text)) + "'"
+
+
+def override(key: str, given: str | Path) -> str:
+    """`key=value` as a shell takes it: quoted for Hydra, and again for the shell."""
+    return shell_word(f"{key}={value(given)}")
+
+
+def command_line(words: Iterable[str]) -> str:
+    """Words as one line that a shell reads as the same words."""
+    return " ".join(map(shell_word, words))
+
+
+def shell_word(word: str) -> str:
+    """One word, quoted where a shell would change it: `"resume='my run'"`."""
+    if "'" in word and not re.search(r'["$`\\!]', word):
+        return f'"{word}"'
+    return shlex.quote(word)

@@ -14,7 +14,17 @@ settings.load_profile("frugal")
 os.environ.setdefault("WANDB_MODE", "offline")
 torch.set_num_threads(1)  # the last bits of an initial weight depend on the number of threads
 
-SHARED = Path(__file__).resolve().parents[2] / "shared"
+TESTS = Path(__file__).resolve().parent
+SHARED = TESTS.parents[1] / "shared"
+KERNELS_OF = {"npp_rl": "nclone"} | {g: g for g in ("nclone", "mine_rl_npv", "fighting")}
+"""Tests that compile the same kernels, by folder."""
+
+
+def pytest_collection_modifyitems(items):
+    """One process for all that compile a guest's kernels: two would compile each of them twice."""
+    for item in items:
+        group = KERNELS_OF.get(item.path.relative_to(TESTS).parts[0], str(item.path))
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -24,12 +24,14 @@ from frugal_rl.ranges import above, at_least, between, check_ranges
 if TYPE_CHECKING:
     from frugal_rl.learn.off_policy import OffPolicyLearner
     from frugal_rl.memory.part import Part
+    from frugal_rl.memory.replay import ReplayNetworks
     from frugal_rl.run.config import RunConfig
     from frugal_rl.store.replay import DictReplayBuffer
     from frugal_rl.vec_env.interface import VectorEnv
 
 off_policy = Late("frugal_rl.learn.off_policy")
 replay = Late("frugal_rl.store.replay")
+trace_replay = Late("frugal_rl.learn.trace_replay")
 Count = Annotated[int, at_least(1)]
 Factor = Annotated[float, between(0, 1)]
 
@@ -91,7 +93,11 @@ class OffPolicyConfig(ABC):
     joins_observations: ClassVar[bool] = False
     """Whether its update concatenates observations, which no dictionary stands."""
     networks: ClassVar[tuple[int, int]] = (1, 1)
-    """Networks that learn, and targets beside them."""
+    """Networks behind the features that learn, and targets beside them."""
+    embeddings: ClassVar[tuple[int, int]] = (1, 1)
+    """Of what is observed, in front of them: both critics share one."""
+    quantiles: ClassVar[int] = 1
+    """Numbers that stand for a value."""
 
     def __post_init__(self) -> None:
         check_ranges(self, "algo")
@@ -139,13 +145,20 @@ class OffPolicyConfig(ABC):
         """The learner's bytes by arithmetic."""
         if self.her:
             check_goals(run, self.size(run) // self.num_envs)
-        return replay_parts(run, self.size(run), self.networks, agent_of(run, self.kind))
+        return replay_parts(run, self.size(run), self.traced(run))
 
     def size(self, run: RunConfig) -> int:
         """Transitions in the replay."""
         if isinstance(self.buffer_size, int):
             return self.buffer_size
-        return replay_size(run, self.total_steps, self.networks, agent_of(run, self.kind))
+        return replay_size(run, self.total_steps, self.traced(run))
+
+    def traced(self, run: RunConfig) -> ReplayNetworks:
+        """The networks by arithmetic on their operations."""
+        self.check(run.env.action_space())
+        agent = agent_of(run, self.kind)
+        found: ReplayNetworks = trace_replay.replay_networks(run, self, agent)
+        return found
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> OffPolicyLearner:
         """The learner for these environments."""

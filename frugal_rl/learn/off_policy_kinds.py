@@ -87,6 +87,7 @@ class QrDqnConfig(DqnConfig):
     exploration_final_eps: Factor = 0.01
     room: ClassVar[str] = "sb3_contrib"
     kind: ClassVar[str] = "QRDQN"
+    quantiles: ClassVar[int] = 200
     quantile_pairs: ClassVar[int] = 200 * 200
     """Of each sample, in the loss: quantiles that are learned, and those of the target."""
 
@@ -109,6 +110,7 @@ class SacConfig(OffPolicyConfig):
 
     kind: ClassVar[str] = "SAC"
     networks: ClassVar[tuple[int, int]] = (3, 2)
+    embeddings: ClassVar[tuple[int, int]] = (2, 1)
 
     def options(self) -> dict[str, Any]:
         """The targets' pace."""
@@ -121,6 +123,7 @@ class TqcConfig(SacConfig):
 
     room: ClassVar[str] = "sb3_contrib"
     kind: ClassVar[str] = "TQC"
+    quantiles: ClassVar[int] = 25
     quantile_pairs: ClassVar[int] = 2 * 25 * (2 * 25 - 2 * 2)
     """Of each sample, in the loss: those of both critics, and of the target the lower ones."""
 
@@ -133,6 +136,7 @@ class CrossQConfig(SacConfig):
     kind: ClassVar[str] = "CrossQ"
     joins_observations: ClassVar[bool] = True
     networks: ClassVar[tuple[int, int]] = (3, 0)
+    embeddings: ClassVar[tuple[int, int]] = (2, 0)
 
     def options(self) -> dict[str, Any]:
         """There is no target to move."""
@@ -147,6 +151,7 @@ class Td3Config(SacConfig):
     """Deviation of the noise on actions, which are scaled to [-1, 1]."""
     kind: ClassVar[str] = "TD3"
     networks: ClassVar[tuple[int, int]] = (3, 3)
+    embeddings: ClassVar[tuple[int, int]] = (2, 2)
 
     def explore(
         self, model: Any, best: np.ndarray, drawn: np.ndarray, rng: np.random.Generator

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.invocation import command_words
+from frugal_rl.invocation import command_line, command_words
 from frugal_rl.memory.machine import has_accelerator, has_bf16
 from frugal_rl.memory.part import Kind
 from frugal_rl.memory.plan import Plan, assemble, draw_up
@@ -76,7 +75,7 @@ def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train")
     own = {"compare", "format", "why"}
     kept = [o for o in run.overrides if o.split("=")[0] not in keys | own]
     beside = ("--config-dir", run.config_dir) if run.config_dir else ()
-    return shlex.join([*command_words(script), *beside, *kept, *extra])
+    return command_line([*command_words(script), *beside, *kept, *extra])
 
 
 def samples_of(run: RunConfig) -> int:

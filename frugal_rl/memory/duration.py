@@ -7,9 +7,10 @@ has run; until then the hours are without it, and say so.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
@@ -79,25 +80,61 @@ class Duration:
         return {**vars(self), "iteration_seconds": self.iteration_seconds, "hours": self.hours}
 
 
+@dataclass(frozen=True)
+class Timed:
+    """What the last run of a kind took on average, and the sizes that it had."""
+
+    num_envs: int
+    batch_size: int
+    step: float
+    """Seconds of one step of all environments."""
+    minibatch: float
+    """Seconds of learning from one minibatch, with its share of what an update does once."""
+    episode: float
+    """Seconds of an episode of an evaluation."""
+
+    def step_of(self, num_envs: int, pace: Pace | None) -> float:
+        """Seconds of one step of so many environments."""
+        inside = min(self.step, pace.acting.at(self.num_envs)) if pace else 0.0
+        outside = (self.step - inside) * middle(num_envs, self.num_envs)
+        if pace is None or not inside:
+            return outside
+        return outside + inside * pace.acting.at(num_envs) / pace.acting.at(self.num_envs)
+
+    def minibatch_of(self, samples: int, pace: Pace | None, micro_batch: int | None) -> float:
+        """Seconds of learning from a minibatch of so many samples."""
+        if pace is None:
+            return self.minibatch * middle(samples, self.batch_size)
+        ours, theirs = (_in_pieces(pace, n, micro_batch) for n in (samples, self.batch_size))
+        return self.minibatch * (ours / theirs if theirs else 1.0)
+
+
+def middle(size: int, timed: int) -> float:
+    """By how much something takes longer of which nobody knows how it grows with a size.
+
+    It may not grow at all, or in proportion: the middle of both, in factors.
+    """
+    return math.sqrt(size / max(timed, 1))
+
+
 def estimate(run: RunConfig, probe: Probe | None) -> Duration | None:
     """The run's duration; None where nothing was timed."""
     algo: Any = run.algo
     steps = algo.n_steps * algo.num_envs
     iterations = -(-algo.total_steps // steps)
+    pace, batch = probe.pace if probe else None, _batch_of(algo, steps)
     kept = remembered.read(name_of(run))
     if kept:
-        seconds = {phase: kept.get(phase, 0.0) for phase in ("rollout", "update", "evaluation")}
-        tried_out = _evaluations(run) * seconds["evaluation"]
-        each = seconds["rollout"] * steps, seconds["update"] * steps
-        return Duration(*each, tried_out, iterations, True)
-    if probe is None or probe.pace is None:
+        timed = Timed(**kept)
+        collecting = algo.n_steps * timed.step_of(algo.num_envs, pace)
+        minibatch = timed.minibatch_of(batch, pace, run.memory.micro_batch)
+        tried_out = _evaluations(run) * run.evaluation.episodes * timed.episode
+        updating = _minibatches(algo, steps) * minibatch
+        return Duration(collecting, updating, tried_out, iterations, True)
+    if pace is None:
         return None
-    batch = min(algo.batch_size, steps)
-    pieces = -(-batch // (run.memory.micro_batch or batch))
-    minibatch = pieces * probe.pace.update.at(batch // pieces)
-    updating = algo.n_epochs * (steps // batch) * minibatch
-    collecting = algo.n_steps * probe.pace.acting.at(algo.num_envs)
-    return Duration(collecting, updating, 0.0, iterations, False)
+    updating = _minibatches(algo, steps) * _in_pieces(pace, batch, run.memory.micro_batch)
+    return Duration(algo.n_steps * pace.acting.at(algo.num_envs), updating, 0.0, iterations, False)
 
 
 def keep_pace(run: RunConfig, seconds: Mapping[Phase, float], steps: float) -> None:
@@ -105,11 +142,39 @@ def keep_pace(run: RunConfig, seconds: Mapping[Phase, float], steps: float) -> N
 
     Args:
         run: whose kind is remembered.
-        seconds: of one rollout, one update, one evaluation; 0 where there was none.
-        steps: environment steps of one iteration.
+        seconds: of collecting once, of the updates behind it, of one evaluation; 0 where there was
+            none.
+        steps: environment steps that were collected at once.
     """
-    rates = {p.value: seconds[p] / steps for p in (Phase.rollout, Phase.update)}
-    remembered.write(name_of(run), {**rates, Phase.evaluation.value: seconds[Phase.evaluation]})
+    algo: Any = run.algo
+    timed = Timed(
+        algo.num_envs,
+        _batch_of(algo, int(steps)),
+        seconds[Phase.rollout] * algo.num_envs / steps,
+        seconds[Phase.update] / _minibatches(algo, steps),
+        seconds[Phase.evaluation] / max(1, run.evaluation.episodes),
+    )
+    remembered.write(name_of(run), asdict(timed))
+
+
+def _batch_of(algo: Any, steps: int) -> int:
+    """Samples of a minibatch; all of them for algorithms that know none."""
+    size = getattr(algo, "batch_size", 0)
+    return size if getattr(algo, "train_freq", 0) else min(size or steps, steps)
+
+
+def _minibatches(algo: Any, steps: float) -> float:
+    """How many minibatches are learned from after so many environment steps."""
+    every = getattr(algo, "train_freq", 0)
+    if every:
+        return float(steps / algo.num_envs / every * algo.gradient_steps)
+    return float(getattr(algo, "n_epochs", 1) * max(1.0, steps / _batch_of(algo, int(steps))))
+
+
+def _in_pieces(pace: Pace, samples: int, micro_batch: int | None) -> float:
+    """Seconds of an update on so many samples, each micro-batch on its own."""
+    pieces = -(-samples // (micro_batch or samples))
+    return pieces * pace.update.at(samples // pieces)
 
 
 def stop_when_too_long(run: RunConfig, duration: Duration | None) -> None:
@@ -135,10 +200,11 @@ def stop_when_too_long(run: RunConfig, duration: Duration | None) -> None:
 def name_of(run: RunConfig) -> str:
     """What seconds per step depend on: environment, network, learning, machine; scales of sizes."""
     algo: Any = run.algo
-    sizes = [getattr(algo, k, 0) for k in ("num_envs", "batch_size", "n_steps")]
+    sizes = [getattr(algo, k, 0) for k in ("num_envs", "batch_size")]
     scale = [int(s).bit_length() if isinstance(s, int) else s for s in sizes]
-    kind = (run.env, run.agent, type(algo).__name__, run.vec, run.memory.precision)
-    more = (getattr(algo, "n_epochs", 0), getattr(algo, "engine", ""), run.memory.micro_batch)
+    memory = (run.memory.storage, run.memory.precision, run.memory.micro_batch)
+    kind = (run.env, run.agent, type(algo).__name__, run.vec, *memory, run.launch.size)
+    more = [getattr(algo, name, "") for name in ("engine", "compile", "prioritised", "her")]
     machine = (run.hardware.device, run.hardware.threads, os.cpu_count())
     return f"pace_{remembered.fingerprint(*map(repr, (*kind, *scale, *more, *machine)))}"
 

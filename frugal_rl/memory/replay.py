@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.base import TYPICAL_BYTES
@@ -28,8 +29,22 @@ USED_SHARE = 0.8
 """Of what is left of the budget, `auto` gives this share to the replay."""
 
 
-def replay_parts(run: RunConfig, size: int, networks: tuple[int, int], agent: Any) -> list[Part]:
-    """Replay, networks, gradients, optimiser and minibatch; `networks` learn, and are targets."""
+@dataclass(frozen=True)
+class ReplayNetworks:
+    """What a learner's networks hold."""
+
+    learning: int
+    """Weights that learn: each with a gradient and two moments."""
+    targets: int
+    """Weights beside them that follow."""
+    bytes_per_sample: float
+    """Of an update: what is kept for the backward pass, and gradients on their way."""
+    heap_bytes_per_sample: float
+    """What of it lies in the heap, and leaves holes there."""
+
+
+def replay_parts(run: RunConfig, size: int, networks: ReplayNetworks) -> list[Part]:
+    """Replay, networks, gradients, optimiser and minibatch."""
     parts = [_row_part(*row, size) for row in _rows(run)]
     each = _scalar_bytes(run)
     parts.append(Part("replay: scalars", f"{size:,} x {each} B", size * each))
@@ -38,23 +53,32 @@ def replay_parts(run: RunConfig, size: int, networks: tuple[int, int], agent: An
         parts.append(Part("replay: priorities", f"{tree // 8:,} nodes x 8 B", tree))
     if getattr(run.algo, "her", False):
         parts.append(Part("replay: episodes", f"{size:,} x 8 B", size * 8))
-    weights = _weights(run, agent)
-    learning, targets = networks
-    total = 4 * weights * (4 * learning + targets)
-    words = f"{weights:,} weights x {learning} networks x (weight, gradient, 2 moments)"
-    parts.append(
-        Part(
-            "networks",
-            f"{words} + {targets} targets, float32",
-            total,
-            confidence=Confidence.calibrated,
-        )
-    )
-    rows = sum(nbytes for _, nbytes, _ in _rows(run))
-    batch = run.algo.batch_size * (2 * rows + 8 * 4 * math.isqrt(max(weights, 1)))
-    formula = f"{run.algo.batch_size} x (2 x {rows} B + activations)"
-    parts.append(Part("minibatch", formula, batch, confidence=Confidence.calibrated))
-    return [*parts, *_pair_parts(run)]
+    return [*parts, *_learner_parts(run, networks), *_pair_parts(run)]
+
+
+def _learner_parts(run: RunConfig, networks: ReplayNetworks) -> list[Part]:
+    """Networks, a minibatch before and after a step, and what an update on it holds."""
+    batch, rows = run.algo.batch_size, sum(nbytes for _, nbytes, _ in _rows(run))
+    learning, targets = networks.learning, networks.targets
+    found = {
+        "networks": (
+            f"{learning:,} weights x (weight, gradient, 2 moments) + {targets:,} targets, float32",
+            4 * (4 * learning + targets),
+        ),
+        "minibatch": (f"{batch} x 2 x {rows} B", batch * 2 * rows),
+        "activations": (
+            f"{batch} samples x {networks.bytes_per_sample:,.0f} B",
+            int(batch * networks.bytes_per_sample),
+        ),
+        "holes in the heap": (
+            f"{batch} samples x {networks.heap_bytes_per_sample:,.0f} B that came and went",
+            int(batch * networks.heap_bytes_per_sample),
+        ),
+    }
+    return [
+        Part(name, formula, count, confidence=Confidence.calibrated)
+        for name, (formula, count) in found.items()
+    ]
 
 
 def _pair_parts(run: RunConfig) -> list[Part]:
@@ -66,7 +90,7 @@ def _pair_parts(run: RunConfig) -> list[Part]:
     return [part] if pairs else []
 
 
-def replay_size(run: RunConfig, most: int, networks: tuple[int, int], agent: Any) -> int:
+def replay_size(run: RunConfig, most: int, networks: ReplayNetworks) -> int:
     """The most transitions that fit the budget beside everything else, `most` at most.
 
     Raises:
@@ -77,9 +101,9 @@ def replay_size(run: RunConfig, most: int, networks: tuple[int, int], agent: Any
         memory.budget_gib, hardware.ram_gib, hardware.vram_gib, hardware.cores, hardware.device
     )
     beside = sum(p.ram_bytes for p in environment_parts(run, run.encoding()))
-    beside += sum(p.ram_bytes for p in replay_parts(run, 0, networks, agent)) + TYPICAL_BYTES
-    per_step = sum(p.ram_bytes for p in replay_parts(run, 1000, networks, agent))
-    per_step -= sum(p.ram_bytes for p in replay_parts(run, 0, networks, agent))
+    beside += sum(p.ram_bytes for p in replay_parts(run, 0, networks)) + TYPICAL_BYTES
+    per_step = sum(p.ram_bytes for p in replay_parts(run, 1000, networks))
+    per_step -= sum(p.ram_bytes for p in replay_parts(run, 0, networks))
     fits = int(USED_SHARE * (limit.ram_bytes - beside) / (per_step / 1000))
     if fits < run.algo.batch_size:
         raise MemoryBudgetError(
@@ -117,15 +141,3 @@ def _scalar_bytes(run: RunConfig) -> int:
     """Action, reward, end and time limit of one transition."""
     count, dtype = action_layout(run.env.action_space())
     return count * int(dtype.itemsize) + 4 + 2
-
-
-def _weights(run: RunConfig, agent: Any) -> int:
-    """Weights of one network, counted on torch's device without memory."""
-    import torch  # the plan of a run without a rollout is the only one that needs it
-
-    with torch.device("meta"):
-        embedding = agent.embedding(run.encoding())
-    width, total = embedding.width, sum(p.numel() for p in embedding.parameters())
-    for units in agent.actor:
-        total, width = total + (width + 1) * units, units
-    return int(total + (width + 1) * 32)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from frugal_rl.invocation import command_line, command_words
 from frugal_rl.memory.finding import Finding, Rule, Severity, grade
 from frugal_rl.memory.part import human
 
@@ -75,7 +76,7 @@ def total(f: Facts) -> Finding:
         grade(share, 0.7, 1.0),
         human(f.total_bytes),
         f"most of it is '{f.largest}'; {share:.0%} of {human(f.ram_bytes)}",
-        "python scripts/plan.py compare=true",
+        command_line([*command_words("plan"), "compare=true"]),
     )
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from frugal_rl.invocation import command_words, program_word, value
+from frugal_rl.invocation import command_line, command_words, program_word, value
 from frugal_rl.memory.advice import command_of
 from frugal_rl.memory.part import human
 from frugal_rl.report.terminal import say, show
@@ -82,7 +81,7 @@ def next_commands(run: RunConfig, summary: Mapping[str, Any]) -> Iterator[str]:
     yield "resume:  " + command_of(run, (f"resume={value(folder)}", *further))
     offline = sorted(Path(folder, "wandb").glob("offline-run-*"))
     if offline:
-        yield "W&B:     " + shlex.join([program_word("wandb"), "sync", str(offline[-1])])
+        yield "W&B:     " + command_line([program_word("wandb"), "sync", str(offline[-1])])
 
 
 def _steps(run: RunConfig) -> int:
@@ -98,4 +97,4 @@ def _groups(run: RunConfig) -> list[str]:
 
 
 def _script(name: str, *words: str) -> str:
-    return shlex.join([*command_words(name), *words])
+    return command_line([*command_words(name), *words])

@@ -13,7 +13,14 @@ from frugal_rl.errors import DataError, FrugalError
 from frugal_rl.memory.part import human
 from frugal_rl.ranges import between
 from frugal_rl.report import plots
-from frugal_rl.report.document import Block, Document, Heading, PictureBlock, TableBlock
+from frugal_rl.report.document import (
+    Block,
+    CommandBlock,
+    Document,
+    Heading,
+    PictureBlock,
+    TableBlock,
+)
 from frugal_rl.report.files import PICTURES
 from frugal_rl.report.results import (
     EVALUATION,
@@ -119,6 +126,7 @@ def comparison_document(runs: Sequence[RunResult], options: ReportOptions) -> Do
     for env in dict.fromkeys(run.env for run in runs):
         document.add(*_section(env, [r for r in runs if r.env == env], options, folder / PICTURES))
     document.add(Heading("Runs"), runs_table(runs))
+    document.add(Heading("Commands"), CommandBlock(commands_of(runs)))
     return document
 
 
@@ -187,14 +195,18 @@ def _cells(row: Row, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def runs_table(runs: Sequence[RunResult]) -> TableBlock:
-    """Folder | state | steps | seed | command of every run."""
-    columns = ("run", "state", "steps", "seed", "command")
+    """Folder | state | steps | seed of every run."""
+    columns = ("run", "state", "steps", "seed")
     rows = []
     for run in runs:
         steps = show(run.number("num_steps") or run.last_step, ",.0f")
-        cells = (run.folder.as_posix(), run.state.value, steps, str(run.seed), run.command)
-        rows.append(cells)
+        rows.append((run.folder.as_posix(), run.state.value, steps, str(run.seed)))
     return TableBlock(columns, rows)
+
+
+def commands_of(runs: Sequence[RunResult]) -> list[str]:
+    """What repeats each run, below the name of its folder."""
+    return [line for run in runs for line in (f"# {printable(run.folder.as_posix())}", run.command)]
 
 
 def with_spread(value: float | None, spread: float | None, form: str) -> str:

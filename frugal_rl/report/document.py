@@ -115,7 +115,8 @@ def _markdown_block(block: Block, folder: Path) -> str:
     if isinstance(block, Heading):
         return f"## {_plain(block.text)}"
     if isinstance(block, CommandBlock):
-        return "\n".join(["```bash", *block.lines, "```"])
+        fence = "`" * max(3, 1 + max(map(len, re.findall("`+", "".join(block.lines))), default=0))
+        return "\n".join([f"{fence}bash", *block.lines, fence])
     if isinstance(block, TableBlock):
         return markdown_table(block)
     caption = _plain(block.caption)

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import DataError, FolderInUseError
-from frugal_rl.report.files import METRICS, PICTURES, metrics_of
+from frugal_rl.report.files import METRICS, PICTURES, RUN, metrics_of
 from frugal_rl.report.live_page import PAGE, SCRIPT, STYLE
 from frugal_rl.report.results import RunResult
 from frugal_rl.report.terminal import say
@@ -220,10 +220,9 @@ def follow(folder: str, port: int) -> None:
         DataError: the folder is not that of a run.
         FolderInUseError: the port is taken.
     """
-    try:
-        run = LiveRun(Path(folder))
-    except DataError as error:
-        raise DataError(f"live={folder} is no run folder: {error}") from error
+    if not Path(folder, RUN).is_file():
+        raise DataError(f"live={folder} is no run folder: there is no {RUN} in it.")
+    run = LiveRun(Path(folder))
     try:
         server = LivePage(run, port)
     except OSError as error:

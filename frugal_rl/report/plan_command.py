@@ -174,5 +174,6 @@ def _show_comparison(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | 
             say(f"memory={name} fits:")
             say(command_of(run, [f"memory={name}", *run.resolved.get("typed_folders", ())]))
         else:
-            say("No profile fits; scripts/plan.py with one of them says what would.")
+            say("No profile fits. What would is told by")
+            say(command_of(run, ["memory=lossless"], "plan"))
     return Outcome(values, status=0 if name else DOES_NOT_FIT)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -13,7 +12,7 @@ from statistics import stdev
 from typing import Any
 
 from frugal_rl.errors import DataError
-from frugal_rl.invocation import command_words
+from frugal_rl.invocation import command_line, command_words
 from frugal_rl.report.files import PLAN, RUN, SUMMARY, read_json, read_metrics
 from frugal_rl.run.lock import writer_of
 from frugal_rl.untrusted.printing import shown
@@ -103,7 +102,7 @@ class RunResult:
         """The command that repeats it."""
         folder = str(self.config.get("config_dir") or "")
         beside = ["--config-dir", folder] if folder else []
-        return shlex.join([*command_words("train"), *beside, *self.overrides])
+        return command_line([*command_words("train"), *beside, *self.overrides])
 
     @property
     def last_step(self) -> float | None:
@@ -132,6 +131,8 @@ def find_runs(places: Iterable[str | Path]) -> list[RunResult]:
     """
     found = []
     folders = [Path(p) for p in places]
+    if not folders:
+        raise DataError("runs=[] names no folder; name run folders, or folders above them.")
     for place in folders:
         if not place.is_dir():
             raise DataError(f"{place} is no folder; name run folders, or folders above them.")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from frugal_rl.invocation import command_line, program_word
 from frugal_rl.report.files import plain, write_text
 
 if TYPE_CHECKING:
@@ -93,11 +94,16 @@ class WandbSink:
         if not finished.is_set():
             warnings.warn(
                 f"W&B has not taken everything within {PATIENCE_SECONDS:g} s. It is kept in the "
-                f"run folder: send it later with `wandb sync {self.folder}`.",
+                f"run folder: send it later with: {sync_command(self.folder)}",
                 stacklevel=2,
             )
         if failed:
             raise failed[0]
+
+
+def sync_command(folder: Path) -> str:
+    """What sends an offline run; a shell reads it as it is."""
+    return command_line([program_word("wandb"), "sync", str(folder)])
 
 
 def end_service() -> None:
@@ -142,7 +148,7 @@ def open_wandb(run: RunConfig, plan: Plan) -> list[WandbSink]:
     except Exception as error:
         warnings.warn(
             f"W&B does not start {run.tracking.wandb}: {error}. Numbers are kept in the run "
-            f"folder; send them later with `wandb sync {folder}/wandb/offline-run-*`.",
+            f"folder; send them later with: {sync_command(folder / 'wandb')}/offline-run-*",
             stacklevel=2,
         )
     if run.tracking.wandb == "offline":

@@ -84,7 +84,10 @@ def check_form(arguments: Sequence[str]) -> None:
         ConfigError: saying how an override is written.
     """
     behind_flag = {b for a, b in pairwise(arguments) if a.startswith("-") and "=" not in a}
+    behind = dict(pairwise(arguments))
     for word in arguments:
+        if word in FOLDERS:
+            raise ConfigError(f"{word} is empty; name a folder, or leave it out.")
         if word.startswith("-") and word.lstrip("-").partition("=")[0] in NOT_FLAGS:
             bare = word.lstrip("-")
             raise ConfigError(f"{word} is no option; write {bare if '=' in bare else bare + '='}")
@@ -92,6 +95,8 @@ def check_form(arguments: Sequence[str]) -> None:
             continue
         if "=" not in word:
             key, _, value = word.partition(":")
+            if word in NOT_FLAGS and "=" not in behind.get(word, "="):
+                value = behind[word]
             hint = f"{key}={value}" if value else f"{word}=VALUE"
             raise ConfigError(f"{word} is no override, which are written key=value: {hint}?")
 

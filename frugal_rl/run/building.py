@@ -22,6 +22,8 @@ from frugal_rl.run.nearness import nearest
 from frugal_rl.run.renamed import VALUES, current
 
 T = TypeVar("T")
+LARGEST_WHOLE = 2**53
+"""Beyond it numbers are no longer told apart; whoever types one has slipped."""
 
 
 def build(node: Mapping[str, Any], where: str = "", plugins: Sequence[str] = ()) -> Any:
@@ -144,7 +146,7 @@ def _one_of(value: Any, options: tuple[Any, ...], where: str, plugins: Sequence[
 
 def _sequence(value: Any, hint: Any, where: str, plugins: Sequence[str]) -> Any:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        raise _wrong(value, "a list such as [1,2]", where)
+        raise _wrong(value, f"a list, as in {where}=[{value}]", where)
     args = typing.get_args(hint)
     if typing.get_origin(hint) is tuple and not (len(args) == 2 and args[1] is Ellipsis):
         if len(value) != len(args):
@@ -188,6 +190,8 @@ def _scalar(value: Any, hint: Any, where: str) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if hint is float and number and math.isfinite(value):
         return float(value)
+    if hint is int and number and abs(value) > LARGEST_WHOLE:
+        raise _wrong(value, f"a whole number of at most {LARGEST_WHOLE:,}", where)
     if hint is int and number and float(value).is_integer():
         return int(value)
     if hint in (bool, str) and isinstance(value, hint):

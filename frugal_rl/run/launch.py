@@ -26,7 +26,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
-from frugal_rl.invocation import value
+from frugal_rl.invocation import override, value
 from frugal_rl.late import Late
 from frugal_rl.learn.ranks import started_by_torchrun
 from frugal_rl.memory.auto import try_out
@@ -261,5 +261,6 @@ def way_on(run: RunConfig, said: str) -> str:
     if "resume=" in said:
         return ""
     if own_checkpoints(run):
-        return f" Continue with resume={value(run.run_dir)}; launch.restarts=3 does so by itself."
+        again = override("resume", run.run_dir)
+        return f" launch.restarts=3 lets a run go on by itself; this one goes on with {again}"
     return " No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frugal_rl.errors import DiskError
-from frugal_rl.invocation import value
+from frugal_rl.invocation import override
 from frugal_rl.learn.learner import Learner
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
@@ -95,4 +95,4 @@ class Saves:
         """How to continue, as the last words of an error."""
         if self.newest is None:
             return "No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
-        return f"The last sound checkpoint is safe: continue with resume={value(self.newest)}."
+        return f"The last sound checkpoint is safe: continue with {override('resume', self.newest)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Set
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from frugal_rl.invocation import command_words, value
+from frugal_rl.invocation import command_line, command_words, override, value
 from frugal_rl.memory.part import human
 from frugal_rl.report.document import Document, TableBlock
 from frugal_rl.report.files import PLAN, SUMMARY, read_json
@@ -37,12 +36,12 @@ def sum_up(at: Path) -> Outcome:
     ends = Counter(cell.end for _, cell in cells)
     say(", ".join(f"{count} {end.value}" for end, count in ends.items()) + f" in {at}")
     if ends[End.failed] + ends[End.stopped]:
-        again = shlex.quote(f"hydra.sweep.dir={value(at)}")
+        again = override("hydra.sweep.dir", at)
         say(f"The same command with {again} goes on with those that did not finish.")
     document = Document(f"Sweep of {len(cells)} jobs")
     document.add(TableBlock(COLUMNS, rows))
     written = document.write(at, "sweep")
-    say("report:  " + shlex.join([*command_words("report"), f"runs=[{value(at)}]"]))
+    say("report:  " + command_line([*command_words("report"), f"runs=[{value(at)}]"]))
     values = {"jobs": len(cells), **{end.value: count for end, count in ends.items()}}
     return Outcome(values, written, int(any(ends[end] for end in UNWANTED)))
 

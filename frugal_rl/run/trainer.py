@@ -16,7 +16,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import DiskError, MemoryBudgetError, NumbersError
-from frugal_rl.invocation import value
+from frugal_rl.invocation import override
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
@@ -175,12 +175,14 @@ class Trainer:
     def iterate(self) -> dict[str, float]:
         """Collect and learn once, under the guard."""
         self.steps_before, self.guard_at = self.learner.num_steps, self.guard.at
+        times = self.stopwatch.times
+        before = {phase: times[phase].total for phase in (Phase.rollout, Phase.update)}
         with doing("collecting and learning"):
             metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
         if self.run.memory.allocator is Allocator.pinned:
             give_back()  # else what the update freed would lie under the next phases
-        for phase in (Phase.rollout, Phase.update):
-            metrics[f"time/{phase.value}_seconds"] = self.stopwatch.times[phase].last
+        for phase, seconds in before.items():
+            metrics[f"time/{phase.value}_seconds"] = times[phase].total - seconds
         vec_env = self.learner.vec_env
         restarts = getattr(getattr(vec_env, "inner", vec_env), "restarts", 0)
         if restarts:
@@ -270,7 +272,7 @@ class Trainer:
             advice = advice or "Another process of this run is nearly out of memory."
             saved = self.save()
             raise MemoryBudgetError(
-                f"{advice} The run was saved: continue with resume={value(saved)}."
+                f"{advice} The run was saved: continue with {override('resume', saved)}"
             )
 
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:
@@ -295,7 +297,9 @@ class Trainer:
         self.log.summary(summary)
         self.log.file(saved)
         if interrupted:
-            say(f"Stopped on request; continue with resume={value(self.folder)}", self.console)
+            say(
+                f"Stopped on request; continue with {override('resume', self.folder)}", self.console
+            )
         return summary
 
 

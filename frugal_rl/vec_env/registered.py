@@ -108,7 +108,13 @@ class Registered:
     def _import(self) -> None:
         """Import what registers the id."""
         for module in self.modules:
-            importlib.import_module(module)
+            try:
+                importlib.import_module(module)
+            except Exception as error:  # a stranger's module may raise anything
+                raise ConfigError(
+                    f"env.modules names '{module}', which cannot be imported: {error}. Install it "
+                    "into this environment, or set PYTHONPATH to the folder that it lies in."
+                ) from error
         provider = PROVIDERS.get(self.id.split("/")[0].split("-")[0])
         if provider is None or self.id in gym.registry:
             return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import command_line, command_words, value
 from frugal_rl.report.document import (
     Block,
     CommandBlock,
@@ -131,7 +131,7 @@ def _refuse_ignored(config: SolveConfig) -> None:
 
 def command_of(config: SolveConfig) -> str:
     """The line that makes this board again, from any folder."""
-    words = [f"leaderboard={config.leaderboard}"]
+    words = [f"leaderboard={value(config.leaderboard)}"]
     words += [
         f"{name}={getattr(config, name)}"
         for name in _BUDGETS
@@ -140,9 +140,9 @@ def command_of(config: SolveConfig) -> str:
     for name in ("methods", "problems", "results", "seconds"):
         chosen = getattr(config.board, name)
         if chosen != getattr(Board(), name):
-            text = f"[{','.join(chosen)}]" if isinstance(chosen, tuple) else chosen
+            text = f"[{','.join(chosen)}]" if isinstance(chosen, tuple) else value(chosen)
             words.append(f"board.{name}={text}")
-    return shlex.join(["python", "scripts/solve.py", *words])
+    return command_line([*command_words("solve"), *words])
 
 
 def _say(words: str) -> None:

@@ -64,14 +64,62 @@ def test_the_last_run_of_the_kind_counts_more_than_the_trial():
     took = estimate(run, PROBE)
 
     assert (took.collect_seconds, took.update_seconds) == (pytest.approx(4), pytest.approx(6))
-    assert took.evaluation_seconds == 4 * 7.0  # at 400, at 800, at the end, and random play
+    assert took.evaluation_seconds == pytest.approx(
+        28
+    )  # at 400, at 800, at the end, and random play
     assert took.hours * 3600 == pytest.approx(5 * 10 + 28)
     assert "about" in took.words
     assert estimate(run_of("evaluation.episodes=0"), None).evaluation_seconds == 0
 
 
+def timed(*words):
+    """Four seconds of 20 steps of 10 environments, six of 12 minibatches of 50."""
+    keep_pace(run_of(*words), {Phase.rollout: 4.0, Phase.update: 6.0, Phase.evaluation: 7.0}, 200)
+
+
+def test_longer_rollouts_and_more_passes_take_longer_in_proportion():
+    timed()
+    took = estimate(run_of("algo.n_steps=60", "algo.n_epochs=5"), PROBE)
+
+    assert took.collect_seconds == pytest.approx(3 * 4.0)
+    assert took.update_seconds == pytest.approx(3 * 6.0 * 5 / 3)
+
+
+def test_other_environments_share_what_a_step_costs_whatever_their_number():
+    timed()
+    took = estimate(run_of("algo.num_envs=15", "algo.batch_size=60"), PROBE)
+    alone = estimate(run_of("algo.num_envs=15", "algo.batch_size=60"), None)
+
+    acting = PROBE.pace.acting
+    assert took.collect_seconds == pytest.approx(
+        20 * ((0.2 - acting.at(10)) * 1.5**0.5 + acting.at(15))
+    )
+    assert took.update_seconds == pytest.approx(3 * 5 * 0.5 * (0.1 + 0.12) / (0.1 + 0.1))
+    assert alone.collect_seconds == pytest.approx(4 * 1.5**0.5)
+    assert alone.update_seconds == pytest.approx(3 * 5 * 0.5 * 1.2**0.5)
+
+
+def test_learning_from_a_replay_takes_as_long_as_it_learns_often():
+    few = ["algo=dqn", "algo.train_freq=4", "algo.gradient_steps=1", "algo.buffer_size=500"]
+    run = compose_run(
+        ["env=toy", *few, "algo.num_envs=10", "algo.n_steps=20", "algo.batch_size=50"]
+    )
+    keep_pace(run, {Phase.rollout: 0.4, Phase.update: 0.1, Phase.evaluation: 7.0}, 40)
+    more = compose_run([*run.overrides, "algo.gradient_steps=3", "algo.train_freq=2"])
+
+    once, thrice = estimate(run, None), estimate(more, None)
+    assert (once.collect_seconds, once.update_seconds) == (pytest.approx(2), pytest.approx(0.5))
+    assert (thrice.collect_seconds, thrice.update_seconds) == (pytest.approx(2), pytest.approx(3))
+
+
+def test_an_evaluation_takes_as_long_as_it_plays_episodes():
+    timed("evaluation.episodes=10")
+
+    assert estimate(run_of("evaluation.episodes=40"), None).evaluation_seconds == pytest.approx(56)
+
+
 @pytest.mark.parametrize(
-    "other", ["agent.actor=[128,128]", "env.levels=9", "algo.num_envs=99", "memory.micro_batch=10"]
+    "other", ["agent.actor=[128,128]", "env.levels=9", "algo.num_envs=99", "memory.storage=dense"]
 )
 def test_another_kind_of_run_was_not_timed(other):
     keep_pace(run_of(), dict.fromkeys(Phase, 1.0), 200)

@@ -11,12 +11,14 @@ from torch import nn
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.learn.held import Held
 from frugal_rl.learn.off_policy_kinds import QrDqnConfig, TqcConfig
+from frugal_rl.learn.trace import Shown
 from frugal_rl.memory import replay
 from frugal_rl.memory.machine import Limit
 from frugal_rl.memory.part import Confidence, Part
-from frugal_rl.memory.replay import replay_parts, replay_size
+from frugal_rl.memory.replay import ReplayNetworks, replay_parts, replay_size
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, ObservationSpec, Stored
+from frugal_rl.run.compose import compose_run
 
 SPEC = ObservationSpec(
     (
@@ -28,18 +30,7 @@ SPEC = ObservationSpec(
 STEPS = 9
 
 
-class Agent:
-    """An embedding of 5 x 7 weights and a bias, then 16 units."""
-
-    actor = (16,)
-
-    def embedding(self, encoding):
-        layer = nn.Linear(5, 7)
-        layer.width = 7
-        return layer
-
-
-WEIGHTS = (5 * 7 + 7) + (7 + 1) * 16 + (16 + 1) * 32
+NETWORKS = ReplayNetworks(700, 300, 50.0, 20.0)
 
 
 def run_of(spec=SPEC, batch: int = 10, **algo):
@@ -54,8 +45,8 @@ def run_of(spec=SPEC, batch: int = 10, **algo):
     )
 
 
-def parts(size: int = 1000, networks=(2, 1), **more) -> dict[str, Part]:
-    return {p.name: p for p in replay_parts(run_of(**more), size, networks, Agent())}
+def parts(size: int = 1000, **more) -> dict[str, Part]:
+    return {p.name: p for p in replay_parts(run_of(**more), size, NETWORKS)}
 
 
 def test_small_rows_are_kept_whole_with_a_byte_or_two_of_how_they_follow():
@@ -113,20 +104,46 @@ def test_priorities_are_a_tree_over_a_power_of_two(size, leaves):
 def test_networks_are_weights_gradients_and_moments_and_targets_weights_alone():
     part = parts()["networks"]
 
-    assert part.ram_bytes == 4 * WEIGHTS * (4 * 2 + 1)
-    assert part.formula == (
-        f"{WEIGHTS} weights x 2 networks x (weight, gradient, 2 moments) + 1 targets, float32"
-    )
+    assert part.ram_bytes == 4 * (4 * 700 + 300)
+    assert part.formula == "700 weights x (weight, gradient, 2 moments) + 300 targets, float32"
     assert part.confidence is Confidence.calibrated
-    assert parts(networks=(3, 0))["networks"].ram_bytes == 4 * WEIGHTS * 12
 
 
-def test_a_minibatch_is_rows_before_and_after_and_activations():
-    part, rows = parts(batch=7)["minibatch"], 12 + 600 + 20 + 4
+def test_a_minibatch_is_rows_before_and_after_and_what_was_traced_of_each_sample():
+    found, rows = parts(batch=7), 12 + 600 + 20 + 4
 
-    assert part.ram_bytes == 7 * (2 * rows + 8 * 4 * 26)  # 714 weights are 26 squared and some
-    assert part.formula == f"7 x (2 x {rows} B + activations)"
-    assert part.confidence is Confidence.calibrated
+    assert found["minibatch"].ram_bytes == 7 * 2 * rows
+    assert found["minibatch"].formula == f"7 x 2 x {rows} B"
+    assert found["activations"].ram_bytes == 7 * 50
+    assert found["activations"].formula == "7 samples x 50 B"
+    assert found["holes in the heap"].ram_bytes == 7 * 20
+    assert found["minibatch"].confidence is Confidence.calibrated
+
+
+@pytest.mark.parametrize("algo", ["dqn", "qr_dqn", "sac", "td3", "tqc", "crossq"])
+def test_weights_are_counted_as_a_learner_holds_them(algo):
+    pytest.importorskip("sb3_contrib")
+    env = ["env=toy"] if "dqn" in algo else ["env=gymnasium", "env.id=Pendulum-v1"]
+    run = compose_run([*env, f"algo={algo}", "algo.buffer_size=100", "algo.num_envs=2"])
+    vec_env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
+    held = run.algo.build(run, vec_env).parts()["parameters"] / 4
+    vec_env.close()
+    found = run.algo.traced(run)
+
+    assert found.learning + found.targets == pytest.approx(held, rel=0.06)  # CrossQ normalises
+
+
+def test_a_large_minibatch_of_pictures_holds_what_its_convolutions_give():
+    words = ["env=nclone", "env.obs=pixels", "algo=dqn", "algo.buffer_size=900"]
+    run = compose_run([*words, "algo.batch_size=512"])
+    embedding, given = run.agent.embedding(run.encoding()), []
+    for module in embedding.modules():
+        if isinstance(module, nn.Conv2d):
+            module.register_forward_hook(lambda *seen: given.append(seen[-1].nbytes))
+    embedding(Shown(run, 1, torch.device("cpu")), lambda block, x: block(x))
+
+    assert given
+    assert run.algo.traced(run).bytes_per_sample > 2 * sum(given)  # and behind the activation
 
 
 PER_STEP = (12 + 1) + (30 + 6 + 1) + (20 + 1) + (4 + 1) + 14
@@ -155,20 +172,20 @@ def beside(monkeypatch):
 def test_a_replay_takes_four_fifths_of_what_is_left(room, most, size, beside):
     asked = beside(room)
 
-    assert replay_size(run_of(), most, (2, 1), Agent()) == size
+    assert replay_size(run_of(), most, NETWORKS) == size
     assert asked == [(None, 1, None, 3, "cpu")]
 
 
 def test_a_replay_that_holds_no_minibatch_is_refused_with_what_stands_beside_it(beside):
     beside(13 * PER_STEP)
-    assert replay_size(run_of(), 10**9, (2, 1), Agent()) == 10
+    assert replay_size(run_of(), 10**9, NETWORKS) == 10
     beside(12 * PER_STEP)
 
     with pytest.raises(MemoryBudgetError) as error:
-        replay_size(run_of(), 10**9, (2, 1), Agent())
+        replay_size(run_of(), 10**9, NETWORKS)
 
     assert str(error.value) == (
-        "algo.buffer_size=auto finds no room: 46.2 KiB of 47.3 KiB are needed beside the replay. "
+        "algo.buffer_size=auto finds no room: 25.8 KiB of 26.9 KiB are needed beside the replay. "
         "Raise memory.budget_gib, or lower algo.num_envs."
     )
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shlex
 from dataclasses import replace
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_a_checkpoint_of_holes_takes_no_memory(tmp_path, monkeypatch):
 def test_the_way_to_continue_can_be_pasted(tmp_path):
     run = replace(compose_run(["env=toy"], check=False), run_dir=str(tmp_path))
     saves = Saves(run, None, newest=tmp_path / "a run, mine" / "last.pt")
-    assert f"resume='{tmp_path}/a run, mine/last.pt'." in saves.hint()
+    assert shlex.split(saves.hint())[-1] == f"resume='{tmp_path}/a run, mine/last.pt'"
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
