@@ -90,7 +90,7 @@ KINDS = (
     ("env=mine_cpit agent=column2d", 600),
 )
 """What is run, and the most transitions of one rollout."""
-FEW = ("evaluation.episodes=6", "evaluation.num_envs=3", "tracking=disabled")
+FEW = ("evaluation.episodes=2", "evaluation.num_envs=2", "tracking=disabled")
 ITERATIONS = 4
 
 
