@@ -125,6 +125,11 @@ def cells(seed: int) -> list[str]:
     return rows
 
 
+def kind_of(cell: str) -> str:
+    """The words of a cell that name its kind."""
+    return cell.partition(" algo.num_envs=")[0]
+
+
 def train(words: Sequence[str]) -> dict[str, float | bool | None]:
     """What was planned, and what was held and timed."""
     with tempfile.TemporaryDirectory() as name:
@@ -199,11 +204,15 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=1e9, help="begin no cell after these")
     options.add_argument("--again", type=int, default=0, help="measure the worst so many anew")
     options.add_argument("--like", default="", help="only kinds that hold these words")
+    options.add_argument("--least", type=int, default=0, help="only kinds of so large rollouts")
     options.add_argument("--table", action="store_true", help="print what is known")
     asked, began = options.parse_args(), time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended as well
     done = known()
-    drawn_now = [cell for cell in cells(asked.seed) if asked.like in cell]
+    large = [kind for kind, most in KINDS if most >= asked.least]
+    drawn_now = [
+        cell for cell in cells(asked.seed) if asked.like in cell and kind_of(cell) in large
+    ]
     missing = [cell for cell in drawn_now if cell not in done][: asked.cells]
     if asked.again:
         missing = sorted(done, key=lambda cell: -abs(error_of(done[cell])))[: asked.again]
