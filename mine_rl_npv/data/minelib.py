@@ -269,6 +269,7 @@ def _limits(
     if resources == 0:
         return low, high
     lines = _need(sections, "RESOURCE_CONSTRAINT_LIMITS", path)
+    stated: set[tuple[int, int, str]] = set()
     for at, text in enumerate(lines.text):
         words = text.split()
         form = words[2].upper() if len(words) > 2 else ""
@@ -282,6 +283,10 @@ def _limits(
         one = Lines(path, [lines.number[at]], [text])
         r = int(whole(one, numbers[:1], resources, "resource")[0])
         t = int(whole(one, numbers[1:2], periods, "period")[0])
+        sides = {(r, t, side) for side in ("LG" if form == "I" else form)}
+        if sides & stated:
+            raise lines.error(at, f"resource {r} in period {t} has such a limit already.")
+        stated |= sides
         if form in ("G", "I"):
             low[r, t] = numbers[2]
         if form in ("L", "I"):
@@ -312,6 +317,11 @@ def _coefficients(
     if negative.any():
         at = int(np.argmax(negative))
         raise lines.error(at, f"block {b[at]} uses {rows[at, -1]:g} tonnes; it must be 0 or more.")
+    key = (b.astype(np.int64) * destinations + d) * resources + r
+    _, first = np.unique(key, return_index=True)
+    if len(first) < len(key):
+        at = int(np.setdiff1d(np.arange(len(key)), first)[0])
+        raise lines.error(at, f"block {b[at]} and resource {r[at]} have such a line already.")
     use[b, d, r] = rows[:, -1]
     return use
 

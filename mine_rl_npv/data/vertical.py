@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 UP_WORDS = "elev elevation altitude cota rl reducedlevel masl msl".split()
 DOWN_WORDS = "depth tvd profundidad profondeur tiefe teufe".split()
+ASSUMED = "ASSUMED"
+"""In the line about a direction that nobody stated."""
 AIR_WORDS = ("air", "aire", "luft", "sky")
 SHALLOW = ("overburden", "soil", "alluvi", "colluvi", "saprolit", "laterit", "oxid", "weather")
 DEEP = ("fresh", "sulph", "sulf", "primary", "hypogene", "bedrock", "basement")
@@ -70,7 +72,7 @@ class Vertical:
             heights: (N,) centroids as elevations in metres.
         """
         top, bottom = self.upward(np.array([heights.max(), heights.min()])).tolist()
-        why = self.why or "ASSUMED, since neither its name nor the setting says so"
+        why = self.why or f"{ASSUMED}, since neither its name nor the setting says so"
         return (
             f"'{printable(self.column)}' grows {self.direction.value}ward ({why}): the top bench "
             f"is at {top:g}, the bottom bench at {bottom:g} m; columns.z_direction="

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 from mine_rl_npv.data.economics import model_instance
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.data.solutions import period_of
+from mine_rl_npv.data.vertical import ASSUMED
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise.pits import penalised_pits
 from mine_rl_npv.tools import views
@@ -34,12 +35,15 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid var(--line); padding: .25rem .7rem; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 .wide { overflow-x: auto; } img { max-width: 100%; height: auto; background: #fff; }
-.wide th, .wide td { white-space: nowrap; } .told td { white-space: normal; }
+.wide th, .wide td { white-space: nowrap; }
+.told td:last-child { white-space: normal; text-align: left; }
 @media screen { .broad img { max-width: none; width: max(100%, 46rem); } }
 pre { font-size: .8rem; } @media (min-width: 62rem) { pre { white-space: pre-wrap; } }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
 @media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; }
-img, table { break-inside: avoid; } pre { font-size: 7pt; white-space: pre-wrap; } }
+img, table { break-inside: avoid; } pre { font-size: 7pt; white-space: pre-wrap; }
+.wide { overflow: visible; } table { font-size: 9pt; }
+.wide th, .wide td { white-space: normal; padding: .2rem .4rem; } }
 """
 SENSITIVITY_BLOCKS = 20_000
 """Above so many blocks the page leaves the sensitivity out: it is six more schedules."""
@@ -68,7 +72,7 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
     yield f"<h1>{html.escape(instance.name)}</h1>"
     size = f"{instance.blocks:,} blocks, {instance.graph.arcs:,} precedences"
     yield f"<p>{size}, {instance.periods} periods at {100 * instance.rate:g} % each.</p>"
-    yield from _certificate(solution)
+    yield from _certificate(solution, model)
     if solution.notes:
         yield f"<div class='wide'><pre>{html.escape(chr(10).join(solution.notes))}</pre></div>"
     yield "<h2>Periods</h2>"
@@ -91,10 +95,9 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
         yield "<p>Each row is scheduled anew by TopoSort and audited; the capacities stay.</p>"
     if model is not None:
         yield f"<h2>Columns</h2><p>{html.escape(model.reading)}</p>"
-        yield f"<p>{html.escape(model.vertical)}</p>"
 
 
-def _certificate(solution: Solution) -> Iterator[str]:
+def _certificate(solution: Solution, model: BlockModel | None) -> Iterator[str]:
     verdict = solution.verdict
     feasible = "yes" if verdict.feasible else "; ".join(verdict.faults)
     kept = verdict.slopes is None or verdict.slopes.kept
@@ -107,6 +110,8 @@ def _certificate(solution: Solution) -> Iterator[str]:
         ("slopes", _verdict(solution.slopes_line(), kept)),
         ("time", f"{solution.seconds:.1f} s, bound {solution.bound_seconds:.1f} s"),
     ]
+    if model is not None and model.vertical:
+        rows.append(("vertical", _verdict(model.vertical, ASSUMED not in model.vertical)))
     cells = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
     yield f"<div class='wide told'><table>{cells}</table></div>"
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from scipy.ndimage import label
@@ -62,6 +64,7 @@ def pit_by_pit(pits: NestedPits) -> Figure:
     number = np.arange(1, len(pits.tonnes) + 1)
     axes.bar(number, pits.tonnes / 1e6, color="lightsteelblue")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlim(0.4, len(number) + 0.6)
     axes.set(xlabel="nested pit, from small to large", ylabel="Mt in the pit", title="Pit by pit")
     other = axes.twinx()
     other.plot(number, pits.value / 1e6, color="tab:red", marker=".", markersize=3)
@@ -169,13 +172,18 @@ def sections(instance: Instance, period: np.ndarray) -> Figure:
         outline = np.isfinite(cut).T.astype(float)
         if 0 < outline.mean() < 1:
             one.contour(outline, levels=[0.5], colors="black", linewidths=1)
-    number = FuncFormatter(lambda period, _: f"{round(period) + 1}")
-    ticks = MaxNLocator(integer=True)
-    figure.colorbar(picture, ax=axes, label="period", ticks=ticks, format=number)
+    _period_bar(figure, picture, axes)
     for one in axes:
         one.xaxis.set_major_locator(MaxNLocator(integer=True))
         one.yaxis.set_major_locator(MaxNLocator(integer=True))
     return figure
+
+
+def _period_bar(figure: Figure, colours: ScalarMappable, axes: Axes | Sequence[Axes]) -> None:
+    """The legend of colours by period; the first period is number 1."""
+    number = FuncFormatter(lambda period, _: f"{round(period) + 1}")
+    ticks = MaxNLocator(integer=True)
+    figure.colorbar(colours, ax=axes, label="period", ticks=ticks, format=number, shrink=0.8)
 
 
 def _paint(axes: Axes, cells: np.ndarray, title: str, x: str, y: str, last: int):
@@ -200,9 +208,11 @@ def voxels(instance: Instance, period: np.ndarray, upto: int | None = None) -> F
     shown[(shown.shape[0] + 1) // 2 :, : shown.shape[1] // 2] = False
     figure = _figure(width=6, height=5)
     axes = figure.add_subplot(projection="3d")
+    scale = Normalize(0, max(instance.periods - 1, 1))
     if shown.any():
-        colours = colormaps[COLOURS](np.nan_to_num(grid) / max(instance.periods - 1, 1))
+        colours = colormaps[COLOURS](scale(np.nan_to_num(grid)))
         axes.voxels(shown, facecolors=colours, edgecolor=None, shade=True)
+    _period_bar(figure, ScalarMappable(scale, COLOURS), axes)
     axes.set(
         title=f"Mined by period {last + 1}",
         xlabel="x",
