@@ -90,7 +90,7 @@ KINDS = (
     ("env=mine_cpit agent=column2d", 600),
 )
 """What is run, and the most transitions of one rollout."""
-FEW = ("evaluation.episodes=6", "evaluation.num_envs=3", "tracking=disabled")
+FEW = ("evaluation.episodes=2", "evaluation.num_envs=2", "tracking=disabled")
 ITERATIONS = 4
 
 
@@ -123,6 +123,11 @@ def cells(seed: int) -> list[str]:
             replay = filled if "algo.learning_starts" in kind else ""
             rows.append(f"{kind} {words} algo.total_steps={total}{replay}")
     return rows
+
+
+def kind_of(cell: str) -> str:
+    """The words of a cell that name its kind."""
+    return cell.partition(" algo.num_envs=")[0]
 
 
 def train(words: Sequence[str]) -> dict[str, float | bool | None]:
@@ -199,11 +204,15 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=1e9, help="begin no cell after these")
     options.add_argument("--again", type=int, default=0, help="measure the worst so many anew")
     options.add_argument("--like", default="", help="only kinds that hold these words")
+    options.add_argument("--least", type=int, default=0, help="only kinds of so large rollouts")
     options.add_argument("--table", action="store_true", help="print what is known")
     asked, began = options.parse_args(), time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended as well
     done = known()
-    drawn_now = [cell for cell in cells(asked.seed) if asked.like in cell]
+    large = [kind for kind, most in KINDS if most >= asked.least]
+    drawn_now = [
+        cell for cell in cells(asked.seed) if asked.like in cell and kind_of(cell) in large
+    ]
     missing = [cell for cell in drawn_now if cell not in done][: asked.cells]
     if asked.again:
         missing = sorted(done, key=lambda cell: -abs(error_of(done[cell])))[: asked.again]

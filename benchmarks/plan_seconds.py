@@ -58,18 +58,19 @@ CELLS = (
 BUSY_PROCESSES = 8
 DOES_NOT_FIT = 3
 BODY = """
-import atexit, builtins, sys, time
-plain, depth, took = builtins.__import__, 0, 0.0
-def timed(*given, **named):
+import atexit, sys, time
+from importlib import _bootstrap
+plain, depth, took = _bootstrap._find_and_load, 0, 0.0
+def timed(*given):
     global depth, took
     began, depth = time.process_time(), depth + 1
     try:
-        return plain(*given, **named)
+        return plain(*given)
     finally:
         depth -= 1
         if not depth:
             took += time.process_time() - began
-builtins.__import__ = timed
+_bootstrap._find_and_load = timed
 def tell():
     with open({out!r}, "w") as file:
         print(took, time.process_time(), int("torch" in sys.modules), file=file)

@@ -2,7 +2,7 @@
 
     python benchmarks/terminal_gaps.py                      # all commands below, tiny settings
     python benchmarks/terminal_gaps.py train env=toy        # one command
-    python benchmarks/terminal_gaps.py --columns 60         # where: so many columns, 0 is a pipe
+    python benchmarks/terminal_gaps.py report --columns 60  # where: so many columns, 0 is a pipe
 
 Prints the longest gap without a byte, where in the command it was, and whether a line was longer
 than the terminal or a pipe got an escape code. A gap is measured on this machine as it is: a busy

@@ -6,8 +6,11 @@ looked up when they are first used, so that importing the package imports neithe
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from frugal_rl.former_names import FormerNames
 
 if TYPE_CHECKING:
     from frugal_rl.errors import MemoryBudgetError
@@ -58,6 +61,7 @@ _ROOMS = {
     "frugal_rl.store.rollout": ("RolloutBuffer",),
     "frugal_rl.testing.env": ("check_env",),
 }
+sys.meta_path.append(FormerNames())
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 

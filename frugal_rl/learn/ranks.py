@@ -21,6 +21,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from frugal_rl.errors import ConfigError, RankError
+from frugal_rl.learn.silence import end_silent_connections
 
 T = TypeVar("T")
 STATISTICS_BYTES = 3 * 8
@@ -38,6 +39,7 @@ class RollCall:
 
     def missing(self, wait_s: float = ANSWER_SECONDS) -> list[str]:
         """The processes that do not say within the time that they miss somebody, too."""
+        end_silent_connections(wait_s)  # the store itself may be out of reach
         try:
             self.store.set(f"here/{self.rank}", "1")
             until = time.monotonic() + wait_s
@@ -189,5 +191,6 @@ def joined(timeout_s: float) -> Iterator[Ranks]:
         distributed.init_process_group(
             backend, store=store, rank=rank, world_size=size, timeout=limit
         )
+    end_silent_connections(timeout_s)
     yield Ranks(rank, size, RollCall(PrefixStore("roll", store), rank, size))
     distributed.destroy_process_group()  # not after an error: it would wait for those who are gone

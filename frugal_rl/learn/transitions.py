@@ -117,6 +117,7 @@ class TransitionCollector:
         if state["vec_env"] is not None:
             self.vec_env.load(state["vec_env"])
             self.history.load(state["history"])
+            self.vec_env.tables.check_ids(state["obs"])
             self.obs = dict(state["obs"])
         self.rng.bit_generator.state = state["random"]
         self.replay.load(state["replay"][0])

@@ -189,7 +189,7 @@ def _cells(row: Row, names: Mapping[str, str]) -> tuple[str, ...]:
         "-" if row.measured_bytes is None else human(row.measured_bytes),
         show(row.error, "+.1%"),
         show(row.steps_per_second, ",.0f"),
-        with_spread(row.success, row.success_spread, ".1%"),
+        share(row.success, row.success_spread),
         with_spread(row.episode_return, row.return_spread, ".3g"),
     )
 
@@ -212,6 +212,14 @@ def commands_of(runs: Sequence[RunResult]) -> list[str]:
 def with_spread(value: float | None, spread: float | None, form: str) -> str:
     """A mean with half of its 95 % interval over seeds, where there are several."""
     return show(value, form) + ("" if spread is None else f" ± {format(spread, form)}")
+
+
+def share(value: float | None, spread: float | None) -> str:
+    """A share of episodes with its 95 % interval over seeds, which ends at none and at all."""
+    words = show(value, ".1%")
+    if value is None or spread is None:
+        return words
+    return f"{words} ({max(0.0, value - spread):.0%} to {min(1.0, value + spread):.0%})"
 
 
 def show(value: float | None, form: str) -> str:

@@ -18,17 +18,18 @@ STYLE = """
 @media (prefers-color-scheme: dark) {
   :root { --text: #dfe4ee; --page: #14181f; --soft: #222936; --line: #3a4354; }
 }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem;
        color: var(--text); background: var(--page); overflow-wrap: anywhere; }
 table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
-th, td { border-bottom: 1px solid var(--line); padding: .3rem .7rem; text-align: left;
+th, td { border-bottom: 1px solid var(--line); padding: .3rem .5rem; text-align: left;
          overflow-wrap: normal; min-width: 3rem; }
 td.long { min-width: 18rem; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th { background: var(--soft); }
 figure { margin: 1rem 0; } figcaption { font-size: .9em; opacity: .8; }
 img { max-width: 100%; background: #fff; border-radius: 4px; }
-pre { background: var(--soft); padding: .6rem .8rem; overflow-x: auto; }
+pre { background: var(--soft); padding: .6rem .8rem; white-space: pre-wrap; }
+@media (max-width: 40rem) { figure { overflow-x: auto; } .chart { max-width: none; width: 40rem; } }
 @media print {
   :root { --text: #000; --page: #fff; --soft: #eee; --line: #999; }
   body { margin: 0; max-width: none; font-size: 11px; }
@@ -134,8 +135,9 @@ def _page_block(block: Block) -> str:
         return _page_table(block)
     data = base64.b64encode(block.path.read_bytes()).decode()
     caption, kind = html.escape(block.caption), block.path.suffix[1:]
+    chart = ' class="chart"' if block.metric else ""
     return (
-        f'<figure><img alt="{caption}" src="data:image/{kind};base64,{data}">'
+        f'<figure><img{chart} alt="{caption}" src="data:image/{kind};base64,{data}">'
         f"<figcaption>{caption}</figcaption></figure>"
     )
 

@@ -47,7 +47,8 @@ polyline { fill: none; stroke: var(--own); stroke-width: 1.5; vector-effect: non
 img { max-width: 100%; background: #fff; border-radius: 6px; }
 pre { background: var(--soft); padding: .6rem .8rem; white-space: pre-wrap; }
 input, button { font: inherit; padding: .3rem .6rem; max-width: 100%; }
-@media print { #stop { display: none; } }
+@media print { section:has(#stop) { display: none; } h2 { break-after: avoid; }
+  figure, .part, pre { break-inside: avoid; } body { margin: 0; max-width: none; } }
 """
 
 SCRIPT = """

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from frugal_rl.report.results import Row, RunResult
 
 MIB = 1 << 20
+BYTES = "_bytes"
+"""How metrics end that count them."""
 MEMORY = "memory"
 """What the picture of peaks draws, among the metrics."""
 COLOURS = ("#3366aa", "#cc6633", "#339966", "#aa3377", "#888888", "#bbaa22", "#66aadd", "#7755bb")
@@ -44,7 +46,9 @@ def curves(
     for run in runs:
         steps, values = run.curve(metric)
         if steps:
-            by_variant.setdefault(run.variant, []).append((np.array(steps), np.array(values)))
+            unit = MIB if metric.endswith(BYTES) else 1
+            drawn = np.array(steps), np.array(values) / unit
+            by_variant.setdefault(run.variant, []).append(drawn)
     if not by_variant:
         return None
     figure, axes = _axes(8, 4)
@@ -54,7 +58,7 @@ def curves(
         label = f"{fill(name, LEGEND_WIDTH)} ({len(points)} run{'s' * (len(points) > 1)})"
         _band(axes, points, colour, label)
     axes.set_xlabel("environment steps")
-    axes.set_ylabel(metric)
+    axes.set_ylabel(metric.replace(BYTES, ", MiB"))
     figure.legend(fontsize=8, loc="outside lower left")
     return _saved(figure, path)
 

@@ -76,7 +76,7 @@ def _block(block: Block, wr: Any) -> Any:
     if isinstance(block, TableBlock):
         return wr.MarkdownBlock(markdown_table(block))
     if isinstance(block, CommandBlock):
-        return wr.CodeBlock("\n".join(block.lines), language="bash")
+        return wr.CodeBlock("\n".join(block.lines), language=None)  # W&B knows no shell
     return wr.P(str(block))
 
 

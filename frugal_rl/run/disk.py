@@ -13,7 +13,7 @@ from frugal_rl.errors import DiskError, FrugalError
 
 Bytes = bytes | memoryview
 PIECE_BYTES = 1 << 16
-FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
+FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG}
 """What becomes of a disk, and is no mistake of the program that writes to it."""
 
 

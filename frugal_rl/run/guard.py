@@ -12,10 +12,11 @@ import numpy as np
 from frugal_rl.errors import FrugalError, NumbersError
 from frugal_rl.run.disk import write_whole
 from frugal_rl.run.finite import finite
+from frugal_rl.run.suspects import in_rollout, in_tables, place_of
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
-    from frugal_rl.vec_env.interface import Step, VectorEnv
+    from frugal_rl.vec_env.interface import Rows, Step, VectorEnv
 
 EVERY_STEPS = 16
 """Steps of all environments between two looks at whole observations."""
@@ -30,22 +31,32 @@ Iterate = Callable[[], dict[str, float]]
 class NumberGuard:
     """Looks at what the environments give, at losses and at weights; `every` looks at every row.
 
-    Rewards are looked at in each step, observations in one of 16 (those that a replay keeps: in
-    each), weights and losses after each iteration.
+    Rewards and actions are looked at in each step, observations in one of 16 (those that a replay
+    keeps: in each) and where episodes begin by a reset, weights and losses after each iteration.
+    `since` says in an error what the steps are counted from.
     """
 
-    def __init__(self, folder: Path, every: bool = False) -> None:
+    def __init__(self, folder: Path, every: bool = False, since: str = "the run began") -> None:
         self.folder, self.look_every = folder, 1 if every else EVERY_STEPS
+        self.since = since
         self.at = -1  # the number of the newest step, from 0
         self.actions: np.ndarray | None = None
         self.seen: Step | None = None
+        self.watched: VectorEnv | None = None
 
     def watch(self, vec_env: VectorEnv) -> VectorEnv:
         """The same environments; whoever steps them lets the guard see what they give."""
         watched: VectorEnv = getattr(vec_env, "inner", vec_env)  # whole episodes step those inside
-        real = watched.step
+        real, real_reset = watched.step, watched.reset
+        self.watched = watched
+
+        def reset(seed: int) -> Rows:
+            rows = real_reset(seed)
+            self._look_at_first(rows, seed)
+            return rows
 
         def step(actions: np.ndarray) -> Step:
+            self._look_at_actions(actions)
             self.actions = actions
             self.at += 1
             try:
@@ -53,12 +64,12 @@ class NumberGuard:
             except FrugalError:
                 raise
             except Exception as error:
-                error.add_note(f"In step {self.at} of the environments since the run began.")
+                error.add_note(f"In step {self.at} of the environments since {self.since}.")
                 raise
             self._look(self.seen)
             return self.seen
 
-        watched.step = step  # type: ignore[method-assign]
+        watched.step, watched.reset = step, reset  # type: ignore[method-assign]
         return vec_env
 
     def adapt(self, learner: Learner) -> None:
@@ -77,7 +88,7 @@ class NumberGuard:
         except (ValueError, RuntimeError) as error:
             if isinstance(error, FrugalError):
                 raise
-            self._look_closely()  # a network that was given NaN fails in words of its own
+            self._look_closely(learner)  # a network that was given NaN fails in words of its own
             raise
         self._check(metrics, learner)
         return metrics
@@ -95,15 +106,38 @@ class NumberGuard:
                 if not finite(values):
                     self._stop(name, values, step)
 
-    def _look_closely(self) -> None:
-        """Whether the last observation explains a failure."""
+    def _look_at_first(self, rows: Rows, seed: int) -> None:
+        for name, values in rows.items():
+            if not finite(values):
+                env, *at = place_of(values)
+                raise NumbersError(
+                    f"The observation '{name}' {at} of environment {env} is "
+                    f"{values[env, *at]} where its episode begins (reset with seed {seed})."
+                )
+
+    def _look_at_actions(self, actions: np.ndarray) -> None:
+        """No environment is given what is no number: what it made of that would be blamed."""
+        if not finite(np.asarray(actions)):
+            self._look_closely()
+            env, *_ = place_of(actions)
+            raise NumbersError(
+                f"The policy's action for environment {env} is {actions[env]} after step {self.at} "
+                f"since {self.since}: its weights or what it saw are no numbers."
+            )
+
+    def _look_closely(self, learner: Learner | None = None) -> None:
+        """Whether the last observation, a static field or the rollout explains a failure."""
         if self.seen is not None:
             self._look_at_rows(self.seen)
+        words = in_tables(self.watched.tables) if self.watched is not None else ""
+        words = words or in_rollout(learner, self.at)
+        if words:
+            raise NumbersError(words)
 
     def _check(self, metrics: Mapping[str, float], learner: Learner) -> None:
         for name, value in metrics.items():
             if name.endswith(WATCHED) and not np.isfinite(value):
-                self._look_closely()
+                self._look_closely(learner)
                 raise NumbersError(f"{name} is {value:g} after {learner.num_steps:,} steps.")
         for name, weights in learner.policy.named_parameters():
             if not finite(weights):
@@ -118,13 +152,13 @@ class NumberGuard:
         Raises:
             NumbersError: always.
         """
-        bad = np.argwhere(~np.isfinite(values))[0]
-        env = int(step.final_index[bad[0]]) if values is step.final_rows.get(name) else int(bad[0])
-        value = values[tuple(bad)]
-        kind = "reward" if values is step.reward else f"observation '{name}' {bad[1:].tolist()}"
+        bad = place_of(values)
+        env = int(step.final_index[bad[0]]) if values is step.final_rows.get(name) else bad[0]
+        value = values[bad]
+        kind = "reward" if values is step.reward else f"observation '{name}' {list(bad[1:])}"
         kept = self._keep(step)
         raise NumbersError(
-            f"The {kind} of environment {env} is {value} in step {self.at} since the run began"
+            f"The {kind} of environment {env} is {value} in step {self.at} since {self.since}"
             f"{self._action_of(env)}. {kept}"
         )
 
@@ -146,3 +180,8 @@ class NumberGuard:
         except OSError as error:
             return f"It could not be kept in {self.folder / BAD_STEP} ({error.strerror})."
         return f"All of that step is in {self.folder / BAD_STEP}."
+
+
+def watched_trial(folder: Path, vec_env: VectorEnv) -> VectorEnv:
+    """Environments of an evaluation, each row looked at: the best of bad numbers is not greater."""
+    return NumberGuard(folder, every=True, since="evaluating began").watch(vec_env)

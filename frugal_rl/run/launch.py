@@ -18,9 +18,10 @@ from signal import Signals
 from typing import TYPE_CHECKING, Any
 
 import psutil
+from torch.distributed import DistNetworkError
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
-from torch.distributed.elastic.rendezvous import RendezvousError
+from torch.distributed.elastic.rendezvous import RendezvousConnectionError, RendezvousError
 from torch.distributed.elastic.rendezvous.utils import _matches_machine_hostname
 from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -29,6 +30,7 @@ from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.invocation import override, value
 from frugal_rl.late import Late
 from frugal_rl.learn.ranks import started_by_torchrun
+from frugal_rl.learn.silence import no_endless_silence
 from frugal_rl.memory.auto import try_out
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
@@ -133,7 +135,14 @@ def start_once(run: RunConfig, attempt: int) -> Lost | None:
         RankError: the machines did not meet.
     """
     try:
-        elastic_launch(launch_config(run, attempt), sys.executable)(*rank_words(run))
+        with no_endless_silence(run.launch.timeout_s):
+            elastic_launch(launch_config(run, attempt), sys.executable)(*rank_words(run))
+    except (RendezvousConnectionError, DistNetworkError) as error:
+        raise RankError(
+            f"launch.meet={run.launch.meet or HERE} is out of reach: its machine is gone or cut "
+            f"off, or was silent for longer than launch.timeout_s={run.launch.timeout_s:g}."
+            f"{way_on(run, '')}"
+        ) from error
     except ChildFailedError as error:
         first = next(iter(error.failures.items()))  # those behind it were ended because of it
         return _ended(*first, run.launch.size)

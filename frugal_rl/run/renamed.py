@@ -115,8 +115,13 @@ def current_values(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any
     return found
 
 
+def module_now(name: str) -> str:
+    """The dotted name of a module today."""
+    return MODULES.get(name, name)
+
+
 def current(target: str) -> str:
     """The dotted name "package.module.Class" under which a class is found today."""
     module, _, name = target.rpartition(".")
-    module = MODULES.get(module, module)
+    module = module_now(module)
     return f"{CLASSES.get(f'{module}.{name}', module)}.{name}"

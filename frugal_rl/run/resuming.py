@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 COLLECTOR = "collector"
 NO_STATE = {ENVIRONMENTS: None}
+ODD = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError)
+"""What values that nobody expected run into."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ def understood(file: Path) -> Iterator[None]:
         yield
     except FrugalError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except ODD as error:
         raise CheckpointError(
             f"{shown(file)} does not hold what this run continues from "
             f"({type(error).__name__}: {printable(str(error))}). Use another checkpoint."

@@ -73,7 +73,7 @@ class Saves:
         Raises:
             DiskError: it cannot be written; the one before is as it was.
         """
-        if worth <= self.best:
+        if not worth > self.best:  # nothing is better than what is no number
             return
         content = snapshot(self.run, self.learner, worth)
         try:

@@ -33,6 +33,7 @@ from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import RandomPlayer, Result, draw, evaluate, policy_player
+from frugal_rl.run.guard import watched_trial
 from frugal_rl.run.keeping import continuing
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.shares import share_of
@@ -112,7 +113,7 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
 def evaluate_saved(path: str, asked: RunConfig) -> dict[str, Result]:
     """Results of the policy in a checkpoint and of random play, by player; printed and written."""
     with open_saved(path, asked) as saved:
-        run, env = saved.run, saved.vec_env
+        run, env = saved.run, watched_trial(Path(saved.run.run_dir), saved.vec_env)
         policy = policy_player(run, saved.policy, env, run.evaluation.deterministic)
         chance = RandomPlayer(env.encoding, env.tables, env.action_space, run.evaluation.seed)
         results = {

@@ -37,7 +37,7 @@ from frugal_rl.run.evaluate import (
     evaluation_env,
     policy_player,
 )
-from frugal_rl.run.guard import NumberGuard
+from frugal_rl.run.guard import NumberGuard, watched_trial
 from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.saves import Saves
 from frugal_rl.run.shares import shard
@@ -196,11 +196,9 @@ class Trainer:
         if not self.ranks.first:
             return
         with self.phase(Phase.evaluation):
-            if self.eval_env is None:
-                self.eval_env = evaluation_env(self.run)
-            best = self.run.evaluation.deterministic
-            player = policy_player(self.run, self.learner.policy, self.eval_env, best)
-            self.result = evaluate(self.run, self.eval_env, player)
+            env, best = self.trial_env(), self.run.evaluation.deterministic
+            player = policy_player(self.run, self.learner.policy, env, best)
+            self.result = evaluate(self.run, env, player)
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
@@ -212,6 +210,12 @@ class Trainer:
         if self.run.evaluation.every_steps:
             with self.phase(Phase.checkpoint):
                 self.on_the_way(lambda: self.saves.save_if_best(worth))
+
+    def trial_env(self) -> VectorEnv:
+        """The environments of evaluations, watched in every step."""
+        if self.eval_env is None:
+            self.eval_env = watched_trial(self.folder, evaluation_env(self.run))
+        return self.eval_env
 
     def beside_random_play(self) -> dict[str, float]:
         """What random play reaches in the same episodes: the baseline of every result."""
@@ -227,11 +231,10 @@ class Trainer:
         """Pictures of what the policy does, into the run folder and the log."""
         drawn = None
         with self.phase(Phase.evaluation):
-            if self.eval_env is None:
-                self.eval_env = evaluation_env(self.run)
-            player = policy_player(self.run, self.learner.policy, self.eval_env, True)
+            env = self.trial_env()
+            player = policy_player(self.run, self.learner.policy, env, True)
             with doing("drawing the policy"), self.spared("A picture"):
-                drawn = draw(self.run, self.eval_env, player, self.folder / PICTURES)
+                drawn = draw(self.run, env, player, self.folder / PICTURES)
                 for path in drawn:
                     self.log.file(path)
         if drawn == []:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from frugal_rl.errors import DataError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.chain_kernels import (
     BESIDE,
@@ -129,6 +130,7 @@ class FrameChain:
         if step % self.key_every == 0:
             self._begin_block(words)
             reference, which = self.anchors, self._anchor
+        self.make_room(self.num_envs)
         self._put(words, reference, which, self.starts[step % len(self.starts)])
         self.last[...] = words
         self.count += 1
@@ -138,6 +140,7 @@ class FrameChain:
         """Keep one more row beside the newest one of environment n, freed together with it."""
         step = self.count - 1
         start = np.zeros(1, np.uint32)
+        self.make_room(1)
         self._put(self._words(row[None]), self.last[n : n + 1], self._order[:1], start)
         self.starts[step % len(self.starts), n] |= BESIDE
         self.beside.append(step, n, start[0])
@@ -197,6 +200,12 @@ class FrameChain:
         self._rows[: len(flat)].view(np.uint8)[:, : self.row_bytes] = flat
         return self._rows[: len(flat)]
 
+    def make_room(self, rows: int) -> None:
+        """Have the disk's room for so many rows before they are written, whatever they take."""
+        if self.pool.in_file:
+            most = rows * self.last.shape[1] * 8
+            self.pool.reserve(2 * self.used, 2 * self.used + most)
+
     def _put(
         self,
         words: np.ndarray,
@@ -228,6 +237,7 @@ class FrameChain:
             self.used = 0
         at = block % self.blocks
         self.base = self.bases[at] = self.used
+        self.make_room(self.num_envs)
         self.used = begin_chains(
             words,
             self.last,
@@ -260,7 +270,10 @@ class FrameChain:
             slot = self._free_anchors.pop()
         else:
             slot = self._anchors_touched
+            if slot >= len(self.anchors):  # only a file can have counted so
+                raise DataError("a replay's chain counts more anchors than it has.")
             self._anchors_touched += 1
+        self.anchor_room.reserve(slot * row.nbytes, (slot + 1) * row.nbytes)
         self.anchors[slot] = row
         self.anchor_room.touch(slot * row.nbytes, (slot + 1) * row.nbytes)
         return slot
@@ -291,11 +304,12 @@ class FrameChain:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`."""
+        """Continue from `state()`; one of a file is checked before it is walked (`chain_check`)."""
         for name in SAVED_ARRAYS:
             getattr(self, name)[...] = state[name]
-        self.count, self.used, self.freed_blocks, self._anchors_touched = state["numbers"]
-        self._free_anchors = list(state["free_anchors"])
+        numbers = map(int, state["numbers"])
+        self.count, self.used, self.freed_blocks, self._anchors_touched = numbers
+        self._free_anchors = [int(slot) for slot in state["free_anchors"]]
         self.base = int(self.bases[max(self.count - 1, 0) // self.key_every % self.blocks])
         self.pool.load(state["pool"])
         self.anchor_room.load(state["anchor_room"])

@@ -66,9 +66,10 @@ class DenseRows:
     def append(self, rows: np.ndarray) -> int:
         """Add one row per environment, [N, row_bytes] uint8; returns its step."""
         step, slot = self.count, self.count % self.steps
+        size = self.num_envs * self.row_bytes
+        self.room.reserve(slot * size, (slot + 1) * size)
         self.values[slot] = rows
         self.has_sides[slot] = False
-        size = self.num_envs * self.row_bytes
         if step == slot:
             self.room.touch(slot * size, (slot + 1) * size)
         self.count += 1
@@ -115,11 +116,16 @@ class DenseRows:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`."""
+        """Continue from `state()`.
+
+        Raises:
+            DataError: a row that is said to have one beside it has none.
+        """
         self.count = int(state["count"])
         self.has_sides[...] = state["has_sides"]
         self.room.load(state["room"])
         self.sides.load(state["sides"])
+        self.sides.check_held(self.has_sides, self.count)
 
     @property
     def nbytes(self) -> int:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import mmap
+import os
 import shutil
 import tempfile
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,8 @@ NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 class Region:
     """Zeroed bytes [capacity] in RAM or in an unnamed mapped file.
 
-    touched  [capacity / CHUNK_BYTES] bool   chunks that hold memory
+    touched   [capacity / CHUNK_BYTES] bool   chunks that hold memory
+    reserved  the same, of a mapped file: chunks that the disk has given room for
     """
 
     def __init__(
@@ -36,12 +39,34 @@ class Region:
     ) -> None:
         size = max(1, -(-capacity // CHUNK_BYTES)) * CHUNK_BYTES
         self.in_file = location is RolloutLocation.memmap
-        self.memory = _mapped_file(size, folder) if self.in_file else _anonymous(size)
+        self.file = -1
+        if self.in_file:
+            self.memory, self.file = _mapped_file(size, folder)
+            weakref.finalize(self, os.close, self.file)
+        else:
+            self.memory = _anonymous(size)
         self.touched = np.zeros(size // CHUNK_BYTES, np.bool_)
+        self.reserved = np.zeros(len(self.touched), np.bool_)
 
     def view(self, dtype: Any) -> np.ndarray:
         """All bytes as an array of a type."""
         return np.frombuffer(self.memory, dtype)
+
+    def reserve(self, start: int, end: int) -> None:
+        """Have room for bytes start to end before they are written; memory needs none of this.
+
+        A mapped file's hole that a full disk cannot fill ends the process at the write.
+
+        Raises:
+            OSError: the disk is full.
+        """
+        if not self.in_file:
+            return
+        first, stop = start // CHUNK_BYTES, -(-min(end, len(self.memory)) // CHUNK_BYTES)
+        if not self.reserved[first:stop].all():
+            size = (stop - first) * CHUNK_BYTES
+            os.posix_fallocate(self.file, first * CHUNK_BYTES, size)
+            self.reserved[first:stop] = True
 
     def touch(self, start: int, end: int) -> None:
         """Bytes start to end are about to be written, or just were."""
@@ -51,7 +76,7 @@ class Region:
         """Give back the chunks from the one of `start` up to the one of `end`, which stays."""
         first, stop = start // CHUNK_BYTES, end // CHUNK_BYTES
         if first < stop:
-            self.touched[first:stop] = False
+            self.touched[first:stop] = self.reserved[first:stop] = False
             advice = mmap.MADV_REMOVE if self.in_file else mmap.MADV_DONTNEED
             size = (stop - first) * CHUNK_BYTES
             with contextlib.suppress(OSError):  # a file system without holes keeps the bytes
@@ -68,6 +93,9 @@ class Region:
         chunks = np.asarray(state["chunks"], np.int64)
         if len(chunks) and not 0 <= chunks.min() <= chunks.max() < len(self.touched):
             raise DataError("a replay's chunk lies outside its region.")
+        for run in np.split(chunks, np.flatnonzero(np.diff(chunks) != 1) + 1):
+            if len(run):
+                self.reserve(int(run[0]) * CHUNK_BYTES, (int(run[-1]) + 1) * CHUNK_BYTES)
         self._chunks()[chunks] = state["bytes"]
         self.touched[chunks] = True
 
@@ -91,8 +119,11 @@ def _anonymous(size: int) -> mmap.mmap:
         ) from error
 
 
-def _mapped_file(size: int, folder: str) -> mmap.mmap:
-    """A file with holes and without a name, so that nothing is left behind whatever happens."""
+def _mapped_file(size: int, folder: str) -> tuple[mmap.mmap, int]:
+    """A file with holes and without a name, so that nothing is left behind whatever happens.
+
+    Returns its bytes and its number, which stays open.
+    """
     where = Path(folder or tempfile.gettempdir())
     with tempfile.TemporaryFile(dir=where) as file:
         try:
@@ -103,4 +134,4 @@ def _mapped_file(size: int, folder: str) -> mmap.mmap:
                 f"{where} takes no file of up to {size / 2**30:.1f} GiB ({error}; {free:.1f} GiB "
                 "are free). Choose another folder, a smaller size, or memory."
             ) from error
-        return mmap.mmap(file.fileno(), size)
+        return mmap.mmap(file.fileno(), size), os.dup(file.fileno())

@@ -282,6 +282,8 @@ class ReplayBuffer(stock.ReplayBuffer):
         for name, column in self.columns.items():
             column.load(state["columns"][name])
         self.count = int(state["count"])
+        if any(c.decided().rows.count != self.count for c in self.columns.values()):
+            raise DataError("its observations are of other steps than its rewards.")
         self.pos, self.full = self.count % self.buffer_size, self.count >= self.buffer_size
 
     def _form(self) -> str:

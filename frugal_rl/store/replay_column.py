@@ -15,8 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from frugal_rl.errors import DataError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.chain import FrameChain
+from frugal_rl.store.chain_check import check_chain
 from frugal_rl.store.dense_rows import DenseRows, Rows
 from frugal_rl.store.replay_kernels import (
     APART,
@@ -96,6 +98,7 @@ class ReplayColumn:
         self, chain: FrameChain, step: int, now: np.ndarray, then: np.ndarray
     ) -> bool:
         """All of a step in one call; false if it did no more than set the codes."""
+        chain.make_room(self.num_envs)
         end = add_step(
             now,
             then,
@@ -241,14 +244,29 @@ class ReplayColumn:
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`."""
+        """Continue from `state()`.
+
+        Raises:
+            DataError: its codes or rows lead outside of what it holds.
+        """
         self.rows.load(state["rows"])
+        if isinstance(self.rows, FrameChain):
+            check_chain(self.rows)
         self.codes[...] = state["codes"]
         self._codes[...] = state["newest_codes"]
+        self._check_codes()
         self.before[...] = self._turned(np.asarray(state["before"]), self.rows.count)
         self.whole_now.load(state["whole_now"])
         self.whole_next.load(state["whole_next"])
         self._keeps_whole = bool(len(self.whole_now) or len(self.whole_next))
+        for bit, table in ((WHOLE_NOW, self.whole_now), (WHOLE_NEXT, self.whole_next)):
+            table.check_held(self.codes & bit != 0, self.rows.count)
+
+    def _check_codes(self) -> None:
+        """Codes lead back to frames of the same observation, whatever a file says."""
+        for codes in (self.codes, self._codes):
+            if codes.size and int((codes & BACK).max()) >= self.frames:
+                raise DataError("a replay's code leads back behind its observation.")
 
     def _turned(self, stacks: np.ndarray, slots: int) -> np.ndarray:
         """Stacks [N, k * frame] whose frames are moved on by so many slots."""

@@ -72,6 +72,19 @@ class SideTable:
             raise DataError(f"a table of a replay holds {values.dtype} {list(values.shape)}.")
         self.keys, self.values = keys.astype(np.int64), values.copy()
         self.begin, self.end = 0, len(keys)
+        if (np.diff(self.keys) <= 0).any():
+            raise DataError("a table of a replay is not in order.")
+
+    def check_held(self, marked: np.ndarray, count: int) -> None:
+        """Refuse a table that lacks a value which a ring [T, N] of marks says is there.
+
+        Raises:
+            DataError: it does.
+        """
+        steps = np.arange(max(0, count - len(marked)), count) if len(marked) else np.zeros(0, int)
+        at, n = np.nonzero(marked[steps % max(1, len(marked))])
+        if not np.isin(steps[at] * self.num_envs + n, self.keys).all():
+            raise DataError("a table of a replay lacks what its rows say it holds.")
 
     @property
     def nbytes(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.replay_column import CHAIN_FROM_BYTES, MOST_FRAMES, ReplayColumn
 
@@ -102,8 +102,14 @@ class FoundColumn:
         return {"frames": column.frames, "column": column.state()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`."""
+        """Continue from `state()`.
+
+        Raises:
+            DataError: observations of this shape stack no such number of frames.
+        """
         frames = int(state["frames"])
+        if not 1 <= frames <= MOST_FRAMES or (frames > 1 and self.shape[0] % frames):
+            raise DataError(f"a replay says that its observations are {frames} frames.")
         if self.column is None or self.column.frames != frames:
             self.column = self._made(frames)
         self.staged = []

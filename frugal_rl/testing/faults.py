@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import _pyio  # type: ignore[import-not-found]
+import builtins
 import errno
+import io
 import os
+import stat
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +39,7 @@ def damages(raw: bytes, flips: int, cuts: int, seed: int) -> Iterator[tuple[str,
 
 
 class FullDisk:
-    """Stands for `os.write`, `os.fsync` and files opened to write: call number `fails_at` fails.
+    """A disk that takes nothing: call number `fails_at` of those that reach it fails.
 
     Calls are counted from 0; with `until` those from `fails_at` up to it fail. Without a number all
     succeed, and `calls` says how many there were.
@@ -54,24 +58,45 @@ class FullDisk:
 
 @contextmanager
 def disk(full: FullDisk) -> Iterator[None]:
-    """Let all that goes through `os.write`, `fsync`, `link` and `replace` ask `full` first."""
-    names = ("write", "fsync", "link", "replace")
+    """Let whatever Python asks of a disk ask `full` first.
+
+    These are files and folders that are made, second and other names, bytes of ordinary files (in
+    any library, as far as it writes by Python's own files) and what is forced to the disk.
+    """
+    names = ("write", "fsync", "link", "replace", "rename", "mkdir", "open")
     real: dict[str, Callable[..., Any]] = {name: getattr(os, name) for name in names}
+    real_open = io.open
 
     def asking(name: str) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            full()
+            if _reaches_disk(name, *args):
+                full()
             return real[name](*args, **kwargs)
 
         return call
 
-    for name in names:
-        setattr(os, name, asking(name))
-    try:
-        yield
-    finally:
+    def opened(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        """A file that writes by `os.write`, which the compiled ones do not."""
+        written = set(mode) & set("wxa+")
+        return (_pyio.open if written else real_open)(file, mode, *args, **kwargs)
+
+    with ExitStack() as stack:
         for name in names:
-            setattr(os, name, real[name])
+            stack.callback(setattr, os, name, real[name])
+            setattr(os, name, asking(name))
+        for place in (io, builtins):
+            stack.callback(setattr, place, "open", real_open)
+            place.open = opened  # type: ignore[attr-defined]
+        yield
+
+
+def _reaches_disk(name: str, what: Any, *args: Any) -> bool:
+    """Whether a call needs room: pipes need none, nor what is there already."""
+    if name == "write":
+        return stat.S_ISREG(os.fstat(what).st_mode)
+    if name == "open":
+        return bool(args and args[0] & os.O_CREAT) and not os.path.exists(what)
+    return name != "mkdir" or not os.path.exists(what)
 
 
 class SmallDisk:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from frugal_rl.report.comparison import show, with_spread
+from frugal_rl.report.comparison import share, show, with_spread
 from frugal_rl.report.document import (
     CommandBlock,
     Document,
@@ -105,3 +105,23 @@ def test_forms_are_written_beside_each_other(document, tmp_path):
 def test_a_mean_is_told_with_its_spread_where_there_is_one(value, spread, form, words):
     assert with_spread(value, spread, form) == words
     assert show(value, form) == words.partition(" ±")[0]
+
+
+@pytest.mark.parametrize(
+    ("value", "spread", "words"),
+    [
+        (None, None, "-"),
+        (0.5, None, "50.0%"),
+        (0.5, 0.25, "50.0% (25% to 75%)"),
+        (0.688, 3.972, "68.8% (0% to 100%)"),
+    ],
+)
+def test_a_share_stays_between_none_and_all(value, spread, words):
+    assert share(value, spread) == words
+
+
+def test_a_chart_can_be_read_on_a_phone_and_a_film_keeps_its_size(tmp_path):
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"x")
+    page = Document("x", [PictureBlock(picture, "c", "eval/return"), PictureBlock(picture, "f")])
+    assert page.page().count('<img class="chart"') == 1

@@ -105,6 +105,7 @@ def test_the_report_arrives_with_the_content_of_the_page(stub, tmp_path):
     assert (report["entityName"], report["displayName"]) == ("me", "Comparison of runs")
     kinds = [block["type"] for block in spec["blocks"]]
     assert "panel-grid" in kinds
+    assert "code-block" in kinds
     assert "| lossless | 1 | - | - | 100 B | 110 B | -9.1% |" in text
     assert "plan/ram_bytes" in text
     assert "eval/success" in text

@@ -116,15 +116,15 @@ def test_every_bit_of_the_head_counts(tmp_path):
         load_checkpoint(path)
 
 
-@pytest.mark.parametrize("moment", range(7))
+@pytest.mark.parametrize("moment", range(8))
 def test_a_full_disk_at_any_moment_of_a_save_leaves_the_older_checkpoint(tmp_path, moment):
     folder = tmp_path / "checkpoints"
     save_newest(folder, {"num_steps": 1, "x": torch.ones(5)}, keep=3)
     count = FullDisk()
     with disk(count):
         save_newest(folder, {"num_steps": 2, "x": torch.ones(5)}, keep=3)
-    assert count.calls == 7  # head, manifest and one entry; file, name, second name, folder
-    survives = nullcontext() if moment == 4 else pytest.raises(OSError, match="No space left")
+    assert count.calls == 8  # made; head, manifest, one entry; file, second name, name, folder
+    survives = nullcontext() if moment == 5 else pytest.raises(OSError, match="No space left")
     with disk(FullDisk(moment)), survives:  # a second name that fails becomes the first's
         save_newest(folder, {"num_steps": 3, "x": torch.ones(5)}, keep=3)
     assert newest_sound(tmp_path).content["num_steps"] in (2, 3)

@@ -4,8 +4,11 @@ import errno
 import io
 import json
 import shutil
+import time
 import warnings
 from dataclasses import replace
+from functools import cache
+from itertools import pairwise
 
 import pytest
 import torch
@@ -28,6 +31,7 @@ from frugal_rl.run.keeping import newest_sound, verify_checkpoints
 from frugal_rl.run.ledger import Ledger
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.replay_aside import compared
+from frugal_rl.run.session import evaluate_saved
 from frugal_rl.run.trainer import train
 from frugal_rl.testing.faults import FullDisk, disk, file_sizes, small_disk
 
@@ -40,17 +44,24 @@ OFTEN = ("evaluation.episodes=1", "evaluation.every_steps=32", "evaluation.num_e
 PROBLEMS = {
     "ppo": (*ON_POLICY, "evaluation.episodes=0"),
     "best": (*ON_POLICY, *OFTEN),
-    "replay": ("env=toy", "algo=dqn", *SMALL, *OFTEN, "algo.batch_size=8", "algo.learning_starts=8",
-               "algo.buffer_size=200"),
-    "films": ("env=fighting", "env.obs=ram", *ON_POLICY[1:], *OFTEN, "algo.total_steps=96",
-              "evaluation.film=true", "visualization=true"),
+    "replay": ("env=toy", "algo=dqn", *SMALL, *OFTEN, "algo.batch_size=8", "algo.buffer_size=200",
+               "algo.total_steps=96", "algo.learning_starts=80", "keep_checkpoints=2"),
+    "films": ("env=fighting", "env.obs=ram", "env.max_steps=6", "env.round_seconds=1",
+              *ON_POLICY[1:], *OFTEN, "algo.total_steps=64", "evaluation.film=true",
+              "keep_checkpoints=2"),
 }  # fmt: skip
 
 
-def whole_run(name, folder, resume=None):
+@cache
+def planned(name):
     run = compose_run(PROBLEMS[name], check=False)
+    return run, draw_up(run)
+
+
+def whole_run(name, folder, resume=None):
+    run, plan = planned(name)
     run = replace(run, run_dir=str(folder), resume=resume)
-    with open_log(run, draw_up(run)) as log:
+    with open_log(run, plan) as log:
         return train(run, log, console=Console(file=io.StringIO()))
 
 
@@ -87,6 +98,15 @@ def full_at(name, folder, moment, until):
         return ended(name, folder)
 
 
+def calls_of(act):
+    """How often what is done reaches the disk; done once before, so that nothing is made anew."""
+    act()
+    count = FullDisk()
+    with disk(count):
+        act()
+    return count.calls
+
+
 def calls_of_a_run(name, folder):
     count = FullDisk()
     with disk(count):
@@ -114,14 +134,149 @@ def test_a_disk_that_is_full_at_any_write_loses_nothing_older(name, moments, tmp
     assert min(disk_full_at(name, range(0, calls, calls // moments), tmp_path)) > 0
 
 
+def quarters(calls):
+    """Four parts of all moments, so that one command takes minutes."""
+    bounds = [calls * part // 4 for part in range(5)]
+    return [range(a, b) for a, b in pairwise(bounds)]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ppo", "best", "replay"])
-def test_a_disk_that_is_full_at_each_write_in_turn_loses_nothing_older(name, tmp_path, capsys):
-    calls = calls_of_a_run(name, tmp_path / "count")
-    went_on, ended_in_words = disk_full_at(name, range(calls), tmp_path)
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_disk_that_is_full_at_each_write_in_turn_loses_nothing_older(name, part, small, capsys):
+    whole_run(name, small.folder / "warm")
+    calls = calls_of_a_run(name, small.folder / "count")
+    moments = quarters(calls)[part]
+    went_on, ended_in_words = disk_full_at(name, told_on_the_way(moments, capsys), small.folder)
+    tried = f"{name}: writes {moments.start} to {moments.stop - 1} of {calls}"
     with capsys.disabled():
-        print(f"\n{name}: {calls} writes, each full once and from then on: {went_on} runs went on,"
+        print(f"\n{tried}, each full once and from then on: {went_on} runs went on,"
               f" {ended_in_words} ended in words")  # fmt: skip
+
+
+def report_again(folder):
+    """Write a report over an older one; what it did not say in words stays as it was."""
+    asked = ReportOptions(runs=(str(folder / "run"),), out=str(folder / "out"))
+
+    def act():
+        with disk_in_words():
+            write_report(asked)
+
+    if not (folder / "run").is_dir():
+        whole_run("ppo", folder / "run")
+    act()
+    whole = file_sizes(folder / "out")
+    return act, lambda words: file_sizes(folder / "out") == whole
+
+
+def enter_ledger(folder):
+    """Enter a run and leave; others read on, and none stays that has left."""
+    ledger = Ledger(folder / "ledger" / "ledger.json", 1 << 40, "a test")
+    folder.mkdir(exist_ok=True)
+
+    def act():
+        with ledger.entered("A run", 1):
+            pass
+
+    def sound(words):
+        with ledger.entered("Another", 1):
+            held = json.loads(ledger.path.read_text())
+        assert "Another" in [entry["what"] for entry in held]
+        return len(held) < 2 or not words
+
+    return act, sound
+
+
+def work_off_job(folder):
+    """A job of a sweep: whatever the disk takes of it, its command ends well."""
+    at = folder / "job"
+    at.mkdir(parents=True, exist_ok=True)
+    (folder / "train.py").write_text("print('the end')")
+    words = {"sweep": {"ledger": "", "budget_gib": None, "skip_impossible": False}}
+    job = Job(0, False, Command("train", words, {}, at, {}), ("env=toy",))
+
+    def act():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cells, "folder", lambda name: folder)
+            assert run_cell(job).status == 0
+
+    def sound(words):
+        act()
+        return not words and Cell.read(at).end is End.finished
+
+    return act, sound
+
+
+def save_evaluation(folder):
+    """Try a saved policy out and write the result."""
+    if not (folder / "run").is_dir():
+        whole_run("ppo", folder / "run")
+    words = ["env=toy", "evaluation.episodes=1", "evaluation.num_envs=1", "checkpoint=x"]
+    asked = replace(compose_run(words, "evaluate"), run_dir=str(folder / "tried"))
+
+    def act():
+        shutil.rmtree(folder / "tried", ignore_errors=True)
+        evaluate_saved(str(folder / "run"), asked)
+
+    def sound(words):
+        written = folder / "tried" / "evaluation.json"
+        return bool(words) or {"policy", "random"} < json.loads(written.read_text()).keys()
+
+    return act, sound
+
+
+DEEDS = {"report": report_again, "ledger": enter_ledger, "job": work_off_job,
+         "evaluation": save_evaluation}  # fmt: skip
+
+
+def deed_on_a_full_disk(deed, moments, folder):
+    """Calls of a deed, how often it went on, and how often it ended in words."""
+    act, sound = DEEDS[deed](folder)
+    calls = calls_of(act)
+    went_on = ended_in_words = 0
+    for moment in moments or range(calls):
+        for length in (1, 10**9):
+            words = said_by(act, FullDisk(moment, moment + length))
+            assert not words or "No space left" in words
+            assert sound(words), (moment, length, words)
+            went_on, ended_in_words = went_on + (not words), ended_in_words + bool(words)
+    return calls, went_on, ended_in_words
+
+
+def said_by(act, full):
+    """The words of an error while the disk is full; none if it went on."""
+    with warnings.catch_warnings(), disk(full):
+        warnings.simplefilter("ignore")
+        try:
+            act()
+        except FrugalError as error:
+            return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("deed", ["ledger", "evaluation"])
+def test_what_else_is_written_ends_in_words_too(deed, tmp_path):
+    assert deed_on_a_full_disk(deed, [0, 3], tmp_path)[0] > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deed", DEEDS)
+def test_each_write_of_what_is_no_run_ends_in_words_too(deed, tmp_path, capsys):
+    calls, went_on, ended_in_words = deed_on_a_full_disk(deed, None, tmp_path)
+    with capsys.disabled():
+        print(f"\n{deed}: {calls} writes, each full once and from then on: {went_on} went on,"
+              f" {ended_in_words} ended in words")  # fmt: skip
+
+
+def told_on_the_way(moments, capsys):
+    """The moments, and a line every few seconds."""
+    said = time.monotonic()
+    for moment in moments:
+        if time.monotonic() - said > 5:
+            said = time.monotonic()
+            with capsys.disabled():
+                print(f"\n  write {moment} of {moments.start} to {moments.stop - 1}", end="")
+        yield moment
 
 
 @pytest.fixture

@@ -1,6 +1,8 @@
 """Former words: a saved run is read as what it means today, a typed one is told the new word."""
 
+from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 
@@ -49,3 +51,26 @@ def test_a_class_that_moved_alone_is_found_under_its_former_name(old):
 def test_two_moves_are_followed_one_after_the_other():
     assert current("npp_rl.cloned_ppo.ClonedPpo") == "npp_rl.teaching.config.ClonedPpo"
     assert current("frugal_rl.train.ppo.PpoConfig") == "frugal_rl.learn.ppo_config.PpoConfig"
+
+
+@pytest.mark.parametrize("old", sorted(MODULES))
+def test_a_former_module_is_refused_with_the_room_of_today(old):
+    assert find_spec(MODULES[old]) is not None
+    with suppress(ModuleNotFoundError):
+        if find_spec(old) is not None:
+            return  # a room has this name today
+    with pytest.raises(ModuleNotFoundError, match=r" is called | is gone: ") as refused:
+        import_module(old)
+    assert MODULES[old].rpartition(".")[0] in str(refused.value)
+
+
+def test_the_room_that_was_the_rollouts_names_the_stores():
+    with pytest.raises(
+        ModuleNotFoundError, match=r"frugal_rl\.rollout is gone: .* frugal_rl\.store"
+    ):
+        import_module("frugal_rl.rollout")
+
+
+def test_a_module_that_never_was_gets_pythons_own_words():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'frugal_rl\.nothing'"):
+        import_module("frugal_rl.nothing")

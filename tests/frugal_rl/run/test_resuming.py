@@ -227,3 +227,13 @@ def test_environments_take_only_the_arrays_that_they_give(spoil, tmp_path):
     save_checkpoint(tmp_path / "last.pt", content)
     with pytest.raises(CheckpointError, match=r"vec_env\.game\.worlds"):
         Saves(run, learner_of(run)).resume(str(tmp_path))
+
+
+@pytest.mark.parametrize("steps", [float("inf"), float("nan"), "many", [1], None])
+def test_steps_that_are_no_number_are_refused_in_a_line(steps, tmp_path):
+    run = toy_run(tmp_path)
+    content = snapshot(run, learner_of(run), 0.0)
+    content["learner"]["num_steps"] = steps
+    save_checkpoint(tmp_path / "last.pt", content)
+    with pytest.raises(CheckpointError, match="does not hold what this run continues from"):
+        Saves(run, learner_of(run)).resume(str(tmp_path))

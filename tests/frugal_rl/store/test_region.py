@@ -1,5 +1,8 @@
 """Addresses for the worst case, of which only what was written takes memory."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,8 @@ from frugal_rl.errors import DataError, MemoryBudgetError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store import region as regions
 from frugal_rl.store.region import CHUNK_BYTES, Region
+from frugal_rl.store.replay_column import ReplayColumn
+from frugal_rl.testing.faults import small_disk
 
 PLACES = [RolloutLocation.ram, RolloutLocation.memmap]
 
@@ -127,3 +132,44 @@ def test_a_file_system_that_takes_no_such_file_is_named(monkeypatch, tmp_path):
         Region(2 << 30, RolloutLocation.memmap, str(tmp_path))
     assert str(tmp_path) in str(refused.value)
     assert "GiB are free" in str(refused.value)
+
+
+@pytest.mark.parametrize("row_bytes", [64, 4096])
+def test_a_disk_that_fills_up_below_a_mapped_replay_is_told_and_ends_no_process(
+    row_bytes, tmp_path
+):
+    try:
+        with small_disk(tmp_path / "small", 1024) as small:
+            status = forked(lambda: filled_up(row_bytes, small.folder))
+    except PermissionError as error:
+        pytest.skip(str(error))
+    assert status == TOLD, "-7 is SIGBUS"
+
+
+TOLD = 3
+
+
+def filled_up(row_bytes, folder):
+    """Write rows that differ in all into a mapped file until there is no room."""
+    place = RolloutLocation.memmap
+    steps = (2 << 20) // row_bytes
+    column = ReplayColumn((row_bytes,), np.uint8, steps, 2, location=place, folder=str(folder))
+    rows = np.random.default_rng(0).integers(256, size=(4, 2, row_bytes), dtype=np.uint8)
+    try:
+        for step in range(steps):
+            column.add(rows[step % 4], rows[(step + 1 + (step % 7 == 0)) % 4])
+    except OSError as error:
+        return TOLD if error.errno == errno.ENOSPC else 1
+    return 0
+
+
+def forked(work):
+    """What a fork of this process returns, or the number of the signal that ended it."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            status = work()
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
