@@ -8,7 +8,6 @@ import time
 import warnings
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 
 import pytest
 import torch
@@ -81,12 +80,12 @@ def looks_sound(folder, words):
             pages.seek(pages.n_frames - 1)
 
 
-def ended(name, folder):
-    """The words of a run's error; none if it went on."""
-    with warnings.catch_warnings():
+def said_by(act, full=None):
+    """The words of an error, perhaps while the disk is full; none if it went on."""
+    with warnings.catch_warnings(), disk(full or FullDisk()):
         warnings.simplefilter("ignore")
         try:
-            whole_run(name, folder)
+            act()
         except FrugalError as error:
             return str(error)
     return ""
@@ -94,8 +93,7 @@ def ended(name, folder):
 
 def full_at(name, folder, moment, until):
     """How a run ends whose disk is full from one call to another."""
-    with disk(FullDisk(moment, until)):
-        return ended(name, folder)
+    return said_by(lambda: whole_run(name, folder), FullDisk(moment, until))
 
 
 def calls_of(act):
@@ -134,19 +132,13 @@ def test_a_disk_that_is_full_at_any_write_loses_nothing_older(name, moments, tmp
     assert min(disk_full_at(name, range(0, calls, calls // moments), tmp_path)) > 0
 
 
-def quarters(calls):
-    """Four parts of all moments, so that one command takes minutes."""
-    bounds = [calls * part // 4 for part in range(5)]
-    return [range(a, b) for a, b in pairwise(bounds)]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_disk_that_is_full_at_each_write_in_turn_loses_nothing_older(name, part, small, capsys):
     whole_run(name, small.folder / "warm")
     calls = calls_of_a_run(name, small.folder / "count")
-    moments = quarters(calls)[part]
+    moments = range(calls * part // 4, calls * (part + 1) // 4)  # one command takes minutes
     went_on, ended_in_words = disk_full_at(name, told_on_the_way(moments, capsys), small.folder)
     tried = f"{name}: writes {moments.start} to {moments.stop - 1} of {calls}"
     with capsys.disabled():
@@ -244,17 +236,6 @@ def deed_on_a_full_disk(deed, moments, folder):
     return calls, went_on, ended_in_words
 
 
-def said_by(act, full):
-    """The words of an error while the disk is full; none if it went on."""
-    with warnings.catch_warnings(), disk(full):
-        warnings.simplefilter("ignore")
-        try:
-            act()
-        except FrugalError as error:
-            return str(error)
-    return ""
-
-
 @pytest.mark.parametrize("deed", ["ledger", "evaluation"])
 def test_what_else_is_written_ends_in_words_too(deed, tmp_path):
     assert deed_on_a_full_disk(deed, [0, 3], tmp_path)[0] > 3
@@ -302,7 +283,7 @@ def filled(small, name, step_kib):
     while left != whole:
         shutil.rmtree(folder)
         small.leave(kib)
-        words = ended(name, folder)
+        words = said_by(lambda: whole_run(name, folder))
         small.empty()
         looks_sound(folder, words)
         left = file_sizes(folder).keys()
