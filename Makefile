@@ -25,8 +25,9 @@ test-all: .venv/.dev lint
 
 # Every kernel with its indices checked: compiled anew, apart from the others.
 test-bounds: .venv/.dev
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/bounds $(PYTEST) tests/frugal_rl/store \
-		tests/frugal_rl/observation tests/frugal_rl/learn tests/frugal_rl/sb3 tests/frugal_rl/vec_env tests/nclone tests/npp_rl tests/mine_rl_npv tests/fighting
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/bounds $(PYTEST) \
+		$(addprefix tests/frugal_rl/,store observation learn sb3 vec_env run) \
+		tests/nclone tests/npp_rl tests/mine_rl_npv tests/fighting
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

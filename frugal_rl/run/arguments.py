@@ -12,6 +12,8 @@ OTHER_CONFIGURATION = {"--config-path", "-cp", "--config-name", "-cn"}
 ASKING = {"--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
 ASKING_TO_COMPLETE = ("-sc", "--shell-completion", "--shell_completion")
 """Words that ask Hydra something, instead of running the command."""
+SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve"}
+"""Words of Hydra's that no other word belongs to."""
 
 
 SAID_OTHERWISE = {"env.spec": "env.spec_file"}
@@ -42,6 +44,15 @@ def take_mode(arguments: list[str]) -> Mode:
         raise ConfigError("--json and --quiet cannot be had together; --json is quiet already.")
     arguments[:] = [word for word in arguments if word not in ("--json", "--quiet")]
     return wanted[0] if wanted else Mode.people
+
+
+def switches_first(arguments: Sequence[str]) -> list[str]:
+    """The words with those in front that stand for themselves.
+
+    Hydra's parser takes overrides from one place only: it refuses those behind a switch among them.
+    """
+    first = [word for word in arguments if word in SWITCHES]
+    return first + [word for word in arguments if word not in SWITCHES]
 
 
 def sweeps(arguments: Sequence[str]) -> bool:

@@ -114,7 +114,8 @@ class Script:
             FrugalError: the command line or the run is refused.
         """
         self.mode = arguments.take_mode(sys.argv)
-        sys.argv[1:] = translated(arguments.in_our_words(sys.argv[1:]))
+        typed = arguments.switches_first(sys.argv[1:])
+        sys.argv[1:] = translated(arguments.in_our_words(typed))
         self.sweep = arguments.sweeps(sys.argv)
         beside = arguments.typed_folders(sys.argv[1:])
         first = "sweeping" if self.sweep else "reading the configuration"

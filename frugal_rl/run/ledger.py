@@ -102,8 +102,8 @@ class Ledger:
             beside: it starts others, and trains nothing itself.
         """
         reservation = Reservation(self, Entry.own(what, held, beside))
-        reservation.write(reservation.entry)
         try:
+            reservation.write(reservation.entry)
             yield reservation
         finally:
             with suppress(DiskError), self.changing() as entries:  # full: it goes with the process

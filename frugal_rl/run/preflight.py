@@ -210,6 +210,12 @@ def writable(path: Path, key: str) -> None:
         DiskError: why, and the option that names another one.
     """
     place = path.absolute()
+    try:
+        place.exists()
+    except OSError as error:  # a name that no file system takes
+        raise DiskError(
+            f"{shown(path)} cannot be written: {error.strerror}. Choose another {key}="
+        ) from error
     while not (place.exists() or place.is_symlink()) and place != place.parent:
         place = place.parent
     if key in FOLDERS or place != path.absolute():

@@ -92,7 +92,10 @@ class Saves:
         )
 
     def hint(self) -> str:
-        """How to continue, as the last words of an error."""
-        if self.newest is None:
+        """How to continue, as the last words of an error; the first rank saves for all of them."""
+        newest = self.newest
+        if not self.ranks.first and (self.folder / LAST).is_file():
+            newest = self.folder / LAST
+        if newest is None:
             return "No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
-        return f"The last sound checkpoint is safe: continue with {override('resume', self.newest)}"
+        return f"The last sound checkpoint is safe: continue with {override('resume', newest)}"

@@ -11,7 +11,7 @@ from mine_rl_npv.data.roles import COORDINATES, EDGES
 
 SAMPLE = 200
 """Blocks that are held against all others."""
-CLOSE = 0.02
+CLOSE = 0.1
 """Share of an edge by which neighbours may lie apart or overlap, as rounded numbers do."""
 USUAL = 0.5
 """Of the blocks with another one ahead along an axis, those that touch it at least."""

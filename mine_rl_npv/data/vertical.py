@@ -73,11 +73,19 @@ class Vertical:
         """
         top, bottom = self.upward(np.array([heights.max(), heights.min()])).tolist()
         why = self.why or f"{ASSUMED}, since neither its name nor the setting says so"
+        if not self.why and 0 <= bottom <= _step(heights):
+            why += "; its numbers begin at 0, as depths do"
         return (
             f"'{printable(self.column)}' grows {self.direction.value}ward ({why}): the top bench "
             f"is at {top:g}, the bottom bench at {bottom:g} m; columns.z_direction="
             f"{self.direction.other.value} turns the model over"
         )
+
+
+def _step(heights: np.ndarray) -> float:
+    """The usual distance of two levels (N,); 0 of a single one."""
+    levels = np.unique(np.round(heights, 3))
+    return float(np.median(np.diff(levels))) if len(levels) > 1 else 0.0
 
 
 def says(name: str) -> Direction | None:

@@ -39,6 +39,8 @@ def filling_times(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     value, share = problem.value.max(axis=1), capacity_shares(problem)
     most, scarcest = share.max(axis=1), share[:, share.sum(axis=0).argmax()]
     soonest = cone_sums(graph.pointer, graph.index, most[:, None])[:, 0]
+    if problem.instance.rate < 0:  # what comes after the last period would be worth ever more
+        soonest = np.minimum(soonest, problem.instance.periods)
     delayed = value * (1.0 + problem.instance.rate) ** -soonest
     return (
         capacity_pits(value, most, graph),

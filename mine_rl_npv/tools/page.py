@@ -36,7 +36,7 @@ th, td { border-bottom: 1px solid var(--line); padding: .25rem .7rem; text-align
 th:first-child, td:first-child { text-align: left; }
 .wide { overflow-x: auto; } img { max-width: 100%; height: auto; background: #fff; }
 .wide th, .wide td { white-space: nowrap; }
-.told td:last-child { white-space: normal; text-align: left; }
+.told td:last-child { white-space: normal; text-align: left; overflow-wrap: anywhere; }
 @media screen { .broad img { max-width: none; width: max(100%, 46rem); } }
 pre { font-size: .8rem; } @media (min-width: 62rem) { pre { white-space: pre-wrap; } }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }

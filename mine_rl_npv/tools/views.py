@@ -179,11 +179,15 @@ def sections(instance: Instance, period: np.ndarray) -> Figure:
     return figure
 
 
-def _period_bar(figure: Figure, colours: ScalarMappable, axes: Axes | Sequence[Axes]) -> None:
+def _period_bar(
+    figure: Figure, colours: ScalarMappable, axes: Axes | Sequence[Axes], pad: float = 0.02
+) -> None:
     """The legend of colours by period; the first period is number 1."""
     number = FuncFormatter(lambda period, _: f"{round(period) + 1}")
     ticks = MaxNLocator(integer=True)
-    figure.colorbar(colours, ax=axes, label="period", ticks=ticks, format=number, shrink=0.8)
+    figure.colorbar(
+        colours, ax=axes, label="period", ticks=ticks, format=number, shrink=0.8, pad=pad
+    )
 
 
 def _paint(axes: Axes, cells: np.ndarray, title: str, x: str, y: str, last: int):
@@ -212,7 +216,7 @@ def voxels(instance: Instance, period: np.ndarray, upto: int | None = None) -> F
     if shown.any():
         colours = colormaps[COLOURS](scale(np.nan_to_num(grid)))
         axes.voxels(shown, facecolors=colours, edgecolor=None, shade=True)
-    _period_bar(figure, ScalarMappable(scale, COLOURS), axes)
+    _period_bar(figure, ScalarMappable(scale, COLOURS), axes, pad=0.14)
     axes.set(
         title=f"Mined by period {last + 1}",
         xlabel="x",

@@ -49,10 +49,11 @@ def trained(folder, *words, **options):
     return ended(started(folder, *words, **options))
 
 
-def saved_once(folder):
+def saved_once(folder, process):
     """Wait for a run's first checkpoint."""
     deadline = time.monotonic() + 120
     while not list((folder / "checkpoints").glob("step_*.pt")):
+        assert process.poll() is None, process.stdout.read()
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -135,7 +136,7 @@ def test_a_folder_that_becomes_read_only_keeps_its_checkpoints_and_says_how_to_g
 ):
     folder = tmp_path / "a"
     process = started(folder)
-    saved_once(folder)
+    saved_once(folder, process)
     subprocess.run(["mount", "--bind", folder / "checkpoints", folder / "checkpoints"], check=True)
     subprocess.run(["mount", "-o", "remount,bind,ro", folder / "checkpoints"], check=True)
     status, said = ended(process)
@@ -165,7 +166,7 @@ def test_a_disk_that_is_full_at_the_last_save_says_how_to_go_on(tmp_path, whole)
     with small_disk(tmp_path / "a disk", DISK_KIB) as small:
         folder = small.folder / "a"
         process = started(folder)
-        saved_once(folder)
+        saved_once(folder, process)
         status, said = filled_meanwhile(process, small)
         assert status == 1
         assert "DiskError: The checkpoint at 3,200 steps" in said
@@ -174,6 +175,22 @@ def test_a_disk_that_is_full_at_the_last_save_says_how_to_go_on(tmp_path, whole)
         assert not [v.problem for v in verify_checkpoints(folder) if v.problem]
         assert trained(tmp_path / "b", f"resume={value(folder)}")[0] == 0
     assert same_weights(tmp_path / "b", whole)
+
+
+def test_a_disk_that_fills_up_under_a_sweep_ends_it_in_words(tmp_path, whole):
+    with small_disk(tmp_path / "small", DISK_KIB) as small:
+        words = ("-m", "seed=0,1", f"hydra.sweep.dir={small.folder}/s")
+        process = started(tmp_path / "unused", *words)
+        first = small.folder / "s" / "0_toy_lossless_seed0"
+        saved_once(first, process)
+        status, said = filled_meanwhile(process, small)
+        assert status == 1
+        assert "No space left on device" in said
+        small.empty()
+        assert not [v.problem for v in verify_checkpoints(first) if v.problem]
+        status, said = trained(tmp_path / "unused", *words)  # the same words: what is left
+        assert status == 0, said
+        assert same_weights(first, whole)
 
 
 def test_a_sweep_on_a_full_disk_is_refused_before_it_begins(tmp_path):

@@ -10,11 +10,13 @@ from rich.console import Console
 from frugal_rl.errors import NumbersError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
 from frugal_rl.run.finite import not_finite
 from frugal_rl.run.keeping import newest_sound
+from frugal_rl.run.saves import Saves
 from frugal_rl.run.trainer import train
 from frugal_rl.testing import toy
 from frugal_rl.testing.faults import Poison
@@ -149,3 +151,11 @@ def test_no_environment_is_given_an_action_that_is_none(tmp_path, monkeypatch):
     assert "of environment 1 is nan in step 36 since the run began" in words
     assert np.isfinite(given).all()
     assert len(given) == 37
+
+
+def test_a_rank_that_saves_nothing_itself_names_what_the_first_one_saved(tmp_path):
+    run = toy_run(tmp_path, Toy())
+    second = Saves(run, None, Ranks(1, 2))
+    assert "No checkpoint was saved yet" in second.hint()
+    train(run, Nowhere(), console=Console(file=io.StringIO()))
+    assert f"resume={tmp_path / 'checkpoints' / 'last.pt'}" in second.hint()

@@ -121,3 +121,8 @@ def test_a_sweep_that_is_asked_to_stop_starts_no_other_job(tmp_path):
         "ran 0",
         "ran 1",
     ]
+
+
+def test_a_name_that_is_too_long_is_refused_in_a_line(tmp_path):
+    with pytest.raises(DiskError, match=r"cannot be written: File name too long\. Choose another"):
+        preflight.writable(tmp_path / ("n" * 300), "hydra.run.dir")

@@ -11,6 +11,7 @@ from frugal_rl.run.arguments import (
     in_our_words,
     overrides,
     sweeps,
+    switches_first,
     take_mode,
     typed_folders,
     typed_words,
@@ -196,3 +197,15 @@ def test_packages_that_are_named_are_found_before_anything_is_composed(words, na
 def test_a_list_that_is_not_closed_is_refused_in_words(word):
     with pytest.raises(ConfigError, match="cannot be read: close its brackets and quotes"):
         named_plugins([word])
+
+
+def test_a_switch_may_stand_anywhere():
+    typed = ["env=toy", "-m", "--config-dir", "mine", "seed=1,2", "--multirun"]
+    assert switches_first(typed) == [
+        "-m",
+        "--multirun",
+        "env=toy",
+        "--config-dir",
+        "mine",
+        "seed=1,2",
+    ]

@@ -95,6 +95,7 @@ def test_the_setting_turns_a_model_over_and_is_said(tmp_path, z):
     upside_down, told = read(written(tmp_path, z))
     assert_array_equal(upside_down.cell[:, 2], 3 - CELL[:, 2])
     assert "z_direction=down turns" in told[0]
+    assert ("begin at 0, as depths do" in told[0]) == (z.min() > 0)
 
 
 def against(tmp_path, z, words, name="z", **columns):

@@ -323,6 +323,14 @@ def test_strange_numbers_have_the_plan_that_they_have(kind, destinations):
     judge(mine, destinations > 1, FAST)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("seed", [205, 218])
+def test_orders_stay_finite_where_later_money_is_worth_more(seed):
+    for destinations in (1, 2):
+        mine = strange(random_mine(seed, destinations, False), "falling prices of money")
+        judge(mine, destinations > 1, (Method.filling, Method.best))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(200, 220))
 def test_strange_numbers_on_many_mines(seed):
