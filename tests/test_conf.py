@@ -184,3 +184,9 @@ def test_compose_run_names_the_choices_that_were_made(monkeypatch):
     compose_run(["memory=sparse", "env=toy"])
 
     assert (seen["choices"]["memory"], seen["choices"]["env"]) == ("sparse", "toy")
+
+
+@pytest.mark.parametrize("env", ["nclone", "fighting"])
+def test_what_fits_ppo_to_an_environment_is_given_to_no_other_algorithm(env: str):
+    assert compose_run([f"env={env}"]).algo.ent_coef > 0
+    assert compose_run([f"env={env}", "algo=dqn"]).algo.batch_size == 32
