@@ -24,6 +24,8 @@ from frugal_rl.run.trainer import no_meter
 
 WORDS = ["env=nclone", "memory=parallel"]
 ITERATIONS = 20
+MOST = 0.01
+"""Share of the processor time of training that the guard may take."""
 
 
 class Spent:
@@ -61,6 +63,7 @@ def main() -> None:
         guard = NumberGuard(Path(folder))
         own = Spent()
         guard._look = own.timed(guard._look)  # type: ignore[method-assign]
+        guard._look_at_actions = own.timed(guard._look_at_actions)  # type: ignore[method-assign]
         guard._check = own.timed(guard._check)  # type: ignore[method-assign]
         guarded = run.algo.build(run, guard.watch(env))
         plain = run.algo.build(run, other)
@@ -80,10 +83,14 @@ def main() -> None:
         other.close()
     ratios = sorted(a / b for a, b in taken)
     whole, each = sum(a for a, _ in taken), 1e3 / ITERATIONS
-    print(f"{' '.join(words)}: guarded / plain {median(ratios):.4f}", end=" ")
+    share = own.seconds / whole
+    verdict = "within" if share <= MOST else "ABOVE"
+    print(
+        f"{' '.join(words)}: the guard's own calls took {share:.3%} of the processor time", end=" "
+    )
+    print(f"({each * own.seconds:.2f} of {each * whole:.0f} ms an iteration),", end=" ")
+    print(f"{verdict} {MOST:.0%}; guarded / plain {median(ratios):.4f}", end=" ")
     print(f"(middle half {ratios[ITERATIONS // 4]:.4f} to {ratios[-1 - ITERATIONS // 4]:.4f})")
-    print(f"the guard's own calls: {own.seconds / whole:.3%} of the processor time,", end=" ")
-    print(f"{each * own.seconds:.2f} of {each * whole:.0f} ms an iteration")
 
 
 if __name__ == "__main__":
