@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 EXTRAS := .[dev,play,hpo,slurm,contrib]
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadgroup --durations 30
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist loadfile --durations 30
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
 # venv and pip work for many seconds without a word: $(call told,WORDS,COMMAND) says that it goes on.

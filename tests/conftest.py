@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadScopeScheduling
 
 settings.register_profile(
     "frugal", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
@@ -14,17 +15,22 @@ settings.load_profile("frugal")
 os.environ.setdefault("WANDB_MODE", "offline")
 torch.set_num_threads(1)  # the last bits of an initial weight depend on the number of threads
 
-TESTS = Path(__file__).resolve().parent
-SHARED = TESTS.parents[1] / "shared"
+SHARED = Path(__file__).resolve().parents[2] / "shared"
 KERNELS_OF = {"npp_rl": "nclone"} | {g: g for g in ("nclone", "mine_rl_npv", "fighting")}
-"""Tests that compile the same kernels, by folder."""
+"""Whose kernels the tests of a folder compile."""
 
 
-def pytest_collection_modifyitems(items):
+class ByKernels(LoadScopeScheduling):
     """One process for all that compile a guest's kernels: two would compile each of them twice."""
-    for item in items:
-        group = KERNELS_OF.get(item.path.relative_to(TESTS).parts[0], str(item.path))
-        item.add_marker(pytest.mark.xdist_group(group))
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return KERNELS_OF.get(Path(file).parts[1], file)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """How tests are given to processes; files of all others go one by one."""
+    return ByKernels(config, log)
 
 
 @pytest.fixture(scope="session")
