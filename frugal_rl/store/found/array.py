@@ -15,7 +15,7 @@ from frugal_rl.store.found.column import FoundColumn
 class FoundArray:
     """Stands where `numpy.zeros((steps, num_envs, *shape), dtype)` stood.
 
-    `store[step] = rows` keeps the rows [N, *shape] of one step, in the order of steps; 0 begins a
+    `store[step] = rows` keeps the rows [N, ...] of one step, in the order of steps; 0 begins a
     new rollout. `store[steps, envs]` and `store.flat[indices]` give new arrays of single rows, as
     they were written; `flat` counts step-major, index = step * num_envs + env.
 

@@ -1,24 +1,19 @@
 """A disk that is full at each write of a run in turn: nothing older is lost, all of it reads."""
 
 import errno
-import io
 import json
 import shutil
 import time
 import warnings
 from dataclasses import replace
-from functools import cache
 
 import pytest
 import torch
 from PIL import Image
-from rich.console import Console
 
 from frugal_rl.errors import DiskError, FrugalError
-from frugal_rl.memory.plan import draw_up
 from frugal_rl.report.comparison import ReportOptions, write_report
 from frugal_rl.report.files import read_metrics
-from frugal_rl.report.log import open_log
 from frugal_rl.report.results import RunResult
 from frugal_rl.run import cells, saves
 from frugal_rl.run.cells import Cell, End, run_cell
@@ -31,8 +26,8 @@ from frugal_rl.run.ledger import Ledger
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.replay_aside import compared
 from frugal_rl.run.session import evaluate_saved
-from frugal_rl.run.trainer import train
 from frugal_rl.testing.faults import FullDisk, disk, file_sizes, small_disk
+from frugal_rl.testing.quiet_runs import quiet_run
 
 SMALL = (
     "tracking=disabled", "algo.num_envs=4", "algo.n_steps=8", "algo.total_steps=160",
@@ -51,17 +46,8 @@ PROBLEMS = {
 }  # fmt: skip
 
 
-@cache
-def planned(name):
-    run = compose_run(PROBLEMS[name], check=False)
-    return run, draw_up(run)
-
-
 def whole_run(name, folder, resume=None):
-    run, plan = planned(name)
-    run = replace(run, run_dir=str(folder), resume=resume)
-    with open_log(run, plan) as log:
-        return train(run, log, console=Console(file=io.StringIO()))
+    return quiet_run(PROBLEMS[name], folder, resume)
 
 
 def looks_sound(folder, words):

@@ -1,25 +1,18 @@
 """`kill -9` before each write of a run in turn, the very first save and pruning among them."""
 
-import io
 import os
 import signal
-from dataclasses import replace
-from functools import cache
 
 import pytest
 import torch
-from rich.console import Console
 
-from frugal_rl.memory.plan import draw_up
-from frugal_rl.report.log import open_log
 from frugal_rl.run.checkpoints import load_checkpoint
-from frugal_rl.run.compose import compose_run
 from frugal_rl.run.finite import not_finite
 from frugal_rl.run.keeping import newest_sound, verify_checkpoints
 from frugal_rl.run.lock import locked
 from frugal_rl.run.replay_aside import compared
-from frugal_rl.run.trainer import train
 from frugal_rl.testing.faults import FullDisk, disk
+from frugal_rl.testing.quiet_runs import quiet_run
 
 SMALL = ("env=toy", "tracking=disabled", "hardware.device=cpu", "hardware.threads=1",
          "algo.num_envs=2", "algo.n_steps=8", "algo.total_steps=48", "checkpoint_every_steps=16",
@@ -32,17 +25,8 @@ PROBLEMS = {
 }  # fmt: skip
 
 
-@cache
-def planned(name):
-    run = compose_run(PROBLEMS[name], check=False)
-    return run, draw_up(run)
-
-
 def whole_run(name, folder, resume=None):
-    run, plan = planned(name)
-    run = replace(run, run_dir=str(folder), resume=resume)
-    with open_log(run, plan) as log:
-        train(run, log, console=Console(file=io.StringIO()))
+    return quiet_run(PROBLEMS[name], folder, resume)
 
 
 class KilledAt(FullDisk):
