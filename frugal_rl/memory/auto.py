@@ -23,7 +23,12 @@ from frugal_rl.memory.choices import AUTO, Allocator
 from frugal_rl.memory.kernels import is_ready, package_of
 from frugal_rl.memory.plan import Plan, draw_up, measured_base, own_parts
 from frugal_rl.memory.probe import Planning
-from frugal_rl.memory.refusal import plan_memory, refusal, stop_on_errors
+from frugal_rl.memory.refusal import (
+    plan_memory,
+    refusal,
+    stop_on_errors,
+    stop_when_traced_too_long,
+)
 from frugal_rl.memory.savings import BY_NAME, LEAST_PIECE, filled
 from frugal_rl.observation.choices import Label
 from frugal_rl.remembered import turn
@@ -111,9 +116,13 @@ def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
 
     Returns:
         Whether there are new numbers.
+
+    Raises:
+        ConfigError: the updates alone take longer than `memory.max_hours`.
     """
     if run.plan is Planning.probe or is_ready(run):
         return False
+    stop_when_traced_too_long(run, probe)
     with turn(f"compiling_{package_of(run)}", "waiting for another run that compiles"):
         if is_ready(run):  # by the one that had its turn before
             return True

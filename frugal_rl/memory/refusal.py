@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from frugal_rl.errors import ConfigError, FrugalError, MemoryBudgetError
 from frugal_rl.memory.advice import advise
 from frugal_rl.memory.checks import check_run, errors
-from frugal_rl.memory.duration import stop_when_too_long
+from frugal_rl.memory.duration import estimate, stop_when_too_long
 from frugal_rl.memory.part import human
-from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.memory.plan import Plan, draw_up, own_parts
 
 if TYPE_CHECKING:
     from frugal_rl.memory.finding import Finding
@@ -47,6 +47,16 @@ def plan_memory(run: RunConfig, probe: ProbeUpdate | None = None) -> Plan:
         raise refusal(run, plan, probe)
     stop_when_too_long(run, plan.duration)
     return plan
+
+
+def stop_when_traced_too_long(run: RunConfig, probe: ProbeUpdate) -> None:
+    """Refuse by the hours of its updates a run that was never tried out, before it is.
+
+    Raises:
+        ConfigError: it takes longer than `memory.max_hours` without its environment.
+    """
+    if run.memory.max_hours is not None and own_parts(run) is None:
+        stop_when_too_long(run, estimate(run, probe(run)))
 
 
 def stop_on_errors(findings: list[Finding]) -> None:

@@ -8,6 +8,8 @@ import pytest
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn import timing
+from frugal_rl.memory import auto
+from frugal_rl.memory.auto import prepare
 from frugal_rl.memory.duration import (
     Duration,
     Line,
@@ -139,6 +141,16 @@ def test_a_run_that_takes_too_long_is_refused_with_what_fits():
         stop_when_too_long(run, Duration(8.0, 6.0, 0.0, 5, True))
     with pytest.raises(ConfigError, match="max_hours"):
         run_of("memory.max_hours=0")
+
+
+def test_a_run_that_takes_too_long_is_refused_before_it_is_tried_out(monkeypatch):
+    def measured(run, found):
+        pytest.fail("nothing needs to run of what is refused")
+
+    monkeypatch.setattr(auto, "is_ready", lambda run: False)
+    monkeypatch.setattr(auto, "measured_base", measured)
+    with pytest.raises(ConfigError, match=r"takes at least.*above memory\.max_hours=0\.001"):
+        prepare(run_of("memory.max_hours=0.001"), lambda run: PROBE)
 
 
 def test_seconds_are_told_as_people_say_them():
