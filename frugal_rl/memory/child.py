@@ -28,7 +28,7 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
     """What `python -m module` answers about a run: the last line that it prints, as JSON.
 
     Args:
-        module: reads the run from standard input.
+        module: reads the run from standard input, by `frugal_rl.run.asked`.
         run: its values and plug-ins are handed over.
         doing: what to say on standard error while it goes on.
         most_seconds: after which it is ended.
@@ -37,6 +37,7 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
         ConfigError: it failed, with the last line of what it said, or took too long.
     """
     request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
+    request["parent"] = os.getpid()
     own = {"PYTHONPATH": os.pathsep.join(sys.path)}
     with (
         tempfile.NamedTemporaryFile(prefix="frugal_rl_") as words,

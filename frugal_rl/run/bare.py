@@ -8,11 +8,11 @@ A tiny run of the toy, less what is planned for its sizes.
 from __future__ import annotations
 
 import json
-import sys
 
 from frugal_rl.memory.base import Base, measured_peaks, tiny
 from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.plan import residual
+from frugal_rl.run.asked import asked
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.probe import probe_update
 
@@ -21,7 +21,7 @@ WORDS = ("env=toy", "agent=mlp", "algo=ppo", "memory=lossless")
 
 def main() -> None:
     """Read the request, print the answer as one line of JSON."""
-    values = json.load(sys.stdin)["values"]
+    values = asked()["values"]
     like = [f"tracking.wandb={values['tracking']['wandb']}"]
     like += [f"hardware.device={values['hardware']['device']}"]
     run = compose_run([*WORDS, *like, f"memory.allocator={values['memory']['allocator']}"])

@@ -9,7 +9,6 @@ update, evaluation, checkpoint. What the plan counts for its sizes is taken off 
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,8 +19,8 @@ from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.report.log import open_log
+from frugal_rl.run.asked import asked_run
 from frugal_rl.run.compiling import told_compiling
-from frugal_rl.run.compose import run_from
 from frugal_rl.run.trainer import train
 
 if TYPE_CHECKING:
@@ -47,8 +46,7 @@ def measure(run: RunConfig) -> dict[str, dict[str, int]]:
 
 def main() -> None:
     """Read the request, print the answer as one line of JSON."""
-    request = json.load(sys.stdin)
-    run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+    run = asked_run()
     with told_compiling() as compiling:
         found = measure(run)
     print(json.dumps({**found, "compiled": compiling.count > 0}))

@@ -9,7 +9,6 @@ the chord between both sizes.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -27,8 +26,8 @@ from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.memory.base import TINY
 from frugal_rl.memory.duration import Pace
 from frugal_rl.memory.probe import Probe
+from frugal_rl.run.asked import asked_run
 from frugal_rl.run.compiling import told_compiling
-from frugal_rl.run.compose import run_from
 from frugal_rl.run.probe_rows import Played, play
 from frugal_rl.run.trainer import no_meter
 
@@ -181,9 +180,8 @@ def act(policy: Actor, played: Played) -> Callable[[int], Callable[[], Any]]:
 
 def main() -> None:
     """Read the request, print the answer as one line of JSON; or why the run is refused."""
-    request = json.load(sys.stdin)
     try:
-        run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+        run = asked_run()
         with told_compiling():
             answer = measure(run).as_json()
     except FrugalError as error:

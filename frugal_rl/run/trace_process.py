@@ -6,20 +6,18 @@ python -m frugal_rl.run.trace_process < request.json
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 
 from frugal_rl.errors import FrugalError
 from frugal_rl.learn.timing import pace_of
 from frugal_rl.learn.trace import trace
-from frugal_rl.run.compose import run_from
+from frugal_rl.run.asked import asked_run
 
 
 def main() -> None:
     """Read the request, print the answer as one line of JSON; null where nothing can be traced."""
-    request = json.load(sys.stdin)
     try:
-        run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+        run = asked_run()
         found = trace(run)
         answer = None if found is None else replace(found, pace=pace_of(run)).as_json()
     except FrugalError as error:

@@ -8,7 +8,6 @@ The first one loads libraries, which are no part of what the others cost.
 from __future__ import annotations
 
 import json
-import sys
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.errors import FrugalError
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
-from frugal_rl.run.compose import run_from
+from frugal_rl.run.asked import asked_run
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -63,9 +62,8 @@ def _held() -> int:
 
 def main() -> None:
     """Read the request, print the answer as one line of JSON; null where it cannot be made."""
-    request = json.load(sys.stdin)
     try:
-        run = run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+        run = asked_run()
         answer = weigh(run)
     except FrugalError:
         answer = None
