@@ -22,10 +22,13 @@ FENCE = re.compile(r"^```(?:bash|sh|console)?\n(.*?)^```", re.DOTALL | re.MULTIL
 PROGRAMS = ("make", "python", "frugal-rl")
 
 
-def commands() -> list[tuple[str, str]]:
+MEASURED = sorted((ROOT / "benchmarks").glob("*.md"))
+
+
+def commands(pages: list[Path]) -> list[tuple[str, str]]:
     """(page, command) of every line in a shell block, continued lines joined."""
     found = []
-    for page in PAGES:
+    for page in pages:
         if page.exists():
             for block in FENCE.findall(page.read_text()):
                 for line in block.replace("\\\n", " ").splitlines():
@@ -35,7 +38,8 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
-COMMANDS = commands()
+COMMANDS = commands(PAGES)
+BENCHMARKS = [row for row in commands(PAGES + MEASURED) if " benchmarks/" in row[1]]
 
 
 @pytest.mark.parametrize(("page", "command"), COMMANDS, ids=[f"{p}: {c}" for p, c in COMMANDS])
@@ -50,6 +54,15 @@ def test_every_documented_command_names_what_exists(page, command):
         assert (ROOT / words[1]).is_file(), f"{words[1]} is not there"
         if words[1].startswith("scripts/"):
             _composes(Path(words[1]).stem, words[2:])
+
+
+@pytest.mark.parametrize(("page", "command"), BENCHMARKS, ids=[f"{p}: {c}" for p, c in BENCHMARKS])
+def test_every_option_of_a_benchmark_in_a_page_is_one_that_it_has(page, command):
+    words = shlex.split(command)
+    [script] = [w for w in words if w.startswith("benchmarks/")]
+    source = (ROOT / script).read_text()
+    unknown = [w for w in words if w.startswith("--") and f'"{w.split("=")[0]}"' not in source]
+    assert not unknown, f"{script} has no {unknown}"
 
 
 def _composes(name: str, words: list[str]) -> None:
