@@ -259,7 +259,7 @@ def _shaped(obs: np.ndarray, spec: ColumnSpec) -> np.ndarray:
 
 def _array(value: Any) -> np.ndarray:
     """A tensor or array as a NumPy array."""
-    return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+    return np.asarray(value.numpy(force=True) if hasattr(value, "detach") else value)
 
 
 def _device(name: Any) -> Any:

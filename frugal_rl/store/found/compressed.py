@@ -82,7 +82,7 @@ class Compressed(Rows):
     def _begin(self, handle: int) -> int:
         return int(self.ends[handle - 1]) if handle else 0
 
-    def read(self, handles: np.ndarray, out: np.ndarray) -> None:
+    def read(self, handles: np.ndarray, out: np.ndarray, env: np.ndarray | None = None) -> None:
         """Rows, each decompressed once where it stands several times, as long as they fit."""
         flat, size = out.reshape(-1, out.shape[2]), out.shape[2] * out.itemsize
         kept: dict[int, bytes] = {}

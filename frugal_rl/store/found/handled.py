@@ -86,16 +86,23 @@ class HandledColumn(Column):
         self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
     ) -> np.ndarray:
         """Rows of the samples, written into `out`."""
-        shape = len(t), *self.spec.shape
-        out = np.empty(shape, self.spec.dtype) if out is None else out
-        handles = self.handles.at(t, n)[:, None]
+        out = np.empty((len(t), *self.spec.shape), self.spec.dtype) if out is None else out
+        handles, n = self.handles.at(t, n)[:, None], np.asarray(n)
         if self._channels_last:
-            lying = np.empty((shape[0], *shape[2:], shape[1]), self.spec.dtype)
-            read_bytes(self.rows, handles, row_bytes_of(lying)[:, None])
-            out[...] = lying.transpose(0, 3, 1, 2)
+            self._gather_turned(handles, n, out)
         else:
-            read_bytes(self.rows, handles, row_bytes_of(out)[:, None])
+            read_bytes(self.rows, handles, n, row_bytes_of(out)[:, None])
         return out
+
+    def _gather_turned(self, handles: np.ndarray, n: np.ndarray, out: np.ndarray) -> None:
+        """Pictures that lie channels last."""
+        channels, *sides = self.spec.shape
+        if channels == 3 and self.spec.dtype.itemsize == 1 and out.flags.c_contiguous:
+            self.rows.read_turned(handles, n, out.view(np.uint8).reshape(len(n), 3, -1))
+            return
+        lying = np.empty((len(n), *sides, channels), self.spec.dtype)
+        read_bytes(self.rows, handles, n, row_bytes_of(lying)[:, None])
+        out[...] = lying.transpose(0, 3, 1, 2)
 
     def trim(self, steps: int) -> None:
         """No further steps come: give back what is not used."""
@@ -113,13 +120,13 @@ class HandledColumn(Column):
         return self.handles.nbytes + self.rows.nbytes + int(self._envs.nbytes + self._new.nbytes)
 
 
-def read_bytes(rows: Rows, handles: np.ndarray, out: np.ndarray) -> None:
-    """Rows of handles [B, k] into contiguous out [B, k, row bytes] uint8."""
+def read_bytes(rows: Rows, handles: np.ndarray, n: np.ndarray, out: np.ndarray) -> None:
+    """Rows of handles [B, k] of environments [B] into contiguous out [B, k, row bytes] uint8."""
     if out.shape[2] % WORD_BYTES == 0 and out.ctypes.data % WORD_BYTES == 0:
-        rows.read(handles, out.view(np.uint64))
+        rows.read(handles, out.view(np.uint64), n)
         return
     words = np.empty((*handles.shape, row_words(out.shape[2])), np.uint64)
-    rows.read(handles, words)
+    rows.read(handles, words, n)
     out[...] = words.view(np.uint8)[..., : out.shape[2]]
 
 
@@ -206,13 +213,14 @@ class StackedColumn(Column):
     ) -> np.ndarray:
         """Rows of the samples put together again, written into `out`."""
         out = np.empty((len(t), *self.spec.shape), self.spec.dtype) if out is None else out
-        handles = self._handles_of(np.asarray(t), np.asarray(n))
+        n = np.asarray(n)
+        handles = self._handles_of(np.asarray(t), n)
         stack, into = self.stack, row_bytes_of(out)
         if stack.outer == 1 and stack.newest_last:
-            read_bytes(self.rows, handles, into.reshape(len(t), stack.parts, stack.part_bytes))
+            read_bytes(self.rows, handles, n, into.reshape(len(t), stack.parts, stack.part_bytes))
             return out
         parts = np.empty((*handles.shape, stack.part_bytes), np.uint8)
-        read_bytes(self.rows, handles, parts)
+        read_bytes(self.rows, handles, n, parts)
         apart = parts.reshape(len(t), stack.parts, stack.outer, stack.inner)
         stack.viewed(into)[...] = apart.transpose(0, 2, 1, 3)
         return out

@@ -36,7 +36,7 @@ class Plain(Rows):
             wanted = max(end, int(GROWTH * len(self.rows)))
             self.rows.resize((wanted, self.rows.shape[1]), refcheck=False)
 
-    def read(self, handles: np.ndarray, out: np.ndarray) -> None:
+    def read(self, handles: np.ndarray, out: np.ndarray, env: np.ndarray | None = None) -> None:
         """Rows by their place."""
         copy_rows(self.rows, handles, out)
 

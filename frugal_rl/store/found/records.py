@@ -24,7 +24,7 @@ from frugal_rl.store.delta_kernels import (
     put_differences,
     units_needed,
 )
-from frugal_rl.store.found.rows import Rows
+from frugal_rl.store.found.rows import WORTH_ORDERING, Rows, reading_order
 
 LINKS = 24
 """The most records that reading one row follows."""
@@ -72,15 +72,19 @@ class Records(Rows):
             need = self.used + self.last.shape[1] + 1
             self.words.resize(max(need, int(GROWTH * len(self.words))), refcheck=False)
 
-    def read(self, handles: np.ndarray, out: np.ndarray) -> None:
+    def read(self, handles: np.ndarray, out: np.ndarray, env: np.ndarray | None = None) -> None:
         """Whole rows, with the differences on the way from them."""
+        row = np.empty(out.shape[2], np.uint64)
         read_records(
             self.words,
             self.words.view(np.uint16),
             len(self._bitmaps),
-            handles,
-            out,
-            out.view(np.uint16),
+            np.empty(LINKS + 1, np.int64),
+            handles.reshape(-1),
+            reading_order(handles, env if out.shape[2] >= WORTH_ORDERING else None),
+            row,
+            row.view(np.uint16),
+            out.reshape(-1, out.shape[2]),
         )
 
     def clear(self) -> None:
@@ -194,28 +198,36 @@ def put_record(row: Any, reference: Any, bitmaps: Any, words: Any, units: Any, u
 
 @njit(cache=True)
 def read_records(
-    words: Any, units: Any, bitmaps: int, handles: Any, out: Any, out_units: Any
+    words: Any,
+    units: Any,
+    bitmaps: int,
+    path: Any,
+    handles: Any,
+    order: Any,
+    row: Any,
+    row_units: Any,
+    out: Any,
 ) -> None:
-    """Rows of handles [B, k] into out [B, k, W]; out_units is that memory as uint16."""
-    width = out.shape[2]
-    for b in range(handles.shape[0]):
-        for j in range(handles.shape[1]):
-            at = handles[b, j]
-            if at < 0:
-                out[b, j] = 0
-                continue
-            stop = at
-            if j > 0 and handles[b, j - 1] >= 0:  # a stack's next part rests on the one before
-                if at != handles[b, j - 1] and words[at] == np.uint64(handles[b, j - 1] + 1):
-                    stop = handles[b, j - 1]
-                if at == handles[b, j - 1] or stop != at:
-                    out[b, j] = out[b, j - 1]
-                    if stop != at:
-                        add_differences(units, words, 4 * (at + 1), bitmaps, out_units[b, j])
-                    continue
-            while words[stop] != 0:
-                stop = np.int64(words[stop]) - 1
-            out[b, j] = words[stop + 1 : stop + 1 + width]
-            while at != stop:
-                add_differences(units, words, 4 * (at + 1), bitmaps, out_units[b, j])
-                at = np.int64(words[at]) - 1
+    """Rows of handles [M] into out [M, W], those of an environment in the order of its records.
+
+    A row that rests on the one read before goes on from there. order [M] says which is read when;
+    path [LINKS + 1] and row [W] are scratch, row_units is that memory as uint16.
+    """
+    width, held = row.shape[0], -1
+    for m in order:
+        wanted = at = handles[m]
+        if at < 0:
+            out[m] = 0
+            continue
+        depth = 0
+        while at != held and words[at] != 0:
+            path[depth] = at
+            depth += 1
+            at = np.int64(words[at]) - 1
+        if at != held:
+            row[:] = words[at + 1 : at + 1 + width]
+        while depth > 0:
+            depth -= 1
+            add_differences(units, words, 4 * (path[depth] + 1), bitmaps, row_units)
+        held = wanted
+        out[m] = row

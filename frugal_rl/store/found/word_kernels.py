@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from frugal_rl.store.delta_kernels import lowest_bit
+from frugal_rl.store.found.rows import turn_three
 
 MOST_WORDS = 65535
 NO_WORD = np.uint16(MOST_WORDS)
@@ -295,28 +296,54 @@ def base_of(units: Any, at: int) -> Any:
 
 
 @njit(cache=True)
-def read_rows(units: Any, table: Any, tops: int, path: Any, handles: Any, out: Any) -> None:
-    """Rows of handles [B, k] into out [B, k, W]; path [LINKS + 1] is scratch."""
-    for b in range(handles.shape[0]):
-        for j in range(handles.shape[1]):
-            at = handles[b, j]
-            if at < 0:
-                out[b, j] = 0
-                continue
-            stop = handles[b, j - 1] if j > 0 else -1  # a stack's parts rest on each other
-            depth = 0
-            while at >= 0 and at != stop:
-                path[depth] = at
-                depth += 1
-                at = base_of(units, at)
-            if at >= 0:
-                copy_words(out[b, j - 1], out[b, j])
+def read_rows(
+    units: Any,
+    table: Any,
+    tops: int,
+    path: Any,
+    handles: Any,
+    order: Any,
+    row: Any,
+    row_bytes: Any,
+    root_row: Any,
+    out: Any,
+    planes: Any,
+) -> None:
+    """Rows of handles [M] into out [M, W], those of an environment in the order of its records.
+
+    A row that rests on the one read before goes on from there. order [M] says which is read when;
+    path [LINKS + 1], row and root_row [W] are scratch, row_bytes is row's memory as uint8. Where
+    there are planes [M, 3, P], rows of P pixels of three bytes go there instead.
+    """
+    turned = planes.shape[0] > 0
+    held = root = -1
+    for m in order:
+        wanted = at = handles[m]
+        if at < 0:
+            if turned:
+                planes[m] = 0
             else:
-                depth -= 1
-                read_whole(units, path[depth], table, out[b, j])
-            while depth > 0:
-                depth -= 1
-                add_changed(units, path[depth] + HEADER, tops, table, out[b, j])
+                out[m] = 0
+            continue
+        depth = 0
+        while at >= 0 and at != held:
+            path[depth] = at
+            depth += 1
+            at = base_of(units, at)
+        if at < 0:
+            depth -= 1
+            if path[depth] != root:
+                root = path[depth]
+                read_whole(units, root, table, root_row)
+            copy_words(root_row, row)
+        while depth > 0:
+            depth -= 1
+            add_changed(units, path[depth] + HEADER, tops, table, row)
+        held = wanted
+        if turned:
+            turn_three(row_bytes, planes[m])
+        else:
+            copy_words(row, out[m])
 
 
 @njit(cache=True)

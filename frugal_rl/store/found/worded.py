@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from frugal_rl.store.chain import bitmaps_of
-from frugal_rl.store.found.rows import Rows
+from frugal_rl.store.found.rows import WORTH_ORDERING, Rows, reading_order
 from frugal_rl.store.found.word_kernels import (
     HEADER,
     LINKS,
@@ -95,9 +95,32 @@ class Worded(Rows):
                 self.slots = np.full(2 * len(self.slots), NO_WORD)
                 put_names(self.table, known, self.slots)
 
-    def read(self, handles: np.ndarray, out: np.ndarray) -> None:
+    def read(self, handles: np.ndarray, out: np.ndarray, env: np.ndarray | None = None) -> None:
         """Whole rows, with the differences on the way from them."""
-        read_rows(self.units, self.table, len(self._bitmaps[2]), self._path, handles, out)
+        order = reading_order(handles, env if out.shape[2] >= WORTH_ORDERING else None)
+        self._read(handles, order, out.reshape(-1, out.shape[2]), np.empty((0, 3, 0), np.uint8))
+
+    def read_turned(self, handles: np.ndarray, env: np.ndarray, out: np.ndarray) -> None:
+        """Each picture turned as soon as it is read."""
+        self._read(handles, reading_order(handles, env), np.empty((0, 0), np.uint64), out)
+
+    def _read(
+        self, handles: np.ndarray, order: np.ndarray, out: np.ndarray, planes: np.ndarray
+    ) -> None:
+        row = np.empty_like(self._root)
+        read_rows(
+            self.units,
+            self.table,
+            len(self._bitmaps[2]),
+            self._path,
+            handles.reshape(-1),
+            order,
+            row,
+            row.view(np.uint8),
+            self._root,
+            out,
+            planes,
+        )
 
     def clear(self) -> None:
         """Forget all records and words."""
