@@ -12,8 +12,9 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -23,21 +24,43 @@ from gymnasium_worlds import WORLDS
 from stable_baselines3 import PPO
 
 from frugal_rl.memory import usage
-from frugal_rl.sb3 import compact, plan_stock
+from frugal_rl.observation.codecs.pooled import FoundCodec
+from frugal_rl.observation.found_form import read_form
+from frugal_rl.sb3 import CompactRolloutBuffer, compact, plan_stock
+
+if TYPE_CHECKING:
+    from frugal_rl.memory.choices import RolloutLocation
+    from frugal_rl.store.column_spec import ColumnSpec
+    from frugal_rl.store.columns import Column
 
 STEPS, ENVS, UPDATES, BATCH = 128, 4, 4, 256
 FAMILIES = {
     "atari": ("Pong, 4 x 84 x 84", "Breakout, 4 x 84 x 84", "SpaceInvaders, 4 x 84 x 84",
               "Riverraid, 4 x 84 x 84", "Pong, RAM"),
-    "grids": ("MiniGrid DoorKey, view", "Crafter", "Craftax Classic", "NetHack"),
+    "grids": ("MiniGrid DoorKey, view", "MiniGrid DoorKey, pixels", "Crafter", "Craftax Classic",
+              "NetHack", "MiniHack"),
     "driving": ("highway", "parking", "CarRacing"),
     "control": ("LunarLander", "HalfCheetah", "CartPole", "dm_control, pixels"),
     "rooms": ("VizDoom", "MiniWorld"),
     "many": ("PettingZoo pursuit",),
 }  # fmt: skip
+WORDS = "differences in known words"
+ATARI = f"stack of 4 along 1 x 7056 B, {WORDS}"
+DECLARED = {
+    "Pong, 4 x 84 x 84": {"obs": ATARI},
+    "Breakout, 4 x 84 x 84": {"obs": ATARI},
+    "Seaquest, 4 x 84 x 84": {"obs": ATARI},
+    "MiniGrid DoorKey, view": {"obs": WORDS},
+    "MiniGrid DoorKey, pixels": {"obs": "tiles of 8 x 8 pixels"},
+    "Crafter": {"obs": "tiles of 7 x 7 pixels"},
+    "CarRacing": {"obs": WORDS},
+    "Pong, RAM": {"obs": WORDS},
+    "CartPole": {"obs": "as it is"},
+}
+"""Forms that a person names who knows the environment, as in a file for `env.spec`."""
 PAGE = Path(__file__).with_suffix(".md")
 HEAD = (
-    "environment", "SB3 B", "extra B", "ours B", "share", "add us: SB3", "ours",
+    "environment", "SB3 B", "extra B", "ours B", "declared B", "share", "add us: SB3", "ours",
     "draw ms: SB3", "ours", "peak MiB: SB3", "ours", "plan error: SB3", "ours", "parameters",
 )  # fmt: skip
 
@@ -49,6 +72,22 @@ def peer_keywords() -> dict[str, Any]:
     types = {"elem_type": np.uint8, "runs_type": np.uint16}
     given = {"compression_method": "lz4-block", "dtypes": types}
     return {"rollout_buffer_class": CompressedRolloutBuffer, "rollout_buffer_kwargs": given}
+
+
+class DeclaredRollout(CompactRolloutBuffer):
+    """Columns that begin in the forms that were declared, and try no others."""
+
+    forms: ClassVar[dict[str, str]] = {}
+
+    def _column(self, spec: ColumnSpec, location: RolloutLocation, folder: str) -> Column:
+        codec = FoundCodec(form=read_form(self.forms[spec.name]))
+        return super()._column(replace(spec, codec=codec), location, folder)
+
+
+def declared_keywords(name: str) -> dict[str, Any]:
+    """The rollout with the forms of `DECLARED`."""
+    DeclaredRollout.forms = DECLARED[name]
+    return {"rollout_buffer_class": DeclaredRollout}
 
 
 def timed(buffer: Any, spent: dict[str, list[int]]) -> None:
@@ -84,7 +123,12 @@ def run(name: str, kind: str) -> dict[str, Any]:
     given = {"n_steps": STEPS, "batch_size": BATCH, "n_epochs": 1, "device": "cpu", "seed": 0}
     plan = plan_stock(PPO, policy, env, **given)
     usage.reset_peak()
-    keywords = {"sb3": dict, "ours": lambda: compact(env), "extra": peer_keywords}[kind]()
+    keywords = {
+        "sb3": dict,
+        "ours": lambda: compact(env),
+        "extra": peer_keywords,
+        "declared": lambda: declared_keywords(name),
+    }[kind]()
     model = PPO(policy, env, **given, **keywords)
     spent: dict[str, list[int]] = {"add": [], "draw": []}
     timed(model.rollout_buffer, spent)
@@ -126,14 +170,16 @@ def line(name: str) -> str:
     """One row of the table."""
     stock, ours = child(name, "sb3"), child(name, "ours")
     if isinstance(stock, str) or isinstance(ours, str):
-        return f"| {name} | {stock if isinstance(stock, str) else ours} |" + " |" * 12
+        return f"| {name} | {stock if isinstance(stock, str) else ours} |" + " |" * 13
     peer = child(name, "extra")
     extra = "-" if isinstance(peer, str) else f"{peer['bytes']:,.0f}"
+    hand = child(name, "declared") if name in DECLARED else "-"
+    declared = "-" if isinstance(hand, str) else f"{hand['bytes']:,.1f}"
     equal = "equal" if stock["weights"] == ours["weights"] else "DIFFER"
     pairs = [f"{stock[k]:,.{d}f} | {ours[k]:,.{d}f}" for k, d in (("add", 1), ("draw", 2))]
     peaks = f"{stock['peak']:,.0f} | {ours['peak']:,.0f}"
     errors = f"{stock['error']:+.1%} | {ours['error']:+.1%}"
-    share = f"{ours['bytes']:,.1f} | 1/{stock['bytes'] / ours['bytes']:.1f}"
+    share = f"{ours['bytes']:,.1f} | {declared} | 1/{stock['bytes'] / ours['bytes']:.1f}"
     words = [f"{stock['bytes']:,.0f}", extra, share, *pairs, peaks, errors, equal]
     return f"| {name} | {' | '.join(words)} |"
 

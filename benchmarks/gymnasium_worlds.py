@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -71,7 +72,24 @@ class CrafterEnv(gym.Env[Any, Any]):
 
 
 def crafter(num_envs: int) -> VecEnv:
-    """Pictures of 64 x 64 x 3."""
+    """Pictures of 64 x 64 x 3; creatures are told apart by when they came, so that runs agree.
+
+    The simulator draws creatures from sets, whose order is that of their addresses in memory:
+    `Crafter, as it comes` plays other worlds in each process.
+    """
+    creature = importlib.import_module("crafter.objects").Object
+    begin, count = creature.__init__, itertools.count()
+
+    def begin_numbered(self: Any, *given: Any, **keywords: Any) -> None:
+        self.number = next(count)
+        begin(self, *given, **keywords)
+
+    creature.__init__, creature.__hash__ = begin_numbered, lambda self: self.number
+    return crafter_as_it_comes(num_envs)
+
+
+def crafter_as_it_comes(num_envs: int) -> VecEnv:
+    """The simulator as it is."""
     importlib.import_module("crafter")
     return VecTransposeImage(make_vec_env(CrafterEnv, n_envs=num_envs, seed=0))
 
@@ -200,7 +218,11 @@ WORLDS: Mapping[str, Make] = {
         "minigrid", "MiniGrid-DoorKey-5x5-v0", grid("RGBImgPartialObsWrapper")
     ),
     "Crafter": crafter,
+    "Crafter, as it comes": crafter_as_it_comes,
     "NetHack": registered("nle", "NetHackScore-v0"),
+    "MiniHack": registered(
+        "minihack", "MiniHack-Room-5x5-v0", observation_keys=("glyphs", "chars")
+    ),
     "highway": registered("highway_env", "highway-fast-v0"),
     "parking": registered("highway_env", "parking-v0"),
     "CarRacing": registered("", "CarRacing-v3"),

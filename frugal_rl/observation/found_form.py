@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -22,6 +23,8 @@ NARROW = re.compile(r"whole numbers from (-?\d{1,18}) in (\d{1,2}) bits")
 STACK = re.compile(
     r"stack of (\d{1,9}) along (\d{1,9}) x (\d{1,9}) B( newest first)?, ([a-z ]{1,40})"
 )
+TILES = re.compile(r"tiles of (\d{1,2}) x (\d{1,2}) pixels")
+LEAST_SIDE, MOST_CHANNELS = 16, 4
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,8 @@ class FoundForm:
     """A form by its values.
 
     rows names what keeps them, empty for `AS_IT_IS` and for whole numbers; outer x parts x inner
-    bytes is the stack that they are, parts 1 where they are none; bits is 0 but for numbers.
+    bytes is the stack that they are, parts 1 where they are none; bits is 0 but for numbers; tile
+    is height and width of tiles in pixels.
     """
 
     rows: str = ""
@@ -39,18 +43,31 @@ class FoundForm:
     newest_last: bool = True
     low: int = 0
     bits: int = 0
+    tile: tuple[int, int] | None = None
 
-    def fits(self, row_bytes: int, itemsize: int) -> bool:
-        """Whether rows of these bytes can be kept so."""
+    def fits(self, shape: tuple[int, ...], itemsize: int) -> bool:
+        """Whether rows of this shape can be kept so."""
+        row_bytes = math.prod(shape) * itemsize
+        if self.tile is not None:
+            return is_picture(shape) and min(self.tile) > 0
         if self.bits:
             return self.bits in WIDTHS and self.bits < 8 * itemsize
         return self.parts == 1 or self.outer * self.parts * self.inner == row_bytes
 
     def stacked(self, window: int, row_bytes: int) -> FoundForm | None:
         """The form of windows of rows that have this one; None where that is to be found out."""
-        if self.bits or self.parts > 1:
+        if self.bits or self.parts > 1 or self.tile is not None:
             return None
         return FoundForm(self.rows or "as they are", 1, window, row_bytes)
+
+
+def is_picture(shape: tuple[int, ...]) -> bool:
+    """Whether rows may be pictures [H, W], [H, W, C] or [C, H, W]."""
+    if len(shape) == 3:
+        few = shape[2] if shape[2] <= shape[0] else shape[0]
+        sides = shape[:2] if shape[2] <= shape[0] else shape[1:]
+        return few <= MOST_CHANNELS and min(sides) >= LEAST_SIDE
+    return len(shape) == 2 and min(shape) >= LEAST_SIDE
 
 
 def read_form(text: str) -> FoundForm:
@@ -71,9 +88,13 @@ def read_form(text: str) -> FoundForm:
     if stack and stack[5] in ROWS and int(stack[2]) * int(stack[3]) and int(stack[1]) > 1:
         outer, parts, inner = int(stack[2]), int(stack[1]), int(stack[3])
         return FoundForm(stack[5], outer, parts, inner, not stack[4])
+    tiles = TILES.fullmatch(text)
+    if tiles and int(tiles[1]) * int(tiles[2]):
+        return FoundForm("tiles", tile=(int(tiles[1]), int(tiles[2])))
     if text in ROWS[:-1]:
         return FoundForm(text)
     raise DataError(
         f"'{text:.60}' is no form; write '{AS_IT_IS}', {', '.join(map(repr, ROWS[:-1]))}, "
-        "'whole numbers from 0 in 8 bits' or 'stack of 4 along 1 x 7056 B, differences'"
+        "'whole numbers from 0 in 8 bits', 'tiles of 7 x 7 pixels' or "
+        "'stack of 4 along 1 x 7056 B, differences'"
     )

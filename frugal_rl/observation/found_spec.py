@@ -74,7 +74,7 @@ class FoundSpec:
                     f"{where} is of another environment: its '{name}' is {kind[0]} {kind[1]} of "
                     f"{found.dense_bytes:g} B, this one's {shape} {dtype} of {row_bytes} B. {anew}"
                 )
-            if not read_form(found.form).fits(row_bytes, dtype.itemsize):
+            if not read_form(found.form).fits(shape, dtype.itemsize):
                 raise DataError(
                     f"{where}: '{name}' of {row_bytes} B cannot be kept as '{found.form}'. {anew}"
                 )

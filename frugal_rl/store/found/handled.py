@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,9 @@ from frugal_rl.store.found.stacks import (
 
 if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
+
+KindOfRows = Callable[[int, int], Rows]
+"""Makes rows for N environments of W words."""
 
 
 def row_bytes_of(rows: np.ndarray) -> np.ndarray:
@@ -64,7 +68,7 @@ class HandledColumn(Column):
     when they come, nor are the parts of a pixel torn from each other.
     """
 
-    def __init__(self, spec: ColumnSpec, steps: int, num_envs: int, kind: type[Rows]) -> None:
+    def __init__(self, spec: ColumnSpec, steps: int, num_envs: int, kind: KindOfRows) -> None:
         self.spec = spec
         self.handles = Handles(steps, num_envs)
         self.rows = kind(num_envs, row_words(spec.row_bytes))

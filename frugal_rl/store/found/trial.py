@@ -21,6 +21,8 @@ from frugal_rl.store.found.narrow import NarrowColumn, range_of
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
 from frugal_rl.store.found.stacks import Stack, find_stack
+from frugal_rl.store.found.tiled import TiledColumn
+from frugal_rl.store.found.tiles import find_tiles
 from frugal_rl.store.found.worded import Worded
 
 if TYPE_CHECKING:
@@ -75,6 +77,20 @@ def used_bytes(column: Column, steps: int, of: int) -> float:
     return column.nbytes * steps / of
 
 
+def tiled_form(spec: ColumnSpec, rows: np.ndarray) -> list[Form]:
+    """Tiles of a grid, where rows [T, N, *shape] are drawn on one."""
+    tile = find_tiles(rows)
+    if tile is None:
+        return []
+    make = partial(TiledColumn, tile=tile)
+    return [Form(tiles_name(tile), make, row_bytes_in(make, spec, rows))]
+
+
+def tiles_name(tile: tuple[int, int]) -> str:
+    """As `observation.found_form` reads it."""
+    return f"tiles of {tile[0]} x {tile[1]} pixels"
+
+
 def narrow_form(spec: ColumnSpec, rows: np.ndarray) -> list[Form]:
     """Whole numbers in few bits, where rows [T, N, *shape] are such."""
     found = range_of(rows)
@@ -109,6 +125,9 @@ def frozen(spec: ColumnSpec) -> Form | None:
         return Form(f"whole numbers from {form.low} in {form.bits} bits", make, math.inf)
     if not form.rows:
         return AS_IT_IS
+    if form.tile is not None:
+        make = partial(TiledColumn, tile=form.tile)
+        return Form(tiles_name(form.tile), make, math.inf)
     kind = KINDS[form.rows]
     if form.parts == 1:
         return Form(kind.name, partial(HandledColumn, kind=kind), math.inf)
@@ -142,7 +161,7 @@ def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int, current: str) -> F
         Form(name, make, row_bytes_in(make, spec, rows), kind.weight)
         for name, (kind, make) in forms(spec, history).items()
     ]
-    found += narrow_form(spec, rows)
+    found += narrow_form(spec, rows) + tiled_form(spec, rows)
     most = WORTH * spec.dense_bytes(steps, num_envs)
     worth = [form for form in found if form.total(spec, steps, num_envs) < most]
 
@@ -167,3 +186,20 @@ def load_kernels() -> None:
                     column.write(int(t), rows[t], None)
                 column.gather(every, np.zeros_like(every), None, None)
         rows = np.ascontiguousarray(rows.swapaxes(2, 3))
+    load_tiles()
+
+
+def load_tiles() -> None:
+    """Those of pictures: as they lie, and turned."""
+    spec = ColumnSpec("", (3, 16, 16), np.dtype(np.uint8))
+    pictures = (
+        np.arange(8 * 768, dtype=np.uint64).view(np.uint8)[: 8 * 768].reshape(8, 1, 16, 16, 3)
+    )
+    find_tiles(pictures)
+    every = np.arange(len(pictures))
+    for rows in (pictures.transpose(0, 1, 4, 2, 3), pictures.reshape(8, 1, 3, 16, 16)):
+        for make in (partial(TiledColumn, tile=(4, 4)), partial(HandledColumn, kind=Interned)):
+            column = make(spec, len(rows), 1)
+            for t in every:
+                column.write(int(t), rows[t], None)
+            column.gather(every, np.zeros_like(every), None, None)

@@ -9,6 +9,7 @@ from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.found.compressed import Compressed
+from frugal_rl.store.found.handled import HandledColumn
 from frugal_rl.store.found.interned import Interned
 from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.plain import Plain
@@ -282,3 +283,17 @@ def test_what_a_study_expects_does_not_decide_what_is_worth_keeping():
         for column in columns:
             column.write(t, rows, None)
     assert columns[0].nbytes == columns[1].nbytes < 0.5 * plain.dense_bytes(256, ENVS)
+
+
+@pytest.mark.parametrize("kind", [Records, Worded, Interned, Compressed])
+def test_pictures_of_channels_last_are_turned_whatever_keeps_them(kind):
+    rng = np.random.default_rng(0)
+    memory, kept = rng.integers(0, 256, (ENVS, 20, 30, 3), np.uint8), []
+    column = HandledColumn(ColumnSpec("x", (3, 20, 30), np.dtype(np.uint8)), 60, ENVS, kind)
+    for t in range(60):
+        memory[:, rng.integers(20)] = rng.integers(0, 256, 3, np.uint8)
+        kept.append(memory.transpose(0, 3, 1, 2).copy())
+        column.write(t, memory.transpose(0, 3, 1, 2), None)
+    n, t = np.divmod(rng.integers(0, 60 * ENVS, 200), 60)  # some twice, none in order
+
+    assert column.gather(t, n, None, None).tobytes() == np.array(kept)[t, n].tobytes()
