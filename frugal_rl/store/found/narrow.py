@@ -13,6 +13,7 @@ import numpy as np
 from frugal_rl.observation.found_form import WIDTHS
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.store.columns import Column
+from frugal_rl.store.found.narrow_kernels import pack_rows, unpack_rows, whole_numbers
 
 if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
@@ -35,10 +36,21 @@ def range_of(rows: np.ndarray) -> tuple[int, int] | None:
     return int(low) - ((1 << bits) - 1 - span) // 2, bits
 
 
+def whole(rows: np.ndarray) -> np.ndarray:
+    """Rows [N, M] as int64; anything where they are no whole numbers."""
+    if rows.dtype.kind != "f":
+        return rows.astype(np.int64)
+    wide = rows.astype(np.float32) if rows.itemsize < 4 else rows  # kernels know no half
+    numbers = np.empty(rows.shape, np.int64)
+    whole_numbers(wide, numbers)
+    return numbers
+
+
 class NarrowColumn(Column):
     """T steps of N environments as codes: number - low, in `bits` bits each.
 
     codes   [T, N, ceil(numbers bits / 8)] uint8
+    known   [2^bits]               the bits of the number that each code up to a byte stands for
     broken  [B] int64              places t N + n of rows that do not fit, in their order
     whole   [B, row bytes] uint8   those rows
     """
@@ -47,6 +59,9 @@ class NarrowColumn(Column):
         self.spec, self.num_envs, self.low, self.bits = spec, num_envs, low, bits
         self.numbers = math.prod(spec.shape)
         self.codes = np.zeros((steps, num_envs, -(-self.numbers * bits // 8)), np.uint8)
+        self.raw = np.dtype(f"u{spec.dtype.itemsize}")
+        count = 1 << bits if bits <= 8 else 0
+        self.known = (np.arange(count) + low).astype(spec.dtype).view(self.raw)
         self.broken = GrowingArray((), np.int64)
         self.whole = GrowingArray((spec.row_bytes,), np.uint8)
 
@@ -55,52 +70,43 @@ class NarrowColumn(Column):
         if t == 0:
             self.broken.used = self.whole.used = 0
         rows = np.ascontiguousarray(shown).reshape(self.num_envs, self.numbers)
-        with np.errstate(invalid="ignore"):  # what is no number is found by comparing
-            codes = rows.astype(np.int64) - self.low
-        codes &= (1 << self.bits) - 1
-        self.codes[t] = self._packed(codes)
-        kept, given = self._numbers(codes).view(np.uint8), rows.view(np.uint8)
-        if kept.tobytes() != given.tobytes():
-            other = np.flatnonzero((kept != given).any(axis=1))
+        odd = self._pack(rows, self.codes[t])
+        if odd is not None:
+            other = np.flatnonzero(odd)
             self.broken.append(t * self.num_envs + other)
-            self.whole.append(given[other])
+            self.whole.append(rows.view(np.uint8)[other])
+
+    def _pack(self, rows: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+        """Rows [N, numbers] into codes [N, bytes]; which of them [N] do not fit, None for none."""
+        if self.bits > 8:
+            numbers = whole(rows) - self.low
+            codes[:] = numbers.astype(f"<u{self.bits // 8}").view(np.uint8)
+            given = rows.view(np.uint8)
+            odd = (self._numbers(codes).view(np.uint8) != given).any(axis=1)
+            return odd if odd.any() else None
+        odd = np.empty(len(rows), np.bool_)
+        raw = rows.view(self.raw)
+        count = pack_rows(whole(rows), raw, self.low, self.bits, self.known, codes, odd)
+        return odd if count else None
 
     def _numbers(self, codes: np.ndarray) -> np.ndarray:
-        """Codes [B, numbers] int64 as they came."""
-        return (codes + self.low).astype(self.spec.dtype)
-
-    def _packed(self, codes: np.ndarray) -> np.ndarray:
-        """Codes [B, numbers] int64 -> [B, bytes] uint8."""
-        if self.bits >= 8:
-            return codes.astype(f"<u{self.bits // 8}").view(np.uint8)
-        if self.bits == 1:
-            return np.packbits(codes.astype(np.bool_), axis=1)
-        per = 8 // self.bits
-        packed = np.zeros((len(codes), -(-self.numbers // per)), np.uint8)
-        for place in range(per):
-            part = codes[:, place::per].astype(np.uint8)
-            packed[:, : part.shape[1]] |= part << np.uint8(place * self.bits)
-        return packed
-
-    def _unpacked(self, packed: np.ndarray) -> np.ndarray:
-        """Bytes [B, bytes] uint8 -> codes [B, numbers] int64."""
-        if self.bits >= 8:
-            return packed.view(f"<u{self.bits // 8}").astype(np.int64)
-        if self.bits == 1:
-            return np.unpackbits(packed, axis=1, count=self.numbers).astype(np.int64)
-        shifts = np.arange(8 // self.bits, dtype=np.uint8) * self.bits
-        codes = (packed[:, :, None] >> shifts) & np.uint8((1 << self.bits) - 1)
-        flat = codes.reshape(len(packed), packed.shape[1] * len(shifts))  # of no rows as well
-        return flat[:, : self.numbers].astype(np.int64)
+        """Codes [B, bytes] of two bytes each, as the numbers came."""
+        numbers = codes.view(f"<u{self.bits // 8}").astype(np.int64)
+        return (numbers + self.low).astype(self.spec.dtype)
 
     def gather(
         self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
     ) -> np.ndarray:
         """Rows of the samples, written into `out`."""
-        rows = self._numbers(self._unpacked(self.codes[t, n]))
+        at = np.asarray(t) * self.num_envs + n
+        if self.bits > 8:
+            rows = self._numbers(self.codes[t, n])
+        else:
+            rows = np.empty((len(at), self.numbers), self.spec.dtype)
+            flat = self.codes.reshape(-1, self.codes.shape[2])
+            unpack_rows(flat, at, self.bits, self.known, rows.view(self.raw))
         if self.broken.used:
             places = self.broken.values[: self.broken.used]
-            at = np.asarray(t) * self.num_envs + n
             kept = np.minimum(np.searchsorted(places, at), len(places) - 1)
             b = np.flatnonzero(places[kept] == at)
             rows.view(np.uint8)[b] = self.whole.values[kept[b]]
@@ -121,4 +127,4 @@ class NarrowColumn(Column):
     @property
     def nbytes(self) -> int:
         """Bytes allocated."""
-        return int(self.codes.nbytes) + self.broken.nbytes + self.whole.nbytes
+        return int(self.codes.nbytes + self.known.nbytes) + self.broken.nbytes + self.whole.nbytes

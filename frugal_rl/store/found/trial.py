@@ -187,6 +187,10 @@ def load_kernels() -> None:
                 column.gather(every, np.zeros_like(every), None, None)
         rows = np.ascontiguousarray(rows.swapaxes(2, 3))
     load_tiles()
+    for dtype in (np.uint8, np.float32, np.int64):
+        narrow = NarrowColumn(ColumnSpec("", (9,), np.dtype(dtype)), 1, 1, low=0, bits=2)
+        narrow.write(0, np.ones((1, 9), dtype), None)
+        narrow.gather(np.zeros(1, np.int64), np.zeros(1, np.int64), None, None)
 
 
 def load_tiles() -> None:

@@ -19,6 +19,8 @@ LEAVES = {
     "long": spaces.Box(-(2**62), 2**62, (4,), np.int64),
     "first": spaces.Box(0, 255, (4, 12, 12), np.uint8),
     "last": spaces.Box(0, 255, (12, 12, 4), np.uint8),
+    "screen": spaces.Box(0, 255, (20, 24, 3), np.uint8),
+    "planes": spaces.Box(0, 255, (3, 18, 20), np.uint8),
     "choice": spaces.Discrete(5),
     "choices": spaces.MultiDiscrete([3, 70000, 2]),
     "flags": spaces.MultiBinary(11),
@@ -26,7 +28,7 @@ LEAVES = {
 }
 
 
-REGIMES = ("noise", "few", "stack", "slow", "still", "small")
+REGIMES = ("noise", "few", "stack", "slow", "still", "small", "grid")
 
 
 class Stream:
@@ -35,7 +37,7 @@ class Stream:
     def __init__(self, space, rng, regime):
         self.space, self.rng = space, rng
         self.rows = np.zeros((ENVS, *space.shape), space.dtype)
-        self.regime = regime
+        self.regime, self.grid = regime, None
         free = not isinstance(space, spaces.Discrete | spaces.MultiDiscrete)
         self.axes = [i for i, size in enumerate(space.shape, 1) if size > 1] if free else []
         self.stack = self._any_stack()
@@ -79,6 +81,8 @@ class Stream:
             parts[-1] = self.parts(self.noise())[-1]
         elif regime == "small" and isinstance(self.space, spaces.Box):
             rows[...] = rng.integers(0, 3, rows.shape)
+        elif regime == "grid" and rows.shape[1:] in ((20, 24, 3), (3, 18, 20)):
+            self.draw_tiles()
         elif regime == "slow":
             flat, other = rows.reshape(ENVS, -1), self.noise().reshape(ENVS, -1)
             flat[:, rng.integers(flat.shape[1])] = other[:, 0]
@@ -89,6 +93,20 @@ class Stream:
         if rng.random() < 0.02:  # what no form expects, in one environment
             rows[rng.integers(ENVS)] = self.noise()[0]
         return rows
+
+    def draw_tiles(self):
+        """A picture of tiles of 4 x 5, one of them anew; now and then it scrolls by one."""
+        rows, rng = self.rows, self.rng
+        pictures = rows if rows.shape[3] == 3 else rows.transpose(0, 2, 3, 1)
+        high, wide = pictures.shape[1] // 4, pictures.shape[2] // 5
+        if self.grid is None:
+            self.art = rng.integers(0, 255, (9, 4, 5, pictures.shape[3])).astype(rows.dtype)
+            self.grid = rng.integers(0, 9, (ENVS, high, wide))
+        self.grid[:, rng.integers(high), rng.integers(wide)] = rng.integers(0, 9, ENVS)
+        if rng.random() < 0.2:
+            self.grid = np.roll(self.grid, 1, axis=2)
+        drawn = self.art[self.grid].transpose(0, 1, 3, 2, 4, 5)
+        pictures[:, : 4 * high, : 5 * wide] = drawn.reshape(ENVS, 4 * high, 5 * wide, -1)
 
     def reset(self, env):
         """In mid-stack: the past is zeros, or the newest part again."""
@@ -154,6 +172,8 @@ MET = {
     "long": {"broken NarrowColumn", "broken StackedColumn"},
     "first": {"broken NarrowColumn", "broken StackedColumn", "Compressed"},
     "last": {"broken NarrowColumn", "broken StackedColumn"},
+    "screen": {"TiledColumn", "Worded"},
+    "planes": {"TiledColumn"},
     "flags": {"NarrowColumn", "Records"},
 }
 """Forms that the rows of a leaf must have been kept in, so that this compares what it says."""
