@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from frugal_rl.invocation import called_as, program_word, python_word
+from frugal_rl.report.speech import speak_early
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.search_path import folder
 
@@ -30,6 +31,7 @@ def main() -> None:
         return
     if command not in commands:
         sys.exit(f"frugal-rl {command} is no command; {nearest(command, commands)}")
+    speak_early()
     called_as(*beginning())
     sys.argv = [f"{command}.py", *sys.argv[2:]]
     runpy.run_path(str(scripts / f"{command}.py"), run_name="__main__")

@@ -1,5 +1,8 @@
 """Each saving alone: `python scripts/ablate.py env=nclone base=baseline algo.total_steps=65536`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.report.ablation import AblationOptions, ablate

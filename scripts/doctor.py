@@ -1,5 +1,8 @@
 """What this machine and installation offer a run: `python scripts/doctor.py`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 import sys
 
 from frugal_rl.report.doctor import report_doctor

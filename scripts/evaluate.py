@@ -1,5 +1,8 @@
 """Try a trained policy out: `python scripts/evaluate.py checkpoint=runs/...`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.doing import doing

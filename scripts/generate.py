@@ -1,5 +1,8 @@
 """Write problems to files: `python scripts/generate.py env=mine count=3 folder=deposits`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.run.command import main

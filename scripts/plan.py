@@ -1,5 +1,8 @@
 """What a run will hold, before it starts: `python scripts/plan.py env=nclone memory=baseline`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.report.plan_command import Format, PlanOptions, show_plan

@@ -1,5 +1,8 @@
 """Play, or watch a trained policy: `python scripts/play.py env=nclone checkpoint=runs/...`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.run.command import main

@@ -1,5 +1,8 @@
 """Watch an environment's memory: `python scripts/profile_memory.py env=nclone frames=1000`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from pathlib import Path
 
 from omegaconf import DictConfig

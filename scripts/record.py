@@ -1,5 +1,8 @@
 """Replays: verify, film, convert, collect: `python scripts/record.py env=nclone verify=replays`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.doing import doing

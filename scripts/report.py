@@ -1,5 +1,8 @@
 """Compare finished runs: `python scripts/report.py runs=[runs/sweeps/...]`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.report.comparison import ReportOptions, write_report

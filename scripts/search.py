@@ -1,5 +1,8 @@
 """Search settings: `python scripts/search.py env=toy "space=['algo.n_epochs=range(1,9)']"`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.run.command import main

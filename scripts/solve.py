@@ -1,5 +1,8 @@
 """Schedule a mine by any method: `python scripts/solve.py model=my.csv method=toposort`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.run.building import build_as

@@ -1,5 +1,8 @@
 """What repeats in an environment: `python scripts/study.py env=gymnasium env.id=CartPole-v1`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from dataclasses import asdict
 from pathlib import Path
 

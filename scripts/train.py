@@ -1,5 +1,8 @@
 """Train one agent: `python scripts/train.py env=nclone memory=parallel`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from omegaconf import DictConfig
 
 from frugal_rl.doing import doing

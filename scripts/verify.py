@@ -1,5 +1,8 @@
 """Check a run's checkpoints, every byte of them: `python scripts/verify.py checkpoint=runs/...`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from dataclasses import asdict
 
 from omegaconf import DictConfig

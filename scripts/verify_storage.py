@@ -1,5 +1,8 @@
 """Check every representation of every field: `python scripts/verify_storage.py env=nclone`."""
 
+import frugal_rl.first_words  # noqa: F401
+
+# isort: split
 from dataclasses import asdict
 
 from omegaconf import DictConfig

@@ -19,8 +19,10 @@ import psutil
 from rich.table import Table
 
 from frugal_rl import remembered
+from frugal_rl.doing import doing
 from frugal_rl.memory.machine import find_limit, has_accelerator, usable_cores
 from frugal_rl.memory.part import human
+from frugal_rl.report.speech import Mode, speaking
 from frugal_rl.report.terminal import show
 
 LIBRARIES = ("torch", "stable-baselines3", "gymnasium", "numba", "numpy", "hydra-core", "wandb")
@@ -57,17 +59,25 @@ def report_doctor(arguments: list[str]) -> None:
     unknown = [word for word in arguments if word not in ("--json", "--quiet")]
     if unknown:
         sys.exit(f"doctor takes --json or --quiet, not {unknown[0]}.")
-    findings = list(examine())
-    if "--json" in arguments:
-        print(json.dumps({"findings": [asdict(finding) for finding in findings]}, indent=2))
-        return
+    as_json = "--json" in arguments
+    with speaking(Mode.json if as_json else Mode.people) as out, doing("looking around"):
+        findings = list(examine())
+        if as_json:
+            found = {"findings": [asdict(finding) for finding in findings]}
+            out.write(json.dumps(found, indent=2) + "\n")
+        else:
+            show(table_of(findings, odd="--quiet" in arguments))
+
+
+def table_of(findings: list[Finding], odd: bool) -> Table:
+    """The findings as a table; `odd` keeps those that need something to be done."""
     table = Table()
     for name in ("what", "found", "what to do"):
         table.add_column(name, overflow="fold")
     for finding in findings:
-        if finding.remedy or "--quiet" not in arguments:
+        if finding.remedy or not odd:
             table.add_row(finding.what, finding.found, finding.remedy)
-    show(table)
+    return table
 
 
 def examine() -> Iterator[Finding]:

@@ -20,12 +20,14 @@ from typing import IO, Any, TextIO, cast
 from frugal_rl.doing import Work, now
 from frugal_rl.report.terminal import visible
 
-FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 2.5, 30.0
+FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 1.7, 30.0
 """Silence before the first words, before further ones, and in the log of a run of many hours."""
 PATIENT_SECONDS = 900.0
 """So long nobody waits more than `PAUSE_SECONDS`; later a log need not grow that fast."""
 LOOK_SECONDS = 0.25
 CLEAR = "\r\x1b[2K"
+UNHEARD = ("--quiet", "-sc", "--shell-completion", "--shell_completion")
+"""Words behind which nobody reads what goes on."""
 
 
 class Mode(Enum):
@@ -80,6 +82,9 @@ class Watched:
 class Heartbeat:
     """Says what goes on where nobody has said anything for a while."""
 
+    otherwise: Work | None = None
+    """What is said where nobody says anything more exact."""
+
     def __init__(self, out: TextIO, error: TextIO, clock: Callable[[], float] = time.monotonic):
         self.clock, self.began = clock, clock()
         self.last, self.spoken, self.drawn = self.began, False, False
@@ -102,7 +107,7 @@ class Heartbeat:
     def look(self) -> None:
         """Speak, if it was silent for too long."""
         with self.lock:
-            work, time_now = now(), self.clock()
+            work, time_now = now() or self.otherwise, self.clock()
             if self.ending and work is None:
                 work = Work("ending", since=self.last)
             most = pause_after(time_now - self.began) if self.spoken else FIRST_SECONDS
@@ -140,6 +145,29 @@ class Heartbeat:
                 return  # nobody listens any more: the pipe is closed
 
 
+_EARLY: list[Heartbeat] = []
+
+
+def speak_early() -> None:
+    """Say that a command starts while it is still being imported, until `speaking` begins."""
+    if _EARLY or set(UNHEARD) & set(sys.argv):
+        return
+    beat = Heartbeat(sys.stderr if "--json" in sys.argv else sys.stdout, sys.stderr)
+    beat.otherwise = Work("starting")
+    _EARLY.append(beat)
+    atexit.register(beat.stop)  # an import may fail
+    beat.thread.start()
+
+
+def _go_on_from_early(beat: Heartbeat) -> None:
+    for early in _EARLY:
+        early.ended.set()
+        early.thread.join()
+        beat.last, beat.spoken, beat.drawn = early.last, early.spoken, early.drawn
+        early.drawn = False
+    _EARLY.clear()
+
+
 @contextmanager
 def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
     """Speak in a mode; gives the stream that results go to."""
@@ -150,6 +178,7 @@ def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
                 yield out
             return
         beat = Heartbeat(sys.stderr if mode is Mode.json else out, sys.stderr)
+        _go_on_from_early(beat)
         atexit.register(beat.stop)  # libraries take seconds to end, which is not silent either
         beat.thread.start()
         try:

@@ -72,7 +72,8 @@ def build_as(
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init}  # type: ignore[arg-type]
     for key in values:
         if key not in fields:
-            raise ConfigError(f"{_join(where, str(key))} is no option; {nearest(str(key), fields)}")
+            name = f"{_join(where, str(key))} is no option of {cls.__name__}"
+            raise ConfigError(f"{name}; {nearest(str(key), fields)}")
     hints = typing.get_type_hints(cls)
     made = {k: convert(v, hints[k], _join(where, k), plugins) for k, v in values.items()}
     for name, f in fields.items():

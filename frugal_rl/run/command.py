@@ -24,6 +24,8 @@ from frugal_rl.report.speech import Mode, labelled, speaking
 from frugal_rl.report.terminal import visible
 from frugal_rl.run import arguments
 from frugal_rl.run.compose import (
+    check_choices,
+    check_keys,
     check_words,
     composed_command,
     fitting_agent_of,
@@ -35,7 +37,7 @@ from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
 from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
-from frugal_rl.run.preflight import Job, check_launcher, preflight, writable
+from frugal_rl.run.preflight import Command, Job, check_launcher, preflight, writable
 from frugal_rl.run.search_path import searching
 from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
@@ -106,6 +108,7 @@ class Script:
         self.config_name, self.task, self.in_sweep = config_name, task, in_sweep
         self.mode, self.sweep = Mode.people, False
         self.outcomes: list[Outcome] = []
+        self.command: Command | None = None
 
     def run(self) -> int:
         """Check, compose, do; returns the exit status.
@@ -129,7 +132,7 @@ class Script:
                 if not asks:
                     self.check(sys.argv[1:])
                 with self.concluded() if not asks else nullcontext():
-                    run_jobs(self.config_name, self.job)
+                    run_jobs(self.config_name, self.job, self.command)
             out.write(concluded(self.mode, self.outcomes, self.sweep))
             out.flush()
         return max((outcome.status for outcome in self.outcomes), default=0)
@@ -153,14 +156,27 @@ class Script:
         launchers = [w.partition("=")[2] for w in words if w.startswith("hydra/launcher=")]
         for name in launchers:
             check_launcher(name)
-        check_words(self.config_name, words, self.sweep)
-        if arguments.OTHER_CONFIGURATION & set(typed):
-            return
-        if not self.sweep:  # a sweep composes each job again
-            sys.argv += fitting_agent_of(self.config_name, words)
-            preflight(composed_command(self.config_name, arguments.overrides(sys.argv[1:])))
-        elif self.mode is Mode.json and launchers:
-            raise ConfigError("--json tells of a sweep's jobs only without hydra/launcher=.")
+        if self.sweep:  # which composes each job again
+            check_words(self.config_name, words)
+            if self.mode is Mode.json and launchers:
+                raise ConfigError("--json tells of a sweep's jobs only without hydra/launcher=.")
+        elif not arguments.OTHER_CONFIGURATION & set(typed):
+            self.command = self.composed(words)
+            preflight(self.command)
+
+    def composed(self, words: list[str]) -> Command:
+        """The command that the words compose, with the agent that a memory profile wants.
+
+        Raises:
+            ConfigError: a word names nothing, or they compose nothing.
+        """
+        check_choices(words, sweep=False)
+        sys.argv += fitting_agent_of(self.config_name, words)
+        try:
+            return composed_command(self.config_name, arguments.overrides(sys.argv[1:]))
+        except ConfigError:
+            check_keys(self.config_name, words)  # says more exactly which
+            raise
 
     @contextmanager
     def concluded(self) -> Iterator[None]:

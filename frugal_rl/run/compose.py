@@ -30,9 +30,10 @@ from frugal_rl.memory.honour import settle
 from frugal_rl.run.arguments import FOLDERS, OPEN, in_our_words
 from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
+from frugal_rl.run.fitting import fitting_agent, fitting_words
 from frugal_rl.run.honouring import honouring
 from frugal_rl.run.nearness import in_one_line, nearest, nearest_key
-from frugal_rl.run.past_hydra import Refused, past_hydra
+from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.search_path import (
     choices,
@@ -68,8 +69,15 @@ class FurtherFolders(SearchPathPlugin):
 Plugins.instance().register(FurtherFolders)
 
 
-def run_jobs(config_name: str, job: Callable[[DictConfig, Job], None]) -> None:
+def run_jobs(
+    config_name: str, job: Callable[[DictConfig, Job], None], command: Command | None = None
+) -> None:
     """Let Hydra compose the command line and call `job` with each configuration.
+
+    Args:
+        config_name: the top-level file.
+        job: is called with each.
+        command: what the same command line composed, where that was done already.
 
     Raises:
         FrugalError: a single run is refused; in a sweep the other jobs go on.
@@ -83,7 +91,7 @@ def run_jobs(config_name: str, job: Callable[[DictConfig, Job], None]) -> None:
                 raise
             raise Refused(error) from error
 
-    with past_hydra(utils):
+    with past_hydra(utils), mode_known(command.mode) if command else nullcontext():
         hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(task)()
 
 
@@ -115,9 +123,10 @@ def composed_command(config_name: str, words: Sequence[str]) -> Command:
     try:
         with initialize_config_dir(str(folder("conf")), **_version()):
             cfg = compose(config_name, list(words), return_hydra_config=True)
-            at, choices = str(cfg.hydra.run.dir), dict(cfg.hydra.runtime.choices)
+            at, choices = Path(str(cfg.hydra.run.dir)), dict(cfg.hydra.runtime.choices)
+            mode = cfg.hydra.mode
             values = plain(_without_hydra(cfg))
-            return Command(config_name, values, choices, Path(at), os.environ)
+            return Command(config_name, values, choices, at, os.environ, mode)
     except (ConfigCompositionException, OmegaConfBaseException) as error:
         raise ConfigError(in_one_line(error)) from error
 
@@ -170,7 +179,8 @@ def _recompose(
     Where only switches of the memory profile differ, which nothing else is made of, their values
     are put in the place of those that were composed: a tenth of the time.
     """
-    new = [word for word in words if word not in typed]
+    made = {f"{group}={choice}" for group, choice in (values.get("choices") or {}).items()}
+    new = [word for word in words if word not in typed and word not in made]
     keys = {word.partition("=")[0] for word in new}
     gone = {word.partition("=")[0] for word in typed if word not in words}
     if not all(key.startswith("memory.") for key in keys) or gone - keys:
@@ -254,7 +264,17 @@ def check_words(config_name: str, overrides: Sequence[str], sweep: bool = True) 
     Raises:
         ConfigError: for the first word that names nothing.
     """
-    ours = [o for o in _parsed(overrides) if not str(o.key_or_group).startswith("hydra")]
+    check_choices(overrides, sweep)
+    check_keys(config_name, overrides)
+
+
+def check_choices(overrides: Sequence[str], sweep: bool = True) -> None:
+    """Refuse what can be refused of words without composing them; `sweep` as above.
+
+    Raises:
+        ConfigError: for the first word that cannot be read, or chooses what is not there.
+    """
+    ours = _ours(overrides)
     several = [o for o in ours if o.is_sweep_override()]
     if several and not sweep:
         word, (key, _, value) = several[0].input_line, str(several[0].input_line).partition("=")
@@ -262,9 +282,18 @@ def check_words(config_name: str, overrides: Sequence[str], sweep: bool = True) 
             f"{word} names several values. Add -m to run a job for each, or write {key}=[{value}] "
             "for one list."
         )
-    chosen = [o for o in ours if is_group(o.key_or_group) and not o.is_delete()]
-    for override in chosen:
+    for override in _chosen(ours):
         _check_choice(override)
+
+
+def check_keys(config_name: str, overrides: Sequence[str]) -> None:
+    """Refuse keys that the chosen groups do not have: composes the groups alone.
+
+    Raises:
+        ConfigError: for the first, naming the nearest one.
+    """
+    ours = _ours(overrides)
+    chosen = _chosen(ours)
     keys = [o for o in ours if o not in chosen and not (o.is_add() or o.is_delete())]
     if not keys:
         return
@@ -274,6 +303,14 @@ def check_words(config_name: str, overrides: Sequence[str], sweep: bool = True) 
         name = str(override.key_or_group)
         if name not in known and not _inside_free_mapping(cfg, name):
             raise ConfigError(f"{name} is no option; {nearest_key(name, known)}")
+
+
+def _ours(words: Sequence[str]) -> list[Override]:
+    return [o for o in _parsed(words) if not str(o.key_or_group).startswith("hydra")]
+
+
+def _chosen(ours: Sequence[Override]) -> list[Override]:
+    return [o for o in ours if is_group(o.key_or_group) and not o.is_delete()]
 
 
 def _parsed(words: Sequence[str]) -> list[Override]:
@@ -333,7 +370,8 @@ def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfi
     """The composed configuration without Hydra's own keys, and the choice of each group."""
     running = GlobalHydra.instance().is_initialized()  # inside a job its search path is used
     with nullcontext() if running else initialize_config_dir(str(folder("conf")), **_version()):
-        words = [*overrides, *_fitting_words(config_name, overrides)]
+        fitting = fitting_words(overrides, lambda some: compose(config_name, list(some)))
+        words = [*overrides, *fitting]
         cfg = compose(config_name, words, return_hydra_config=True)
     chosen = _own_choices(cfg.hydra.runtime.choices)
     return _without_hydra(cfg), chosen
@@ -345,32 +383,14 @@ def _without_hydra(cfg: DictConfig) -> DictConfig:
     return cfg
 
 
-def fitting_agent(cfg: DictConfig, overrides: Sequence[str]) -> str:
-    """The word that chooses the agent of a memory profile's overlay, unless one was typed.
-
-    Hydra lets no overlay that is itself chosen by environment and profile choose a group, so the
-    overlay names its agent in `fit_agent` and the configuration is composed once more.
-    """
-    wanted = OmegaConf.select(cfg, "fit_agent")
-    typed = any(word.lstrip("+~").split("=")[0] == "agent" for word in overrides)
-    return f"agent={wanted}" if wanted and not typed else ""
-
-
-def _fitting_words(config_name: str, overrides: Sequence[str]) -> list[str]:
-    """`fitting_agent` of words that choose a memory profile, looked up by their groups alone."""
-    chosen = [w for w in overrides if is_group(w.split("=")[0])]
-    if not any(w.startswith("memory=") for w in chosen):
-        return []
-    word = fitting_agent(compose(config_name, chosen), overrides)
-    return [word] if word else []
-
-
 def fitting_agent_of(config_name: str, typed: Sequence[str]) -> list[str]:
-    """The same outside of a job: to be added to the command line; empty where none is needed."""
-    if not any(w.startswith("memory=") for w in typed):
-        return []
-    with initialize_config_dir(str(folder("conf")), **_version()):
-        return _fitting_words(config_name, typed)
+    """The word for an overlay's agent, to be added to the words; empty where none is needed."""
+
+    def composed(words: Sequence[str]) -> DictConfig:
+        with initialize_config_dir(str(folder("conf")), **_version()):
+            return compose(config_name, list(words))
+
+    return fitting_words(typed, composed)
 
 
 def _typed_folder(sources: Sequence[Any]) -> str:

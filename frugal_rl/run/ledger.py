@@ -111,19 +111,47 @@ class Ledger:
 
     @contextmanager
     def changing(self) -> Iterator[list[Entry]]:
-        """All living entries under the lock; what is left in the list is written back."""
-        with told(self.path.parent):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            number = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o644)
+        """All living entries under the lock; what is left in the list is written back.
+
+        A ledger without entries is no file: a run that is refused leaves nothing behind.
+        """
+        number = self._locked()
         try:
-            fcntl.lockf(number, fcntl.LOCK_EX)
             entries = [entry for entry in self._read() if entry.alive]
             yield entries
             with told(self.path.parent):
                 lines = [asdict(entry) for entry in entries]
-                write_whole(self.path, [json.dumps(lines, indent=1).encode()])
+                if lines:
+                    write_whole(self.path, [json.dumps(lines, indent=1).encode()])
+                else:
+                    self._remove()
         finally:
             os.close(number)
+
+    def _locked(self) -> int:
+        """The lock's file, open and locked; it may be removed by others until then."""
+        lock = self.path.with_suffix(".lock")
+        while True:
+            with told(self.path.parent):
+                try:
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                    number = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+                except (FileNotFoundError, FileExistsError):
+                    if self.path.parent.is_file():
+                        raise
+                    continue  # somebody's last entry took the folder with it
+            fcntl.lockf(number, fcntl.LOCK_EX)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(number), os.stat(lock)):
+                    return number
+            os.close(number)
+
+    def _remove(self) -> None:
+        """Take away the file and its lock, and the folder if nothing else lies in it."""
+        self.path.unlink(missing_ok=True)
+        self.path.with_suffix(".lock").unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.parent.rmdir()
 
     def _read(self) -> list[Entry]:
         try:

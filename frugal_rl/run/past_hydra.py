@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from hydra._internal.hydra import Hydra
+
 from frugal_rl.errors import DiskError, FrugalError
 from frugal_rl.run.disk import disk_in_words
 
@@ -40,6 +42,21 @@ def past_hydra(reporting: Any) -> Iterator[None]:
         raise refused.error from None
     finally:
         reporting.run_and_report = real
+
+
+@contextmanager
+def mode_known(mode: Any) -> Iterator[None]:
+    """Let Hydra not compose everything once more only to read `hydra.mode` in it.
+
+    Args:
+        mode: what it would read; None where no file sets it.
+    """
+    real = Hydra.get_mode
+    Hydra.get_mode = lambda *_, **__: mode  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Hydra.get_mode = real  # type: ignore[method-assign]
 
 
 def _in_words(call: Callable[[], Any]) -> Any:

@@ -48,7 +48,8 @@ OF_CONTRIB = ("qr_dqn", "tqc", "crossq")
 class Command:
     """A command as it was composed.
 
-    environ is what the process was given; folder is where the results will lie.
+    environ is what the process was given; folder is where the results will lie; mode is what the
+    files say of `hydra.mode`, None where they say nothing.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Command:
     choices: Mapping[str, Any]
     folder: Path
     environ: Mapping[str, str]
+    mode: Any = None
 
     def word(self, name: str) -> str:
         """A value as text; empty where it is not set."""

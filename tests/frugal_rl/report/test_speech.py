@@ -2,11 +2,14 @@
 
 import io
 import json
+import sys
+import time
 
 import pytest
 
 from frugal_rl.doing import doing, now
 from frugal_rl.errors import ConfigError
+from frugal_rl.report import speech
 from frugal_rl.report.speech import Heartbeat, Mode, Watched, labelled, pause_after
 from frugal_rl.run.arguments import check_form, take_mode
 from frugal_rl.run.outcome import Outcome, concluded
@@ -33,7 +36,7 @@ def test_what_goes_on_is_known_inside_the_block_alone():
     assert now() is None
 
 
-@pytest.mark.parametrize(("seconds", "longest"), [(0, 2.5), (600, 2.5), (86400, 30.0)])
+@pytest.mark.parametrize(("seconds", "longest"), [(0, 1.7), (600, 1.7), (86400, 30.0)])
 def test_pauses_grow_only_in_the_log_of_a_long_run(seconds, longest):
     assert pause_after(seconds) == longest
 
@@ -42,15 +45,36 @@ def test_a_silent_command_says_what_it_does():
     clock, pipe = Clock(), io.StringIO()
     beat = Heartbeat(io.StringIO(), pipe, clock)
     with doing("planning"):
-        for clock.seconds in (0.5, 1.0, 2.0, 3.0, 3.5, 4.0):
+        for clock.seconds in (0.5, 1.0, 2.0, 2.5, 2.75, 3.0):
             beat.look()
         spoken = pipe.getvalue().splitlines()
         beat.out.write("a table\n")
-        clock.seconds = 5.0
+        clock.seconds = 4.0
         beat.look()
 
     assert [line.partition(",")[0] for line in spoken] == ["planning", "planning"]
     assert len(pipe.getvalue().splitlines()) == 2
+
+
+def test_a_command_speaks_while_it_is_imported_and_goes_on_where_it_was(monkeypatch):
+    pipe = io.StringIO()
+    monkeypatch.setattr(speech, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(speech, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(sys, "stderr", pipe)
+    speech.speak_early()
+    time.sleep(0.3)
+    with speech.speaking(), doing("planning"):
+        time.sleep(0.1)
+
+    assert pipe.getvalue() == "starting, 0 s\n"  # and nothing more so soon
+
+
+@pytest.mark.parametrize("word", ["--quiet", "-sc"])
+def test_a_command_is_silent_where_nobody_reads_what_it_does(word, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["train.py", word])
+    speech.speak_early()
+
+    assert speech._EARLY == []
 
 
 def test_on_a_terminal_the_words_are_overwritten():

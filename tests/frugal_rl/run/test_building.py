@@ -89,7 +89,10 @@ def test_a_number_in_scientific_notation_is_a_whole_number_where_it_is_whole():
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"storge": "half"}, r"memory\.storge is no option; did you mean 'storage'"),
+        (
+            {"storge": "half"},
+            r"memory\.storge is no option of MemoryProfile; did you mean 'sto",
+        ),
         ({"storage": "losless"}, r"memory\.storage=losless is no choice; did you mean 'lossless'"),
         ({"micro_batch": "many"}, r"memory\.micro_batch='many' .* a whole number"),
         ({"animation": 1}, r"memory\.animation=1 .* true or false"),

@@ -46,7 +46,7 @@ def other():
 
 
 def lines(ledger):
-    return json.loads(ledger.path.read_text())
+    return json.loads(ledger.path.read_text()) if ledger.path.exists() else []
 
 
 def test_a_run_holds_its_line_while_it_lasts(ledger):
@@ -188,6 +188,34 @@ def test_one_process_may_hold_two_lines(ledger):
     assert lines(ledger) == []
 
 
+COUNTER = """
+import sys
+from pathlib import Path
+from frugal_rl.run.ledger import Ledger
+count = Path(sys.argv[1], "count")
+for _ in range(300):
+    with Ledger(Path(sys.argv[1], "runs", "ledger.json"), 100, "a test").changing():
+        count.write_text(str(int(count.read_text()) + 1))
+"""
+
+
+def test_a_ledger_without_entries_leaves_nothing_behind(tmp_path):
+    ledger = Ledger(tmp_path / "runs" / "ledger.json", 100, "a test")
+    with ledger.entered("a run", 10):
+        assert ledger.path.exists()
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_others_remove_meanwhile_still_locks(tmp_path):
+    (tmp_path / "count").write_text("0")
+    command = [sys.executable, "-c", COUNTER, str(tmp_path)]
+    several = [subprocess.Popen(command, cwd=ROOT) for _ in range(3)]
+
+    assert [process.wait(60) for process in several] == [0, 0, 0]
+    assert (tmp_path / "count").read_text() == "900"
+
+
 def test_a_library_run_waits_for_room_beside_others(tmp_path, monkeypatch):
     """The line of a run that is trained by `frugal_rl.train`, seen while it trains."""
     file = tmp_path / "ledger.json"
@@ -204,7 +232,7 @@ def test_a_library_run_waits_for_room_beside_others(tmp_path, monkeypatch):
 
     ((line,),) = seen
     assert line["held"] == int(MARGIN * draw_up(run).ram_bytes)
-    assert json.loads(file.read_text()) == []
+    assert not file.exists()
 
 
 def test_a_library_run_does_not_start_processes(tmp_path):
