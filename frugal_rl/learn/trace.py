@@ -126,25 +126,16 @@ def _trace(run: RunConfig) -> Probe | None:
     config = run.algo
     assert isinstance(config, OnPolicyConfig)
     policy = Traced(run)
-    total = config.n_steps * config.num_envs
-    at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
+    at_once = _at_once(config, run.memory.micro_batch)
     weights = sum(padded(p) * p.itemsize for p in policy.parameters() if p.requires_grad)
-    for p in policy.parameters():
-        p.grad = torch.empty_like(p)
-    policy.network.train()
-    distinct = min(config.num_envs, getattr(run.env, "static_rows", config.num_envs))
-    pinned = run.memory.allocator is Allocator.pinned
-    mapped_from = MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES
-    held = Held(distinct, mapped_from)
-    with held:
-        learn(policy, run, at_once)
+    held = _learning(policy, run, at_once)
     learning = held.peak
     if learning < MEASURED_BELOW_BYTES and any(
         isinstance(m, CONVOLUTIONAL) for m in policy.network.modules()
     ):
         return None
     policy.network.eval()
-    looking = Held(distinct)
+    looking = Held(held.distinct)
     with looking:
         act(policy, run, config.num_envs)
     return Probe(
@@ -158,6 +149,42 @@ def _trace(run: RunConfig) -> Probe | None:
         forward_bytes_per_sample=looking.peak / config.num_envs,
         step_bytes=ADAM_COPIES * weights,
     )
+
+
+def heap_bytes_per_sample(run: RunConfig) -> float:
+    """What of an update lies in the heap, also where its peak is measured; 0 where no trace shows.
+
+    A measured update begins with an empty heap, those of a run find the holes of the ones before.
+    """
+    config = run.algo
+    assert isinstance(config, OnPolicyConfig)
+    at_once = _at_once(config, run.memory.micro_batch)
+    try:
+        return _learning(Traced(run), run, at_once).heap_peak / at_once
+    except (NotImplementedError, RuntimeError):
+        return 0.0
+
+
+def _at_once(config: OnPolicyConfig, micro_batch: int | None) -> int:
+    """Samples of one backward pass."""
+    sizes: Any = config
+    total: int = sizes.n_steps * sizes.num_envs
+    size: int = min(micro_batch or sizes.batch_size, sizes.batch_size, total)
+    return size
+
+
+def _learning(policy: Traced, run: RunConfig, samples: int) -> Held:
+    """What learning from so many samples holds, forward and backward."""
+    for p in policy.parameters():
+        p.grad = torch.empty_like(p)
+    policy.network.train()
+    num_envs = run.algo.num_envs
+    distinct = min(num_envs, getattr(run.env, "static_rows", num_envs))
+    pinned = run.memory.allocator is Allocator.pinned
+    held = Held(distinct, MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES)
+    with held:
+        learn(policy, run, samples)
+    return held
 
 
 def learn(policy: Traced, run: RunConfig, samples: int) -> None:

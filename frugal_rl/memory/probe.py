@@ -43,7 +43,7 @@ class Probe:
     step_bytes: int = 0
     """What the optimiser's step makes; the activations are gone by then."""
     heap_bytes_per_sample: float = 0.0
-    """What of an update lies in the heap, and leaves holes there; 0 where it was measured."""
+    """What of an update lies in the heap, and leaves holes there; 0 where no trace shows it."""
     pace: Pace | None = None
     """Seconds of its update and its acting on this machine."""
 

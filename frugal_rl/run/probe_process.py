@@ -20,6 +20,7 @@ from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.timing import line
+from frugal_rl.learn.trace import heap_bytes_per_sample
 from frugal_rl.learn.update import Record, update_threads
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
@@ -141,6 +142,7 @@ def measure(run: RunConfig) -> Probe:
         gradient_bytes=parts["gradients"],
         optimizer_bytes=parts["optimiser"],
         forward_bytes_per_sample=acting.per_sample,
+        heap_bytes_per_sample=heap_bytes_per_sample(run),
         pace=pace,
     )
 

@@ -77,6 +77,16 @@ def test_a_trace_is_of_the_samples_that_are_learned_at_once():
     assert fewer.bytes_per_sample > one.bytes_per_sample  # gradients are shared by two samples
 
 
+def test_holes_in_the_heap_are_traced_where_the_peak_itself_is_measured():
+    words = ["env=fighting", "env.obs=gray", "agent=nature_cnn", "algo.num_envs=8"]
+    few = compose_run([*words, "algo.n_steps=2", "algo.batch_size=16"])
+    many = compose_run([*words, "algo.n_steps=32", "algo.batch_size=256"])
+
+    assert trace.trace(few) is None
+    assert trace.heap_bytes_per_sample(few) > 4 * trace.heap_bytes_per_sample(many) > 0
+    assert trace.heap_bytes_per_sample(run_of()) == trace.trace(run_of()).heap_bytes_per_sample
+
+
 def test_convolutions_that_are_small_are_left_to_be_measured(monkeypatch):
     pictures = compose_run(["env=toy", "agent=cnn", *SIZES])
     if any(isinstance(m, trace.CONVOLUTIONAL) for m in Traced(pictures).network.modules()):
