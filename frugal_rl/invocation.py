@@ -77,3 +77,13 @@ def shell_word(word: str) -> str:
     if "'" in word and not re.search(r'["$`\\!]', word):
         return f'"{word}"'
     return shlex.quote(word)
+
+
+def typed_words(
+    overrides: Iterable[str], config_dir: str = "", extra: Iterable[str] = ()
+) -> list[str]:
+    """What was typed for a run, without the options of a plan, and more overrides."""
+    more = list(extra)
+    gone = {word.split("=")[0] for word in more} | {"compare", "format", "why"}
+    kept = [word for word in overrides if word.split("=")[0] not in gone]
+    return [*(("--config-dir", config_dir) if config_dir else ()), *kept, *more]

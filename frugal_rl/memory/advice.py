@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.invocation import command_line, command_words
+from frugal_rl.invocation import command_line, command_words, typed_words
 from frugal_rl.memory.machine import has_accelerator, has_bf16
 from frugal_rl.memory.part import Kind
 from frugal_rl.memory.plan import Plan, assemble, draw_up
@@ -71,16 +71,9 @@ def _too_many_steps(run: RunConfig, plan: Plan) -> bool:
 
 def command_of(run: RunConfig, extra: Sequence[str] = (), script: str = "train") -> str:
     """The exact command line of a run with more overrides, quoted for a shell."""
-    return command_line([*command_words(script), *words_of(run, extra)])
-
-
-def words_of(run: RunConfig, extra: Sequence[str] = ()) -> list[str]:
-    """What was typed for a run, without the options of a plan, and more overrides."""
-    keys = {o.split("=")[0] for o in extra}
-    own = {"compare", "format", "why"}
-    kept = [o for o in run.overrides if o.split("=")[0] not in keys | own]
-    beside = ("--config-dir", run.config_dir) if run.config_dir else ()
-    return [*beside, *kept, *extra]
+    return command_line(
+        [*command_words(script), *typed_words(run.overrides, run.config_dir, extra)]
+    )
 
 
 def samples_of(run: RunConfig) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.memory.advice import words_of
+from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import Kind
@@ -141,7 +141,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],
         eval_every_steps=evaluation.every_steps,
         unread=_unread(run),
-        words=tuple(words_of(run)),
+        words=tuple(typed_words(run.overrides, run.config_dir)),
         **_learning(algo),
     )
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import hydra
 from hydra import compose, initialize_config_dir
 from hydra._internal import utils
+from hydra._internal.hydra import Hydra
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
@@ -30,14 +31,13 @@ from frugal_rl.memory.honour import settle
 from frugal_rl.run.arguments import FOLDERS, OPEN, in_our_words
 from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
-from frugal_rl.run.fitting import fitting_agent, fitting_words
+from frugal_rl.run.fitting import fitting_agent, fitting_words, refuse_without_overlay
 from frugal_rl.run.honouring import honouring
 from frugal_rl.run.nearness import in_one_line, nearest, nearest_key
 from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.search_path import (
     choices,
-    conf_folders,
     folder,
     further,
     groups,
@@ -91,7 +91,7 @@ def run_jobs(
                 raise
             raise Refused(error) from error
 
-    with past_hydra(utils), mode_known(command.mode) if command else nullcontext():
+    with past_hydra(utils), mode_known(Hydra, command.mode) if command else nullcontext():
         hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(task)()
 
 
@@ -161,7 +161,7 @@ def run_from(
 
     Plugins named inside a checkpoint are not trusted: the caller passes those that the user named.
     """
-    _refuse_without_overlay(values)
+    refuse_without_overlay(values)
     run_values = {k: v for k, v in values.items() if k in RUN_FIELDS}
     run = build_as(RunConfig, run_values, plugins=plugins)
     resolved = {**values, "plugins": list(plugins)} if "plugins" in values else dict(values)
@@ -205,29 +205,6 @@ def compose_run(
         cfg, chosen = compose_plain(config_name, overrides)
         values = plain(cfg) | {"choices": chosen, "config_name": config_name}
         return run_from(values, overrides, tuple(values.get("plugins") or ()))
-
-
-def _refuse_without_overlay(values: Mapping[str, Any]) -> None:
-    """A profile that makes the problem smaller says nothing without the sizes for its environment.
-
-    Raises:
-        ConfigError: naming the profiles that fit.
-    """
-    memory, chosen = values.get("memory") or {}, values.get("choices") or {}
-    if memory.get("label") != "capacity" or not chosen:
-        return
-    env, profile, overlays = chosen.get("env"), chosen.get("memory"), choices("memory/fit")
-    if f"{env}_{profile}" in overlays:
-        return
-    fitting = []
-    for path in sorted(p for conf in conf_folders() for p in (conf / "memory").glob("*.yaml")):
-        label = OmegaConf.select(OmegaConf.load(path), "memory.label")
-        if label != "capacity" or f"{env}_{path.stem}" in overlays:
-            fitting.append(path.stem)
-    raise ConfigError(
-        f"memory={profile} makes the problem smaller, and conf/memory/fit has no sizes for "
-        f"env={env}. Profiles that fit: {', '.join(fitting)}."
-    )
 
 
 def options(cfg: DictConfig, cls: type[T]) -> T:

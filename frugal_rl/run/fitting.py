@@ -1,4 +1,4 @@
-"""The agent that a memory profile's overlay wants, for an environment that was made smaller.
+"""What fits a memory profile to an environment: overlays of sizes, and the agent that they want.
 
 Hydra lets no overlay that is itself chosen by environment and profile choose a group, so the
 overlay names its agent in `fit_agent`, and a word for it is added to the command line.
@@ -6,19 +6,21 @@ overlay names its agent in `fit_agent`, and a word for it is added to the comman
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from frugal_rl.errors import ConfigError
+from frugal_rl.run.search_path import choices, conf_folders, is_group
+from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.nested import parse_yaml
 
-from frugal_rl.run.search_path import conf_folders, is_group
-
-Composer = Callable[[Sequence[str]], DictConfig]
+Composer = Callable[[Sequence[str]], Mapping[str, Any]]
 """Composes words."""
 
 
-def fitting_agent(cfg: DictConfig, overrides: Sequence[str]) -> str:
+def fitting_agent(cfg: Mapping[str, Any], overrides: Sequence[str]) -> str:
     """The word that chooses the agent of a composed overlay, unless one was typed."""
-    wanted = OmegaConf.select(cfg, "fit_agent")
+    wanted = cfg.get("fit_agent")
     typed = any(word.lstrip("+~").split("=")[0] == "agent" for word in overrides)
     return f"agent={wanted}" if wanted and not typed else ""
 
@@ -39,8 +41,39 @@ def fitting_words(overrides: Sequence[str], composed: Composer) -> list[str]:
     return [word] if word else []
 
 
-def _overlay(env: str, memory: str) -> DictConfig:
+def _overlay(env: str, memory: str) -> Mapping[str, Any]:
     """The file of an environment's sizes under a profile; empty where there is none."""
-    paths = (conf / "memory" / "fit" / f"{env}_{memory}.yaml" for conf in conf_folders())
+    return _values_of(f"memory/fit/{env}_{memory}")
+
+
+def _values_of(name: str) -> Mapping[str, Any]:
+    """A configuration by itself; empty where there is none."""
+    paths = (conf / f"{name}.yaml" for conf in conf_folders())
     found = next((path for path in paths if path.is_file()), None)
-    return DictConfig(OmegaConf.load(found) if found else {})
+    values = parse_yaml(read_text(found)) if found else None
+    return values if isinstance(values, dict) else {}
+
+
+def refuse_without_overlay(values: Mapping[str, Any]) -> None:
+    """A profile that makes the problem smaller says nothing without the sizes for its environment.
+
+    Raises:
+        ConfigError: naming the profiles that fit.
+    """
+    memory, chosen = values.get("memory") or {}, values.get("choices") or {}
+    if memory.get("label") != "capacity" or not chosen:
+        return
+    env, profile, overlays = chosen.get("env"), chosen.get("memory"), choices("memory/fit")
+    if f"{env}_{profile}" in overlays:
+        return
+    labels = {name: _label(name) for name in sorted(choices("memory"))}
+    fitting = [n for n, label in labels.items() if label != "capacity" or f"{env}_{n}" in overlays]
+    raise ConfigError(
+        f"memory={profile} makes the problem smaller, and conf/memory/fit has no sizes for "
+        f"env={env}. Profiles that fit: {', '.join(fitting)}."
+    )
+
+
+def _label(profile: str) -> Any:
+    """What a memory profile costs."""
+    return (_values_of(f"memory/{profile}").get("memory") or {}).get("label")

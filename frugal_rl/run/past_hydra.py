@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hydra._internal.hydra import Hydra
-
 from frugal_rl.errors import DiskError, FrugalError
 from frugal_rl.run.disk import disk_in_words
 
@@ -45,18 +43,19 @@ def past_hydra(reporting: Any) -> Iterator[None]:
 
 
 @contextmanager
-def mode_known(mode: Any) -> Iterator[None]:
+def mode_known(composing: Any, mode: Any) -> Iterator[None]:
     """Let Hydra not compose everything once more only to read `hydra.mode` in it.
 
     Args:
+        composing: Hydra's class of the method `get_mode`.
         mode: what it would read; None where no file sets it.
     """
-    real = Hydra.get_mode
-    Hydra.get_mode = lambda *_, **__: mode  # type: ignore[method-assign]
+    real = composing.get_mode
+    composing.get_mode = lambda *_, **__: mode
     try:
         yield
     finally:
-        Hydra.get_mode = real  # type: ignore[method-assign]
+        composing.get_mode = real
 
 
 def _in_words(call: Callable[[], Any]) -> Any:
