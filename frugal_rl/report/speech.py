@@ -8,6 +8,7 @@ elsewhere. A line is flushed when it ends, also into a pipe.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import sys
 import threading
@@ -168,6 +169,16 @@ def _go_on_from_early(beat: Heartbeat) -> None:
     _EARLY.clear()
 
 
+def _end(beat: Heartbeat) -> None:
+    """The last words; what comes behind them is made short.
+
+    The interpreter would search the objects of all libraries for circles: half a second.
+    """
+    beat.stop()
+    gc.disable()
+    gc.freeze()
+
+
 @contextmanager
 def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
     """Speak in a mode; gives the stream that results go to."""
@@ -179,7 +190,7 @@ def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
             return
         beat = Heartbeat(sys.stderr if mode is Mode.json else out, sys.stderr)
         _go_on_from_early(beat)
-        atexit.register(beat.stop)  # libraries take seconds to end, which is not silent either
+        atexit.register(_end, beat)  # libraries take seconds to end, which is not silent either
         beat.thread.start()
         try:
             with (
