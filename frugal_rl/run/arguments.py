@@ -95,7 +95,7 @@ def check_form(arguments: Sequence[str]) -> None:
         ConfigError: saying how an override is written.
     """
     behind_flag = {b for a, b in pairwise(arguments) if a.startswith("-") and "=" not in a}
-    behind = dict(pairwise(arguments))
+    behind, before = dict(pairwise(arguments)), {b: a for a, b in pairwise(arguments)}
     for word in arguments:
         if word in FOLDERS:
             raise ConfigError(f"{word} is empty; name a folder, or leave it out.")
@@ -109,7 +109,8 @@ def check_form(arguments: Sequence[str]) -> None:
             if word in NOT_FLAGS and "=" not in behind.get(word, "="):
                 value = behind[word]
             hint = f"{key}={value}" if value else f"{word}=VALUE"
-            raise ConfigError(f"{word} is no override, which are written key=value: {hint}?")
+            blank = " Quote a value that holds blanks." if "=" in before.get(word, "") else ""
+            raise ConfigError(f"{word} is no override, which are written key=value: {hint}?{blank}")
 
 
 NOT_FLAGS = ("agent", "algo", "env", "memory", "vec", "seed", "experiment", "resume", "checkpoint")

@@ -7,6 +7,13 @@ from collections.abc import Collection
 
 MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
 """Longer lists of options are not shown whole, but the nearest of them."""
+SURE = 0.75
+"""So near nothing else can be meant."""
+
+
+def _shortened(name: str, word: str) -> bool:
+    """Whether a word spells a short option out, as `environment` does `env`."""
+    return 2 < len(name) < len(word) and word.startswith(name)
 
 
 def nearest(word: str, options: Collection[str]) -> str:
@@ -14,7 +21,9 @@ def nearest(word: str, options: Collection[str]) -> str:
     if not options:
         return "there is nothing to choose from"
     names = sorted(options)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=SURE)
+    close = close or [name for name in names if _shortened(name, word)]
+    close = close or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
     if close:
         return f"did you mean '{close[0]}'?"
     shown = names

@@ -25,6 +25,7 @@ from frugal_rl.run.nearness import SHOWN_OPTIONS, in_one_line, nearest, nearest_
     [
         ("lossles", ["lossless", "sparse"], "did you mean 'lossless'?"),
         ("zebra", ["lossless", "sparse"], "choose from lossless, sparse"),
+        ("enviroment", ["env", "experiment", "vec"], "did you mean 'env'?"),
         ("zebra", ["b", "a"], "choose from a, b"),
         ("zebra", [], "there is nothing to choose from"),
     ],
