@@ -76,6 +76,17 @@ class Leaf:
         return flags
 
 
+def scalar(reward: Any) -> float:
+    """A reward, or the number of an array of one; anything else is refused."""
+    try:
+        return float(np.asarray(reward).item())
+    except (TypeError, ValueError) as error:
+        raise EncodingError(
+            f"The environment gave {np.asarray(reward).tolist()!r:.80} as its reward; one number "
+            "is learned from. Put a wrapper into env.wrappers that makes one of it."
+        ) from error
+
+
 def leaves_of(space: spaces.Space[Any]) -> list[Leaf]:
     """The leaves of a space, named by the keys on the way; `observation` where there are none.
 
@@ -161,8 +172,7 @@ class LeavesEnv(gym.Wrapper[dict[str, np.ndarray], Any, Any, Any]):
         if self._first is not None:
             action = action + self._first
         observation, reward, terminated, truncated, info = self.env.step(action)
-        paid = float(np.asarray(reward).item())  # some give an array of one
-        return self._read(observation), paid, bool(terminated), bool(truncated), info
+        return self._read(observation), scalar(reward), bool(terminated), bool(truncated), info
 
     def _read(self, observation: Any) -> dict[str, np.ndarray]:
         return {leaf.name: leaf.read(observation) for leaf in self.leaves}
