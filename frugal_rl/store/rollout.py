@@ -259,7 +259,10 @@ def _shaped(obs: np.ndarray, spec: ColumnSpec) -> np.ndarray:
 
 def _array(value: Any) -> np.ndarray:
     """A tensor or array as a NumPy array."""
-    return np.asarray(value.numpy(force=True) if hasattr(value, "detach") else value)
+    if hasattr(value, "detach"):
+        array: np.ndarray = value.numpy(force=True)
+        return array
+    return np.asarray(value)
 
 
 def _device(name: Any) -> Any:

@@ -219,6 +219,11 @@ def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, An
         raise ConfigError(
             f"env.wrappers: '{node.get('wrapper')}' takes no such values: {error}"
         ) from error
+    except Exception as error:  # whatever a stranger's wrapper raises at values that it cannot take
+        raise ConfigError(
+            f"env.wrappers: '{node.get('wrapper')}' cannot be put around this environment with "
+            f"{dict(node.get('kwargs') or {})}: {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(wrapped, gym.Env):
         raise ConfigError(f"env.wrappers names '{node.get('wrapper')}', which is no wrapper.")
     return wrapped

@@ -48,6 +48,18 @@ def padded_words(rows: np.ndarray) -> np.ndarray:
     return words
 
 
+def words_of(rows: np.ndarray, whole: bool) -> np.ndarray:
+    """Rows [N, ...] as words [N, W]; copied only where they cannot be seen so.
+
+    whole tells that a row's bytes are whole words; of every step, this is asked once.
+    """
+    if whole and rows.flags.c_contiguous:
+        seen = rows.reshape(len(rows), -1).view(np.uint64)
+        if seen.flags.aligned:
+            return seen
+    return padded_words(row_bytes_of(rows))
+
+
 def lies_channels_last(shown: np.ndarray) -> bool:
     """Whether pictures [N, C, H, W] lie in memory as [N, H, W, C]."""
     if shown.ndim != 4 or shown.flags.c_contiguous:
@@ -72,6 +84,7 @@ class HandledColumn(Column):
         self.spec = spec
         self.handles = Handles(steps, num_envs)
         self.rows = kind(num_envs, row_words(spec.row_bytes))
+        self._whole = spec.row_bytes % WORD_BYTES == 0
         self._envs = np.arange(num_envs)
         self._new = np.zeros(num_envs, np.int64)
         self._channels_last = False
@@ -83,7 +96,7 @@ class HandledColumn(Column):
             self._channels_last = lies_channels_last(shown)
         if self._channels_last:
             shown = shown.transpose(0, 2, 3, 1)
-        self.rows.append(padded_words(row_bytes_of(shown)), self._envs, self._new)
+        self.rows.append(words_of(shown, self._whole), self._envs, self._new)
         self.handles.put(t, self._new, self.rows.end)
 
     def gather(

@@ -40,23 +40,22 @@ def append_rows(
     units: Any,
     table: Any,
     slots: Any,
-    last: Any,
-    state: Any,
-    counts: Any,
+    newest: Any,
+    states: Any,
     most_credit: int,
-    groups: Any,
-    middles: Any,
-    tops: Any,
-    names: Any,
-    root_row: Any,
+    scratch: Any,
     handles: Any,
 ) -> Any:
     """Rows [first:, W] as records; returns how many of the rows found room in units and table.
 
-    last, state and counts are `Worded`'s. handles is set; groups, middles, tops, names and
-    root_row [W] are scratch.
+    newest and states [N + 1, ...] are `Worded`'s `last` and `state`, and behind them room for a
+    row, and `counts`. handles is set; scratch uint16 has room for bitmaps and names. They are few
+    arrays because each costs more to hand over than a small row costs to keep.
     """
     width = rows.shape[1]
+    n_envs = newest.shape[0] - 1
+    last, root_row, state, counts = newest, newest[n_envs], states, states[n_envs]
+    groups, middles, tops, names = split_scratch(scratch, width)
     for b in range(first, rows.shape[0]):
         n, row, used = env[b], rows[b], counts[0]
         base, changed = state[n, 0], width
@@ -94,6 +93,21 @@ def append_rows(
         copy_words(row, last[n])
         state[n, 0] = handles[b] = used
     return rows.shape[0]
+
+
+@njit(cache=True)
+def split_scratch(scratch: Any, width: int) -> Any:
+    """Three levels of bitmaps for rows of some words, and room for as many names."""
+    groups = (width + 15) // 16
+    middles = (groups + 15) // 16
+    tops = (middles + 15) // 16
+    ends = groups, groups + middles, groups + middles + tops
+    return (
+        scratch[: ends[0]],
+        scratch[ends[0] : ends[1]],
+        scratch[ends[1] : ends[2]],
+        scratch[ends[2] : ends[2] + width],
+    )
 
 
 @njit(cache=True)

@@ -48,13 +48,14 @@ class Worded(Rows):
         self.units = np.zeros(0, np.uint16)
         self.table = np.zeros(FIRST_WORDS, np.uint64)
         self.slots = np.zeros(2 * FIRST_WORDS, np.uint16)
-        self.last = np.zeros((num_envs, words), np.uint64)
-        self.state = np.zeros((num_envs, 6), np.int64)
-        self.counts = np.zeros(3, np.int64)
+        self._newest = np.zeros((num_envs + 1, words), np.uint64)
+        self._states = np.zeros((num_envs + 1, 6), np.int64)
+        self.last, self._root = self._newest[:-1], self._newest[-1]
+        self.state, self.counts = self._states[:-1], self._states[-1, :3]
         self._most_credit = FIRST_CREDIT * words
-        self._bitmaps = bitmaps_of(-(-words // 4))
-        self._names = np.zeros(words, np.uint16)
-        self._root = np.zeros(words, np.uint64)
+        levels = [len(level) for level in bitmaps_of(-(-words // 4))]
+        self._tops = levels[-1]
+        self._scratch = np.zeros(sum(levels) + words, np.uint16)
         self._path = np.zeros(LINKS + 1, np.int64)
         self.clear()
 
@@ -69,13 +70,10 @@ class Worded(Rows):
                 self.units,
                 self.table,
                 self.slots,
-                self.last,
-                self.state,
-                self.counts,
+                self._newest,
+                self._states,
                 self._most_credit,
-                *self._bitmaps,
-                self._names,
-                self._root,
+                self._scratch,
                 handles,
             )
             if done == len(rows):
@@ -111,7 +109,7 @@ class Worded(Rows):
         read_rows(
             self.units,
             self.table,
-            len(self._bitmaps[2]),
+            self._tops,
             self._path,
             handles.reshape(-1),
             order,
@@ -148,7 +146,7 @@ class Worded(Rows):
     def nbytes(self) -> int:
         """Bytes allocated."""
         grown = (self.units, self.table, self.slots)
-        fixed = (self.last, self.state, self.counts, *self._bitmaps, self._names, self._root)
+        fixed = (self._newest, self._states, self._scratch)
         return sum(int(a.nbytes) for a in (*grown, *fixed))
 
 

@@ -122,6 +122,8 @@ def test_five_hundred_odd_configurations_of_each_guest_are_refused_or_opened(
         ({"wrappers": [{"wrapper": "os.system"}]}, r"imports os\.system by its env\.wrappers"),
         ({"wrappers": [{"wrapper": "gymnasium.wrappers.TimeLimit",
                         "kwargs": {"no": 1}}]}, "takes no such values"),
+        ({"wrappers": [{"wrapper": "gymnasium.wrappers.FrameStackObservation",
+                        "kwargs": {"stack_size": 0}}]}, "cannot be put around this environment"),
         ({"wrappers": [{"wrapper": "gymnasium.wrappers.nothing"}]}, "cannot be imported"),
         ({"wrappers": [3]}, "cannot be opened"),
         ({"kwargs": {"no_such": 1}}, r"env\.kwargs=.*no_such"),
