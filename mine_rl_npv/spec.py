@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.observation.growing_array import capacity_for
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
@@ -110,7 +111,23 @@ def mine_spec(shapes: Shapes, observation: Observation) -> ObservationSpec:
     )
     picture = () if shapes.units else (_picture(shapes, not volume),)
     derived = (_depth(shapes), _pit(shapes, volume), *picture, _mask(shapes))
-    return ObservationSpec((*log, geology, *derived), action_mask="action_mask")
+    return ObservationSpec(
+        (*log, geology, *derived), action_mask="action_mask", check=check_entries
+    )
+
+
+def check_entries(rows: Mapping[str, np.ndarray], tables: Tables) -> None:
+    """Entries of a file name blocks of their own mine, [B, S + 1] of mines [B].
+
+    Raises:
+        EncodingError: one does not.
+    """
+    if "entry" not in rows:
+        return  # the pit itself is stored
+    mines, entries = rows[f"{TABLE}_id"].reshape(-1).astype(np.int64), rows["entry"]
+    blocks = np.diff(tables[TABLE].offsets("owner"))
+    if (entries.reshape(len(mines), -1) > blocks[mines, None]).any():
+        raise EncodingError(f"'entry' names a block that its mine of {blocks.max()} has not.")
 
 
 def _pit_codecs(shapes: Shapes) -> tuple[Codec, ...]:

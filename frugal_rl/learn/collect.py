@@ -11,6 +11,7 @@ from torch import Tensor
 
 from frugal_rl.doing import doing
 from frugal_rl.learn.tally import EpisodeTally, EventLog
+from frugal_rl.observation.borders import check_going_on
 from frugal_rl.vec_env.episodes import bounded
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class StepCollector:
         else:
             self.vec_env.load(state["vec_env"])
             self.history.load(state["history"])
-            self.vec_env.tables.check_ids(state["obs"])
+            check_going_on(self.vec_env, self.history, state["obs"])
             self.obs = dict(state["obs"])
             self.starts = np.array(state["starts"], np.bool_)
         if self.scale and state.get("scale"):

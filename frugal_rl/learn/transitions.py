@@ -11,6 +11,7 @@ from gymnasium import spaces
 
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.tally import EpisodeTally
+from frugal_rl.observation.borders import check_going_on, check_rows, followed
 from frugal_rl.observation.fields import EPISODE
 
 if TYPE_CHECKING:
@@ -117,10 +118,13 @@ class TransitionCollector:
         if state["vec_env"] is not None:
             self.vec_env.load(state["vec_env"])
             self.history.load(state["history"])
-            self.vec_env.tables.check_ids(state["obs"])
+            check_going_on(self.vec_env, self.history, state["obs"])
             self.obs = dict(state["obs"])
         self.rng.bit_generator.state = state["random"]
         self.replay.load(state["replay"][0])
+        encoding, tables = self.vec_env.encoding, self.vec_env.tables
+        for rows in self.replay.held(followed(encoding)):
+            check_rows(encoding, tables, rows, self.history.episode_steps)
         if state["vec_env"] is None:
             self.replay.end_episodes()
 

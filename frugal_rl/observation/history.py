@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.errors import DataError
 from frugal_rl.observation.fields import EPISODE, Padding
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ class History:
     """
 
     def __init__(self, encoding: Encoding, num_envs: int, episode_steps: int = 0) -> None:
-        self.num_envs = num_envs
+        self.num_envs, self.episode_steps = num_envs, episode_steps
         self.age = np.zeros((num_envs, 1), np.int32)
         self._windows = {
             r.name: _EpisodeWindow(r, num_envs, episode_steps)
@@ -140,7 +141,12 @@ class _EpisodeWindow:
 
     def push(self, rows: np.ndarray, done: np.ndarray, age: np.ndarray) -> np.ndarray:
         self.values[done] = 0
-        self.values[self.every, age] = rows
+        try:
+            self.values[self.every, age] = rows
+        except IndexError as error:
+            raise DataError(
+                f"An episode goes on after {age.max() - 1} steps, the most of this environment's."
+            ) from error
         return self.values
 
     def current(self) -> np.ndarray:

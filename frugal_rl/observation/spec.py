@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -21,6 +21,10 @@ from frugal_rl.observation.fields import (
     Stored,
 )
 
+if TYPE_CHECKING:
+    from frugal_rl.observation.tables import Tables
+
+Check = Callable[[Mapping[str, np.ndarray], "Tables"], None]
 __all__ = [
     "EPISODE",
     "AnyField",
@@ -38,7 +42,8 @@ __all__ = [
 class ObservationSpec:
     """All fields of an environment's observation.
 
-    `action_mask` names the boolean field that masks actions, if there is one.
+    `action_mask` names the boolean field that masks actions, if there is one. `check` refuses rows
+    [B, ...] of a file that lie in their ranges and still lead elsewhere, by an `EncodingError`.
 
     Example:
         >>> spec = ObservationSpec((Stored("speed", (2,), np.float32, -1, 1),))
@@ -48,6 +53,7 @@ class ObservationSpec:
 
     fields: tuple[AnyField, ...]
     action_mask: str | None = None
+    check: Check | None = field(default=None, repr=False, compare=False)
     by_name: Mapping[str, AnyField] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

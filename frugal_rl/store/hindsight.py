@@ -14,7 +14,7 @@ from stable_baselines3.her.goal_selection_strategy import (
 )
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHerReplayBuffer
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DataError
 
 
 class Hindsight(StockHerReplayBuffer):
@@ -107,6 +107,23 @@ class Hindsight(StockHerReplayBuffer):
             raise ConfigError("A replay with copy_info_dict=True is not saved: leave that out.")
         state: dict[str, Any] = super().state()  # type: ignore[misc]
         return state
+
+    def load(self, state: Any) -> None:
+        """Continue from `state()`.
+
+        Raises:
+            DataError: an episode of it reaches beyond what is held.
+        """
+        super().load(state)  # type: ignore[misc]
+        size, held = self.buffer_size, min(self.count, self.buffer_size)  # type: ignore[attr-defined]
+        place, n = np.nonzero(self.ep_length)
+        start, length = self.ep_start[place, n], self.ep_length[place, n]
+        inside = (start >= 0) & (start < size) & (length > 0) & (length <= size)
+        inside &= (place - start) % size < length
+        inside &= (place < held) & ((held == size) | (start + length <= held))
+        going_on = self._current_ep_start
+        if not inside.all() or not ((going_on >= 0) & (going_on < size)).all():
+            raise DataError("a replay's episode reaches beyond what is held of it.")
 
     def parts(self) -> dict[str, int]:
         """Bytes by name, with the episodes' bounds."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from frugal_rl.errors import DataError
 from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
 
 EPSILON = 1e-6
@@ -142,10 +143,19 @@ class PrioritisedReplayBuffer(ReplayBuffer):
         return super().state() | {"priorities": self.tree.leaves().copy(), "highest": self.highest}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from `state()`."""
+        """Continue from `state()`.
+
+        Raises:
+            DataError: priorities that no error leads to, or of transitions that are not held.
+        """
         super().load(state)
-        self.tree.set(np.arange(self.tree.size), state["priorities"])
-        self.highest = float(state["highest"])
+        priorities, highest = np.asarray(state["priorities"]), float(state["highest"])
+        held = min(self.count, self.buffer_size) * self.n_envs
+        sound = np.isfinite(priorities).all() and (priorities[:held] > 0).all()
+        if not sound or priorities[held:].any() or not 0 < highest < np.inf:
+            raise DataError("a replay's priorities are not those of what it holds.")
+        self.tree.set(np.arange(self.tree.size), priorities)
+        self.highest = highest
 
     def parts(self) -> dict[str, int]:
         """Bytes by name, with the tree."""

@@ -6,7 +6,8 @@ bit for bit; only the observations are kept in another form (`frugal_rl.store.re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,8 @@ from frugal_rl.store.stacks import FoundColumn
 CODEC = 1
 """Version of the form in which rows are kept; a saved replay of another one is refused."""
 SCALARS = ("_actions", "rewards", "_dones", "_timeouts")
+LOOKED_AT_BYTES = 1 << 23
+"""Of a file's observations, looked at together."""
 
 
 class ReplayBuffer(stock.ReplayBuffer):
@@ -270,7 +273,8 @@ class ReplayBuffer(stock.ReplayBuffer):
         """Continue from `state()`.
 
         Raises:
-            DataError: it is a replay of another capacity, of other observations or another codec.
+            DataError: it is a replay of another capacity, of other observations or another codec,
+                or its actions are none of the space's.
         """
         if state["form"] != self._form():
             raise DataError(
@@ -282,9 +286,36 @@ class ReplayBuffer(stock.ReplayBuffer):
         for name, column in self.columns.items():
             column.load(state["columns"][name])
         self.count = int(state["count"])
-        if any(c.decided().rows.count != self.count for c in self.columns.values()):
+        if self.count < 0 or any(
+            c.decided().rows.count != self.count for c in self.columns.values()
+        ):
             raise DataError("its observations are of other steps than its rewards.")
         self.pos, self.full = self.count % self.buffer_size, self.count >= self.buffer_size
+        self._check_scalars()
+
+    def held(self, names: Collection[str]) -> Iterator[dict[str, np.ndarray]]:
+        """All observations that are held, and what they led to, of these entries; in pieces."""
+        columns = {name: column for name, column in self.columns.items() if name in names}
+        size = sum(math.prod(c.shape) * c.dtype.itemsize for c in columns.values())
+        several = max(1, LOOKED_AT_BYTES // max(1, size))
+        first = max(0, self.count - self.buffer_size) * self.n_envs
+        end = self.count * self.n_envs if columns else first
+        for at in range(first, end, several):
+            steps, n = np.divmod(np.arange(at, min(at + several, end)), self.n_envs)
+            drawn = {name: column.draw(steps, n) for name, column in columns.items()}
+            yield from ({name: pair[i] for name, pair in drawn.items()} for i in (0, 1))
+
+    def _check_scalars(self) -> None:
+        """Actions are some of the space's, rewards are numbers, whatever a file says."""
+        held, space = slice(0, min(self.count, self.buffer_size)), self.action_space
+        actions = self._actions[held]
+        if isinstance(space, spaces.Discrete) and actions.size:
+            least, most = int(space.start), int(space.start + space.n) - 1
+            if not least <= actions.min() <= actions.max() <= most:
+                raise DataError(f"a replay holds actions outside of {least} to {most}.")
+        for values in (actions, self.rewards[held]):
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise DataError("a replay holds an action or a reward that is not finite.")
 
     def _form(self) -> str:
         """What a saved replay must agree in, in words."""

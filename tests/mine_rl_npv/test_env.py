@@ -1,12 +1,15 @@
 """Mine environments keep the contracts of the core, in every kind."""
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_array_equal
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, EncodingError
 from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.borders import check_rows
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.encoder import decode
@@ -39,9 +42,27 @@ def config_of(kind):
     return MineConfig(data="synthetic", deposit=DEPOSIT, **KINDS[kind])
 
 
+def vec_env_of(config, num_envs):
+    encoding = Encoding.choose(config.spec())
+    return config.make_vec(num_envs, encoding, MemoryProfile(), Batch(), "train")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_environment_keeps_the_contract(kind):
     check_env(config_of(kind), steps=60)
+
+
+def test_entries_of_a_file_name_blocks_of_their_own_mine():
+    config = config_of("columns")
+    with closing(vec_env_of(config, 2)) as vec_env:
+        rows = vec_env.reset(0)
+        blocks = np.diff(vec_env.tables["mine"].offsets("owner"))[rows["mine_id"].reshape(-1)]
+        shown = {"mine_id": rows["mine_id"], "entry": np.zeros((2, 5), np.int32)}
+        shown["entry"][:, 3] = blocks
+        check_rows(vec_env.encoding, vec_env.tables, shown, config.episode_steps)
+        shown["entry"][1, 4] = blocks[1] + 1
+        with pytest.raises(EncodingError, match="names a block that its mine"):
+            check_rows(vec_env.encoding, vec_env.tables, shown, config.episode_steps)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from gymnasium import spaces
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHer
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.off_policy_config import GoalStrategy
 from frugal_rl.learn.off_policy_kinds import DqnConfig, SacConfig
@@ -21,41 +19,12 @@ from frugal_rl.memory.plan import draw_up
 from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.run.trainer import no_meter
 from frugal_rl.store.replay import HerReplayBuffer
+from frugal_rl.testing.reach import PLACE, Reach
 from frugal_rl.testing.toy import Toy
 from frugal_rl.vec_env.registered import Registered
 from frugal_rl.vec_env.serial import Serial
 from frugal_rl.vec_env.threads import Threads
 
-PLACE = spaces.Box(-np.inf, np.inf, (2,), np.float64)
-
-
-class Reach(gym.Env):
-    """A point to be brought to a goal; episodes end beyond the edge, or by a limit of 9 steps."""
-
-    def __init__(self):
-        entries = {"observation": PLACE, "achieved_goal": PLACE, "desired_goal": PLACE}
-        self.observation_space = spaces.Dict(entries)
-        self.action_space = spaces.Box(-1, 1, (2,), np.float32)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.at, self.goal = np.zeros(2), self.np_random.uniform(-1, 1, 2)
-        return self.seen(), {}
-
-    def seen(self):
-        at, goal = self.at.copy(), self.goal.copy()
-        return {"observation": at - 1, "achieved_goal": at, "desired_goal": goal}
-
-    def step(self, action):
-        self.at = self.at + self.np_random.normal(0, 0.3, 2) + 0.1 * np.asarray(action)
-        over = bool(abs(self.at).max() > 1)
-        return self.seen(), float(self.compute_reward(self.at, self.goal, {})), over, False, {}
-
-    def compute_reward(self, achieved, desired, info):
-        return -(np.linalg.norm(achieved - desired, axis=-1) > 0.3).astype(np.float32)
-
-
-gym.register("Reach-v0", entry_point=Reach, max_episode_steps=9)
 SMALL = {"num_envs": 3, "n_steps": 40, "batch_size": 32, "buffer_size": 150, "train_freq": 5}
 ON_REACH = SacConfig(learning_starts=60, her=True, **SMALL)
 
@@ -143,6 +112,21 @@ def test_a_run_goes_on_from_its_state(tmp_path):
     pairs = zip(learner.policy.parameters(), other.policy.parameters(), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
     assert np.array_equal(learner.replay.ep_length, other.replay.ep_length)
+
+
+@pytest.mark.parametrize(
+    ("bound", "value"),
+    [("ep_start", -1), ("ep_start", 50), ("ep_length", 51), ("_current_ep_start", 50)],
+)
+def test_episodes_of_a_file_lie_in_what_is_held(bound, value, tmp_path):
+    learner, other = (learner_of(run_of(tmp_path)) for _ in range(2))
+    learner.iterate(no_meter)
+    state = deepcopy(learner.state())
+    held = state["collector"]["replay"][0][bound]
+    held[...] = np.where(held > 0, value, held) if held.any() else value
+
+    with pytest.raises(DataError, match="episode reaches beyond what is held"):
+        other.load(state)
 
 
 def test_without_environments_in_a_state_episodes_are_cut(tmp_path):
