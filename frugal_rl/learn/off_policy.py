@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import deepcopy
 from functools import partial
 from types import SimpleNamespace
@@ -28,6 +29,7 @@ from frugal_rl.learn.stored_rows import (
     read_stored_rows,
 )
 from frugal_rl.learn.transitions import Rows, TransitionCollector
+from frugal_rl.learn.value_size import largest_return, mean_value
 from frugal_rl.memory.part import Phase
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.fields import EPISODE
@@ -45,6 +47,7 @@ class OffPolicyLearner:
     def __init__(self, config: OffPolicyConfig, run: RunConfig, vec_env: VectorEnv) -> None:
         self.config, self.vec_env, self.num_steps, self.rounds = config, vec_env, 0, 0
         encoding, episode = vec_env.encoding, run.env.episode_steps
+        self.episode_steps = episode
         device = choose_device(run.hardware.device)
         plugins = tuple(run.resolved.get("plugins") or ())
         space = encoding.policy_space(episode)
@@ -116,7 +119,17 @@ class OffPolicyLearner:
                     self.model.train(config.gradient_steps, config.batch_size)
         written = {k: float(v) for k, v in self.model.logger.name_to_value.items()}
         self.model.logger.name_to_value.clear()
+        if written:
+            written |= self.value_metrics(written.get("train/ent_coef", 0.0))
         return written | self.collector.metrics()
+
+    def value_metrics(self, entropy_worth: float) -> dict[str, float]:
+        """How large values are, and beside what rewards and entropy can add up to."""
+        replay, space = self.replay, self.vec_env.action_space
+        size = mean_value(self.policy.inner, to_tensors(self.collector.obs, self.policy.device))
+        most = largest_return(replay.rewards, self.config.gamma, self.episode_steps)
+        ratio = size / (most * (1 + entropy_worth * math.prod(space.shape or ())))
+        return {"train/mean_value": size, "train/value_ratio": ratio}
 
     def step(self) -> None:
         """One step of all environments, and what SB3 does after each."""

@@ -31,6 +31,9 @@ BOUNDS = {
         1e8, "estimated returns run away: lower algo.learning_rate, or scale rewards"
     ),
     "train/loss": Bound(1e8, "the loss runs away: lower algo.learning_rate"),
+    "train/value_ratio": Bound(
+        10.0, "values are larger than all rewards could ever add up to: lower algo.learning_rate"
+    ),
 }
 
 
