@@ -161,6 +161,10 @@ def verdict_lines(verdicts: list[Verdict]) -> list[str]:
     ]
 
 
+NONE_YET = "No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
+"""What a run that ends early says where there is nothing to go on from."""
+
+
 def own_checkpoints(run: RunConfig) -> bool:
     """Whether the run's own folder holds a checkpoint to go on from."""
     return any(Path(run.run_dir, "checkpoints").glob("*.pt"))

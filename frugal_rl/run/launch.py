@@ -36,7 +36,7 @@ from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import MARGIN, admitted
 from frugal_rl.run.compose import folder
-from frugal_rl.run.keeping import own_checkpoints
+from frugal_rl.run.keeping import NONE_YET, own_checkpoints
 from frugal_rl.run.lock import locked
 from frugal_rl.run.probe import probe_update
 from frugal_rl.run.shares import share_of
@@ -89,7 +89,8 @@ def start_ranks(run: RunConfig) -> bool:
             if lost is None:
                 break
             if attempt == run.launch.restarts or asked or not lost.may_go_on:
-                raise RankError(lost.words + way_on(run, lost.words))
+                words = lost.words.replace(NONE_YET, "").strip()
+                raise RankError(words + way_on(run, words))
             again = f"{attempt + 1} of launch.restarts={run.launch.restarts}"
             say(f"{lost.words} Starts again, {again}.")
     return bool(asked)
@@ -266,10 +267,13 @@ def ended(who: str, status: int, message: Any) -> Lost:
 
 
 def way_on(run: RunConfig, said: str) -> str:
-    """How a run that ended early goes on, where its last words do not say so."""
+    """How a run that ended early goes on, where its last words do not say so.
+
+    What a process knew of checkpoints may be old: the first one may have saved after its last word.
+    """
     if "resume=" in said:
         return ""
     if own_checkpoints(run):
         again = override("resume", run.run_dir)
         return f" launch.restarts=3 lets a run go on by itself; this one goes on with {again}"
-    return " No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
+    return f" {NONE_YET}"

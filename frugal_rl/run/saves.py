@@ -12,7 +12,7 @@ from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
 from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.config import RunConfig
-from frugal_rl.run.keeping import newest_sound, save_newest
+from frugal_rl.run.keeping import NONE_YET, newest_sound, save_newest
 from frugal_rl.run.manifest import BEST, LAST
 from frugal_rl.run.replay_aside import brought_back, forget_unused, set_aside
 from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot
@@ -97,5 +97,5 @@ class Saves:
         if not self.ranks.first and (self.folder / LAST).is_file():
             newest = self.folder / LAST
         if newest is None:
-            return "No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."
+            return NONE_YET
         return f"The last sound checkpoint is safe: continue with {override('resume', newest)}"

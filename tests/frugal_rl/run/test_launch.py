@@ -18,7 +18,8 @@ from frugal_rl.run import launch
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run, composed_command
 from frugal_rl.run.config import Launch
-from frugal_rl.run.keeping import continuing
+from frugal_rl.run.finite import not_finite
+from frugal_rl.run.keeping import NONE_YET, continuing, newest_sound
 from frugal_rl.run.launch import (
     LAUNCHER_LOCK,
     Lost,
@@ -32,6 +33,7 @@ from frugal_rl.run.shares import share_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = ["algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=64", "evaluation.episodes=4"]
+AGAIN = "launch.restarts=3 lets a run go on by itself; this one goes on with"
 COMMAND = [sys.executable, "scripts/train.py", "env=toy", "tracking=disabled", *SIZES]
 
 
@@ -146,6 +148,20 @@ def test_lost_runs_start_again_as_often_as_they_may(tmp_path, monkeypatch, ends,
     assert attempts == list(range(tried))
 
 
+def test_what_was_saved_after_a_processs_last_word_is_told(tmp_path, monkeypatch):
+    def start(run, attempt):  # another process was inside its first save
+        (tmp_path / "checkpoints").mkdir()
+        (tmp_path / "checkpoints" / "last.pt").touch()
+        return Lost(f"No answer from process 1 of 2. {NONE_YET}")
+
+    monkeypatch.setattr(launch, "start_once", start)
+    with pytest.raises(RankError) as error:
+        start_ranks(run_in(tmp_path))
+
+    assert "No checkpoint" not in str(error.value)
+    assert f"process 1 of 2. {AGAIN} resume={tmp_path}" in str(error.value)
+
+
 def test_a_refused_run_is_not_tried_again(tmp_path, monkeypatch):
     monkeypatch.setattr(launch, "start_once", lambda run, attempt: Lost("No.", may_go_on=False))
 
@@ -224,7 +240,50 @@ def test_a_run_that_lost_a_process_ends_in_words(tmp_path):
 
     assert code == 1
     assert "RankError: Process 1 of 2 (pid " in said
-    assert f"was ended by SIGKILL. Continue with resume={tmp_path}" in said
+    assert f"was ended by SIGKILL. {AGAIN} resume={tmp_path}" in said
+
+
+POISONED = """
+import os
+import gymnasium as gym
+from gymnasium.envs.classic_control import CartPoleEnv
+
+class Poisoned(CartPoleEnv):
+    taken = 0
+
+    def step(self, action):
+        seen, reward, *rest = super().step(action)
+        Poisoned.taken += 1
+        bad = os.environ.get("RANK") == "1" and Poisoned.taken == 700
+        return (seen, float("nan") if bad else reward, *rest)
+
+gym.register("Poisoned-v0", entry_point=Poisoned, max_episode_steps=50)
+"""
+
+
+@pytest.mark.slow
+def test_a_number_that_is_none_on_another_process_is_named_and_the_run_goes_on(tmp_path):
+    (tmp_path / "poisoned.py").write_text(POISONED)
+    words = ["env=gymnasium", "env.modules=[poisoned]", "env.id=Poisoned-v0", "plugins=[poisoned]",
+             "tracking=disabled", "vec=serial", "launch=torchrun", "checkpoint_every_steps=512",
+             "algo.total_steps=2048", *SIZES]  # fmt: skip
+    program = [sys.executable, "scripts/train.py", *words]
+    where = {**os.environ, "PYTHONPATH": str(tmp_path)}
+
+    def ended(folder, *more):
+        return subprocess.run(
+            [*program, f"hydra.run.dir={folder}", *more],
+            cwd=ROOT, env=where, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    done = ended(tmp_path / "a")
+    assert done.returncode == 1
+    assert "NumbersError: The reward of environment" in done.stderr
+    assert f"resume={tmp_path / 'a' / 'checkpoints' / 'last.pt'}" in done.stderr
+    found = newest_sound(tmp_path / "a")
+    assert not list(not_finite(found.content["learner"]))
+    (tmp_path / "poisoned.py").write_text(POISONED.replace("== 700", "== 0"))
+    assert ended(tmp_path / "b", f"resume={tmp_path / 'a'}").returncode == 0
 
 
 @pytest.mark.slow
