@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 from rich.console import Console
 from rich.text import Text
 
@@ -9,10 +12,23 @@ PIPE_WIDTH = 4096
 """Columns of tables where no terminal says how wide it is: a pipe wraps nothing."""
 
 
+class LastingConsole(Console):
+    """Goes on where nobody reads any more, as behind `| head -1`; rich would end the process."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing from now on."""
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # what others print has a place to go to as well
+        os.close(nowhere)
+
+
 def open_console() -> Console:
     """A console that prints what it is given: brackets are brackets, a pipe gets no colours."""
-    console = Console(markup=False, emoji=False, highlight=False)
-    return console if console.is_terminal else Console(markup=False, emoji=False, width=PIPE_WIDTH)
+    console = LastingConsole(markup=False, emoji=False, highlight=False)
+    if console.is_terminal:
+        return console
+    return LastingConsole(markup=False, emoji=False, width=PIPE_WIDTH)
 
 
 def show(view: object) -> None:
