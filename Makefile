@@ -12,7 +12,7 @@ define told
 endef
 install = $(call told,installing $(1),$(PIP) $(1))
 
-.PHONY: train test test-all test-bounds lint bench docs clean
+.PHONY: train test test-all test-bounds test-strangers lint bench docs clean
 
 train: .venv/.core
 	$(BIN)/python scripts/train.py env=nclone memory=parallel
@@ -28,6 +28,10 @@ test-bounds: .venv/.dev
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/build/bounds $(PYTEST) \
 		$(addprefix tests/frugal_rl/,store observation learn sb3 vec_env run) \
 		tests/nclone tests/npp_rl tests/mine_rl_npv tests/fighting
+
+# Five hundred changed files of every kind that is read from strangers, and learners' states.
+test-strangers: .venv/.dev
+	$(PYTEST) -m slow -k "five_hundred or hundreds_of_accepted" -rA tests
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

@@ -13,6 +13,7 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.finite import not_finite
 from frugal_rl.run.keeping import newest_sound
 from frugal_rl.run.trainer import train
+from frugal_rl.testing import reach  # noqa: F401 - registers Reach-v0
 from frugal_rl.testing.faults import Poison
 
 SMALL = ("tracking=disabled", "hardware.device=cpu", "hardware.threads=1", "evaluation.episodes=0")
@@ -30,6 +31,26 @@ PROBLEMS = {
     "gymnasium": ("env=gymnasium", *ON_POLICY),
     "dqn": ("env=gymnasium", "algo=dqn", *OFF_POLICY),
     "sac": ("env=gymnasium", "env.id=Pendulum-v1", "algo=sac", *OFF_POLICY),
+    "her": (
+        "env=gymnasium",
+        "env.id=Reach-v0",
+        "algo=sac",
+        "algo.her=true",
+        *OFF_POLICY,
+        "algo.learning_starts=24",
+    ),
+    "bfloat16": ("env=toy", *ON_POLICY, *NETWORKS, "memory.precision=bf16"),
+    "float16": ("env=toy", *ON_POLICY, *NETWORKS, "memory.storage=half"),
+    "compiled": ("env=toy", *ON_POLICY, *NETWORKS, "algo.engine=compiled"),
+    "cloned": (
+        "env=nclone",
+        "agent=mlp",
+        "env.levels=[drawn]",
+        "algo=cloned_ppo",
+        "algo.cloning.epochs=1",
+        *ON_POLICY,
+        *NETWORKS,
+    ),
 }
 QUICK = ("toy", "gymnasium", "dqn")
 PLACES = ("reward", "observation", "loss", "weights")
