@@ -15,8 +15,9 @@ class Reach(gym.Env[Any, Any]):
     """A point to be brought to a goal; episodes end beyond the edge, or by a limit of 9 steps."""
 
     def __init__(self) -> None:
-        entries = {"observation": PLACE, "achieved_goal": PLACE, "desired_goal": PLACE}
-        self.observation_space = spaces.Dict(entries)
+        self.observation_space = spaces.Dict(
+            {"observation": PLACE, "achieved_goal": PLACE, "desired_goal": PLACE}
+        )
         self.action_space = spaces.Box(-1, 1, (2,), np.float32)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
@@ -41,4 +42,4 @@ class Reach(gym.Env[Any, Any]):
         return -(np.linalg.norm(achieved - desired, axis=-1) > 0.3).astype(np.float32)
 
 
-gym.register("Reach-v0", entry_point=Reach, max_episode_steps=9)
+gym.register("Reach-v0", entry_point=f"{__name__}:Reach", max_episode_steps=9)
