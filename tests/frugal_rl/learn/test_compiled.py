@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.agents import Activation, MlpAgent
 from frugal_rl.learn.compiled.activations import tanh
 from frugal_rl.learn.compiled.engine import BLOCK, CompiledPerceptron
+from frugal_rl.learn.compiled.refusal import refuse_what_has_no_kernel
 from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
 from frugal_rl.learn.on_policy_config import Engine, Terms
 from frugal_rl.learn.optimizer import FlatAdam
@@ -248,6 +250,25 @@ def test_the_policy_reads_what_the_kernels_write():
 def test_what_has_no_kernel_is_refused_with_a_way_out(change, words):
     with pytest.raises(ConfigError, match=words):
         learner_of(replace(RUN, **change))
+
+
+def test_a_device_and_masks_of_boxes_are_refused_with_a_way_out():
+    def said(**policy):
+        with pytest.raises(ConfigError) as error:
+            refuse_what_has_no_kernel(ALGO, RUN, SimpleNamespace(**policy))
+        return str(error.value)
+
+    assert said(device=torch.device("meta"), mask_name=None) == (
+        "algo.engine=compiled has no kernels for a GPU; use hardware.device=cpu, or choose "
+        "algo.engine=exact."
+    )
+    box = spaces.Box(0, 1, (2,))
+    masked = {"device": torch.device("cpu"), "mask_name": "allowed", "action_space": box}
+    assert said(**masked) == (
+        "algo.engine=compiled has no way to mask Box actions by 'allowed'; use Discrete actions, "
+        "or choose algo.engine=exact."
+    )
+    refuse_what_has_no_kernel(ALGO, RUN, SimpleNamespace(**masked | {"mask_name": None}))
 
 
 def test_a_picture_under_convolutions_is_refused_by_its_name():

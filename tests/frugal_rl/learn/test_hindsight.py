@@ -5,9 +5,11 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import replace
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
+from gymnasium import spaces
 from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHer
 
 from frugal_rl.errors import ConfigError, DataError
@@ -25,6 +27,21 @@ from frugal_rl.vec_env.registered import Registered
 from frugal_rl.vec_env.serial import Serial
 from frugal_rl.vec_env.threads import Threads
 
+
+class Unlike(Reach):
+    """Shows what is wanted in another form than what was reached."""
+
+    def __init__(self):
+        super().__init__()
+        wanted = spaces.Box(-np.inf, np.inf, (1, 2), np.float32)
+        self.observation_space = spaces.Dict({**self.observation_space, "desired_goal": wanted})
+
+    def seen(self):
+        seen = super().seen()
+        return seen | {"desired_goal": seen["desired_goal"].astype(np.float32)[None]}
+
+
+gym.register("Unlike-v0", entry_point=Unlike, max_episode_steps=9)
 SMALL = {"num_envs": 3, "n_steps": 40, "batch_size": 32, "buffer_size": 150, "train_freq": 5}
 ON_REACH = SacConfig(learning_starts=60, her=True, **SMALL)
 
@@ -154,6 +171,10 @@ def test_the_plan_counts_the_bounds_of_episodes(tmp_path):
     [
         ({"env": Registered(id="Pendulum-v1")}, "shows no achieved_goal and no desired_goal"),
         ({"env": Registered(id="Reach-v0", frame_stack=2)}, r"leave env\.frame_stack at 1"),
+        (
+            {"env": Registered(id="Unlike-v0")},
+            r"as float64 \[2\] and float32 \[1, 2\]\. Give env\.fields\.achieved_goal and",
+        ),
         ({"algo": replace(ON_REACH, buffer_size=24)}, "holds 8 steps .* an episode of 9"),
         ({"env": Toy(), "algo": DqnConfig(her=True, **SMALL)}, "shows no observation"),
     ],

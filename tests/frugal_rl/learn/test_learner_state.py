@@ -10,6 +10,7 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 
+from frugal_rl.doing import now
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile
@@ -74,6 +75,16 @@ def test_a_resumed_learner_repeats_the_next_rollout_to_the_bit(halfway):
     other = resumed(RUN, halfway)
     assert_array_equal(other.collector.starts, halfway.collector.starts)
     assert equal(seeded(other), seeded(halfway))
+
+
+def test_a_rollout_tells_how_far_it_is_step_by_step():
+    learner, heard = learner_of(RUN), []
+    vec_env = learner.collector.vec_env
+    step = vec_env.step
+    vec_env.step = lambda actions: heard.append(str(now())) or step(actions)
+    learner.iterate(no_meter)
+
+    assert heard == [f"collecting, {t} of 5 steps of each environment" for t in range(5)]
 
 
 def test_all_episodes_start_with_the_first_rollout_and_anew_after_a_reset():

@@ -78,7 +78,7 @@ def test_entropy_counts_allowed_actions_only_and_forbidden_ones_get_no_gradient(
     assert torch.isfinite(logits.grad).all()
 
 
-@pytest.mark.parametrize(
+every_head = pytest.mark.parametrize(
     "space",
     [
         spaces.Discrete(5),
@@ -88,6 +88,25 @@ def test_entropy_counts_allowed_actions_only_and_forbidden_ones_get_no_gradient(
     ],
     ids=lambda s: type(s).__name__,
 )
+
+
+@every_head
+@pytest.mark.parametrize(("learns", "entropy"), [(True, True), (True, False), (False, True)])
+def test_entropy_has_a_gradient_where_it_is_asked_for_and_gradients_are_kept(
+    space, learns, entropy
+):
+    head = action_head(space)
+    output = torch.randn(6, head.size, requires_grad=True)
+    actions, _ = head.act(output, deterministic=False)
+    with torch.set_grad_enabled(learns):
+        log_prob, spread = head.evaluate(output, actions, entropy)
+
+    assert log_prob.requires_grad is learns
+    # Gaussian entropy depends on the deviation alone, which is a parameter
+    assert spread.requires_grad is (learns and entropy)
+
+
+@every_head
 def test_heads_equal_the_distributions_of_stable_baselines3(space):
     head = action_head(space)
     output = torch.randn(6, head.size)

@@ -1,6 +1,7 @@
 """Several processes learn what one would: shards of a minibatch give the whole one's step."""
 
 import os
+import socket
 
 import numpy as np
 import pytest
@@ -10,9 +11,10 @@ from stable_baselines3.common.utils import set_random_seed
 from torch.distributed import HashStore
 
 from frugal_rl.errors import ConfigError, RankError
+from frugal_rl.learn import ranks as joining
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
-from frugal_rl.learn.ranks import Ranks, RollCall
+from frugal_rl.learn.ranks import Ranks, RollCall, joined
 from frugal_rl.learn.rewards import RewardScale
 from frugal_rl.learn.update import Record
 from frugal_rl.memory import MemoryProfile
@@ -159,3 +161,134 @@ def test_ranks_scale_rewards_by_what_all_of_them_have_seen():
     assert results[0] == results[1]
     np.testing.assert_allclose(results[0][:2], (whole.mean, whole.var), rtol=1e-6)
     assert results[0][2] == pytest.approx(whole.count)
+
+
+class Beside:
+    """torch.distributed with one other process, which holds what the test says."""
+
+    def __init__(self, other=None) -> None:
+        self.other = other
+
+    def all_reduce(self, tensor):
+        tensor.add_(self.other)
+
+    def all_gather_object(self, values, value):
+        values[:] = [value, self.other]
+
+    def gather_object(self, value, values, to):
+        assert to == 0
+        if values is not None:
+            values[:] = [value, self.other]
+
+    def broadcast(self, tensor, source):
+        assert source == 0
+        tensor.copy_(self.other)
+
+
+@pytest.fixture
+def beside(monkeypatch):
+    def other(holds):
+        monkeypatch.setattr(joining, "distributed", Beside(holds))
+        return Ranks(0, 2)
+
+    return other
+
+
+def test_two_processes_average_what_they_hold(beside):
+    tensor = torch.tensor([1.0, 6.0])
+    beside(torch.tensor([3.0, 0.0])).average(tensor)
+    assert tensor.tolist() == [2.0, 3.0]
+
+    Ranks().average(tensor)
+    assert tensor.tolist() == [2.0, 3.0]
+
+
+def test_mean_and_deviation_are_those_of_the_values_of_both(beside):
+    ours, theirs = torch.tensor([1.0, 5.0, 6.0]), torch.tensor([2.0, 9.0])
+    sums = torch.tensor([2.0, 11.0, 85.0], dtype=torch.float64)  # count, sum, sum of squares
+    mean, deviation = beside(sums).moments(ours)
+    both = torch.cat([ours, theirs])
+
+    assert mean.item() == pytest.approx(both.mean().item())
+    assert deviation.item() == pytest.approx(both.std().item())
+    assert mean.dtype == deviation.dtype == torch.float32
+    assert [x.item() for x in Ranks().moments(both)] == [both.mean().item(), both.std().item()]
+
+
+def test_equal_values_have_no_deviation_whatever_rounding_makes_of_it(beside):
+    value = torch.full((3,), 0.1)
+    wide = value.double()
+    sums = torch.stack([torch.tensor(3.0, dtype=torch.float64), wide.sum(), wide.square().sum()])
+
+    assert beside(sums).moments(value)[1].item() == pytest.approx(0, abs=1e-8)
+    assert beside(sums - 1e-12).moments(value)[1].item() >= 0
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_a_flag_of_one_is_a_flag_of_both(ours, theirs, beside):
+    assert beside(bool(theirs)).any(bool(ours)) is bool(ours or theirs)
+    assert Ranks().any(bool(ours)) is bool(ours)
+
+
+def test_a_number_is_averaged_over_those_who_have_it(beside):
+    mine = {"loss": 1.0, "mine": 5.0}
+
+    assert beside({"loss": 3.0, "theirs": 7.0}).mean_of(mine) == {
+        "loss": 2.0, "mine": 5.0, "theirs": 7.0,
+    }  # fmt: skip
+    assert Ranks().mean_of(mine) == mine
+
+
+def test_values_are_gathered_on_all_on_the_first_or_come_from_it(beside):
+    first = beside("b")
+    second = Ranks(1, 2)
+    tensor = torch.zeros(2)
+
+    assert first.gathered("a") == first.at_first("a") == ["a", "b"]
+    assert second.at_first("a") == []
+    assert first.from_first("a") == "a"
+    assert (Ranks().gathered("a"), Ranks().at_first("a"), Ranks().from_first("a")) == (
+        ["a"], ["a"], "a",
+    )  # fmt: skip
+    beside(torch.tensor([4.0, 5.0])).copy_from_first(tensor)
+    assert tensor.tolist() == [4.0, 5.0]
+    Ranks().copy_from_first(tensor)
+
+
+def test_a_failure_without_a_word_is_told_as_one():
+    with pytest.raises(RankError) as error, Ranks(0, 2).told():
+        raise RuntimeError
+
+    assert str(error.value) == (
+        "No answer from another process of this run: gone, or silent for longer than "
+        "launch.timeout_s (no reason was given)."
+    )
+
+
+def test_a_process_joins_by_what_torchrun_has_set_and_leaves_in_the_end(monkeypatch):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    given = {
+        "RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+        "TORCHELASTIC_RUN_ID": "a run",
+    }  # fmt: skip
+    for name, value in given.items():
+        monkeypatch.setenv(name, str(value))
+    limits = []
+    monkeypatch.setattr(joining, "end_silent_connections", limits.append)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    with joined(20) as ranks:
+        assert torch.distributed.get_backend() == "gloo"
+        assert (ranks.rank, ranks.size, ranks.roll.missing(0)) == (0, 1, [])
+        assert (ranks.roll.rank, ranks.roll.size) == (0, 1)
+    assert not torch.distributed.is_initialized()
+    assert limits == [20, 0]
+
+
+def test_a_process_that_nobody_started_beside_others_is_alone(monkeypatch):
+    monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
+
+    with joined(20) as ranks:
+        assert ranks == Ranks()

@@ -241,3 +241,22 @@ def test_what_lies_in_the_heap_is_counted_apart_from_what_is_mapped():
     assert held.heap_peak == 2 << 18
     assert again.nbytes == 1 << 18
     assert held.peak == (1 << 21) + (2 << 18)
+
+
+def test_a_minibatch_shows_as_many_distinct_rows_as_was_said_and_no_more_than_it_has():
+    with Held(distinct=3):
+        unique, inverse = torch.unique(torch.zeros(10, dtype=torch.int64), return_inverse=True)
+        few = torch.unique(torch.zeros(2, dtype=torch.int64))
+
+    assert (len(unique), unique.dtype, len(few)) == (3, torch.int64, 2)
+    assert inverse.shape == (10,)
+
+
+def test_a_convolution_holds_its_pictures_and_kernels_once_more_while_it_runs():
+    picture, kernel, bias = torch.zeros(2, 3, 8, 8), torch.zeros(4, 3, 3, 3), torch.zeros(4)
+    with Held() as held:
+        out = torch.nn.functional.conv2d(picture, kernel, bias)
+
+    inside = picture.nbytes + kernel.nbytes + out.nbytes
+    assert held.peak == held.held + inside
+    assert held.held >= out.nbytes

@@ -116,6 +116,15 @@ def test_the_learner_is_counted_once_and_its_activations_in_pieces():
     assert phases_by_name()["acting"] == {"rollout", "evaluation"}
 
 
+@pytest.mark.parametrize("traced", [True, False])
+def test_of_a_learner_weights_are_exact_and_the_rest_is_traced_or_probed(traced):
+    plan = assemble(compose_run(SIZES), NOTHING, replace(PROBE, traced=traced))
+    sure = {p.name: p.confidence.value for p in plan.parts}
+
+    assert sure["parameters"] == sure["gradients"] == sure["optimiser"] == "exact"
+    assert sure["activations"] == sure["acting"] == ("traced" if traced else "probed")
+
+
 def test_a_checkpoint_copies_weights_moments_and_newest_observations():
     shown = 1 + 2 + 8 + 4 + 4 + 3 * 25 + (EPISODE + 1)
 

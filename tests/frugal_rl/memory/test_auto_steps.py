@@ -150,6 +150,30 @@ def test_a_run_is_prepared_with_its_notes_and_its_allocator(
     assert len(pinned) == (allocator_kind is Allocator.pinned)
 
 
+@pytest.mark.parametrize(
+    ("probe", "tried_out", "planned"),
+    [(None, True, "chosen"), ("p", False, "chosen"), ("p", True, "again")],
+)
+def test_what_auto_chose_is_told_and_planned_again_after_it_was_tried_out(
+    probe, tried_out, planned, run, monkeypatch, capsys
+):
+    memory = replace(run.memory, allocator=Allocator.default)
+    auto = replace(run, memory=replace(memory, profile="auto"))
+    varied = replace(run, seed=5, memory=memory)
+    choice = SimpleNamespace(
+        run=varied, plan="chosen", overrides=("a=1", "b=2"), label=Label.precision
+    )
+    asked = []
+    monkeypatch.setattr(choosing, "choose", lambda *given: asked.append(given) or choice)
+    monkeypatch.setattr(choosing, "try_out", lambda *given: asked.append(given) or tried_out)
+    monkeypatch.setattr(choosing, "plan_memory", lambda *given: asked.append(given) or "again")
+
+    assert prepare(auto, probe) == (varied, planned)
+    assert capsys.readouterr().out == "memory=auto chose a=1 b=2 (precision)\n"
+    once = [(auto, probe), (varied, probe), (varied, probe)]
+    assert asked == once[: 1 + (probe is not None) + (planned == "again")]
+
+
 class Libc:
     """Notes what it is asked; says yes but to one parameter."""
 

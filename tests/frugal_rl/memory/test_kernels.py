@@ -165,7 +165,7 @@ def test_a_kernel_tells_its_name_while_it_is_compiled(tmp_path, monkeypatch):
 
 def test_what_a_plan_compiles_is_compiled_in_a_process_of_its_own_once(asked, monkeypatch):
     planned = []
-    monkeypatch.setattr(auto, "ask_child", lambda module, run, doing: planned.append(module))
+    monkeypatch.setattr(auto, "ask_child", lambda *words: planned.append(words))
     run = Run(Env())
 
     auto.compile_elsewhere(run)
@@ -173,4 +173,48 @@ def test_what_a_plan_compiles_is_compiled_in_a_process_of_its_own_once(asked, mo
     auto.compile_elsewhere(run)
     auto.compile_elsewhere(Run("an environment without kernels"))
 
-    assert planned == ["frugal_rl.run.arithmetic"]
+    assert planned == [("frugal_rl.run.arithmetic", run, "Planning")]
+
+
+@dataclass(frozen=True)
+class OtherEnv(Env):
+    """Another class of the same values."""
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Run(Env(levels=4)),
+        Run(OtherEnv()),
+        Run(Env(), agent="cnn"),
+        Run(Env(), algo=7),
+        Run(Env(), vec="serial"),
+        Run(Env(), memory=MemoryProfile(gradient_checkpointing=True)),
+    ],
+)
+def test_what_decides_which_kernels_are_used_makes_another_kind(other):
+    assert kernels._name(other) != kernels._name(Run(Env()))
+    assert kernels._name(Run(Env(), algo="dqn")) == kernels._name(Run(Env()))  # the same class
+
+
+def test_another_numba_or_another_place_of_compiled_files_makes_another_kind(monkeypatch):
+    version, before = kernels.metadata.version, kernels._name(Run(Env()))
+    with monkeypatch.context() as changed:
+        changed.setattr(
+            kernels.metadata, "version", lambda name: name if name == "numba" else version(name)
+        )
+        assert kernels._name(Run(Env())) != before
+    with monkeypatch.context() as changed:
+        changed.setattr(kernels.sys, "version", "4.0")
+        assert kernels._name(Run(Env())) != before
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "elsewhere")
+    assert kernels._name(Run(Env())) != before
+
+
+def test_a_package_without_a_file_of_its_own_has_no_compiled_kernels(tmp_path, monkeypatch):
+    (tmp_path / "spread_over_folders").mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+
+    assert kernels._compiled_files("spread_over_folders") == 0
+    assert kernels._compiled_files("no_such_package") == 0

@@ -30,6 +30,8 @@ def test_version_one_is_read_too(tmp_path):
              "memory/job/memory.limit_in_bytes": "7000"}  # fmt: skip
 
     assert group(tmp_path, "memory", "/job", files) == 7000
+    assert group(tmp_path, "cpuset,memory", "/job", files) == 7000
+    assert group(tmp_path, "cpuset,memory_but_another", "/job", files) is None
 
 
 def test_inside_a_container_the_path_may_not_exist_and_the_root_limit_counts(tmp_path):

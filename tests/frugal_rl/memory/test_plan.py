@@ -270,3 +270,6 @@ def test_worker_processes_are_planned_for_training_and_for_evaluation(words):
     if parts:
         assert Phase.update not in parts["evaluation: workers"].phases
         assert Phase.update in parts["worker processes"].phases
+        kind = type(run.vec)
+        said = {(p.source, p.confidence) for p in parts.values()}
+        assert said == {(f"{kind.__module__}:{kind.__name__}.processes", Confidence.calibrated)}

@@ -133,6 +133,32 @@ def test_weights_are_counted_as_a_learner_holds_them(algo):
     assert found.learning + found.targets == pytest.approx(held, rel=0.06)  # CrossQ normalises
 
 
+@pytest.mark.parametrize(("algo", "quantiles"), [("dqn", 1), ("qr_dqn", 200)])
+def test_a_network_of_values_is_its_embedding_its_layers_and_one_output_each(algo, quantiles):
+    words = ["env=gymnasium", "env.id=CartPole-v1", "algo.buffer_size=900", "agent.actor=[8,5]"]
+    run = compose_run([*words, f"algo={algo}"])
+    embedding, outputs = run.agent.embedding(run.encoding()), 2 * quantiles
+    read = sum(p.numel() for p in embedding.parameters())
+    weights = read + (embedding.width + 1) * 8 + (8 + 1) * 5 + (5 + 1) * outputs
+    found = run.algo.traced(run)
+
+    assert (found.learning, found.targets) == (weights, weights)
+
+
+def test_what_was_traced_of_one_algorithm_or_minibatch_is_not_taken_for_another():
+    env = ["env=gymnasium", "env.id=Pendulum-v1", "algo.buffer_size=900", "algo.num_envs=2"]
+    sac, td3, large = (
+        compose_run([*env, *words])
+        for words in (["algo=sac"], ["algo=td3"], ["algo=sac", "algo.batch_size=512"])
+    )
+    small = sac.algo.traced(sac)
+    assert sac.algo.traced(sac) is small
+
+    assert td3.algo.traced(td3).targets > small.targets  # its actor has one, too
+    per_sample = [algo.bytes_per_sample for algo in (small, large.algo.traced(large))]
+    assert per_sample[0] > per_sample[1]  # what does not grow with the minibatch is shared by more
+
+
 def test_a_large_minibatch_of_pictures_holds_what_its_convolutions_give():
     words = ["env=nclone", "env.obs=pixels", "algo=dqn", "algo.buffer_size=900"]
     run = compose_run([*words, "algo.batch_size=512"])

@@ -55,6 +55,13 @@ def test_whatever_is_read_is_what_an_unbounded_table_says(reads):
         assert_array_equal(table.row(read[0])["alike"], plain[0])
 
 
+@pytest.mark.parametrize(("keys", "places"), [(0, 64), (64, 64), (65, 128), (129, 256)])
+def test_a_directory_takes_two_numbers_of_eight_bytes_for_each_id_it_has_room_for(keys, places):
+    table, _ = filled(2500, keys)
+
+    assert table.nbytes == StaticTable("t", FIELDS).nbytes + 2 * 8 * places
+
+
 def test_the_contents_stay_within_the_bound_and_the_oldest_goes_first():
     table, whole = filled(6000)
     directory = table.nbytes - StaticTable.nbytes.fget(table)
@@ -72,6 +79,17 @@ def test_the_contents_stay_within_the_bound_and_the_oldest_goes_first():
     assert table.builds == built
     table.places(np.array([1]))
     assert table.builds == built + 1
+
+
+def test_what_a_row_takes_is_counted_over_all_of_its_fields():
+    table, _ = filled(10**9, 3)
+    table.places(np.arange(3))
+    one = content(1)
+    alike = table.arenas["alike"]
+    shared = alike.content_bytes(len(one["alike"])) - 4 * len(one["alike"])
+
+    taken = one["items"].nbytes + one["flat"].nbytes + 4 * len(one["alike"]) + shared
+    assert table._content_bytes(int(table.places(np.array([1]))[0])) == taken
 
 
 def test_a_batch_larger_than_the_bound_is_served_whole():

@@ -40,6 +40,16 @@ def test_without_reuse_rows_are_copies():
     assert_array_equal(rows["position"], toy.position)
 
 
+@pytest.mark.parametrize("reuse", [True, False])
+def test_ids_are_rows_of_32_bits_whatever_an_environment_counts_them_in(reuse):
+    toy = worlds()
+    raw = {**toy.observe(), "map_id": toy.map_id.astype(np.int64)}
+    ids = Encoder(encoding(), toy.tables, 3, reuse=reuse).encode(raw)["map_id"]
+
+    assert ids.dtype == np.int32
+    assert_array_equal(ids, toy.map_id)
+
+
 def test_coded_rows_are_written_to_the_same_memory_again():
     toy = worlds()
     edge = Encoder(encoding(), toy.tables, 3)

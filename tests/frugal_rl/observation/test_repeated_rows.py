@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.repeated_rows import RepeatedRows
+from frugal_rl.observation.tables import TableField
 
 VALUES = np.array([0.0, -0.0, np.nan, 1.5, -2.25], np.float32)
 
@@ -54,3 +55,13 @@ def test_few_distinct_rows_take_four_bytes_each():
     assert_array_equal(arena.read(7, 9), rows[7:9])
     arena.clear()
     assert arena.nbytes < 500
+
+
+@pytest.mark.parametrize("ragged", [True, False])
+@pytest.mark.parametrize(("repeated", "kind"), [(True, RepeatedRows), (False, GrowingArray)])
+def test_a_field_keeps_rows_once_where_it_says_that_they_repeat(repeated, kind, ragged):
+    arena = TableField("x", (5, 3), np.int16, ragged, repeated).arena()
+
+    assert type(arena) is kind
+    arena.append(np.zeros((2, 3) if ragged else (2, 5, 3), np.int16))
+    assert arena.read(0, 2).dtype == np.int16

@@ -254,8 +254,14 @@ def test_a_spec_refuses_names_that_are_made_here():
 
     assert ObservationSpec((age,)).by_name["age"] is age
     for fields in ((age, stack), (FIELDS["walls"], number)):
-        with pytest.raises(ConfigError, match="of the same name that is made here"):
+        with pytest.raises(ConfigError) as error:
             ObservationSpec(fields)
+        assert str(error.value) == (
+            f"An observation named '{fields[0].name if fields[0] is age else 'map_id'}' stands "
+            "beside one of the same name that is made here: 'age' counts the steps of an episode "
+            "where a window or env.frame_stack shows past rows, and <table>_id names a row of a "
+            "table. Rename it by a wrapper."
+        )
 
 
 def encoder(storage=Storage.dense, **more) -> Encoder:

@@ -41,7 +41,10 @@ STORED += [
 def test_a_torch_decoder_equals_the_codecs_own(codec, stored):
     decoded = decode_row(codec, torch.from_numpy(stored)).numpy()
     expected = codec.decode(stored)
-    assert_same_bits(decoded.astype(expected.dtype), expected)
+    if isinstance(codec, BitCodec):  # flags, in one byte of either sign
+        expected = expected.astype(np.uint8)
+    assert decoded.dtype == expected.dtype
+    assert_same_bits(decoded, expected)
 
 
 @pytest.mark.parametrize(("codec", "stored"), STORED[:3], ids=lambda x: type(x).__name__)

@@ -74,6 +74,43 @@ def test_steps_are_kept_as_they_are_until_it_is_decided_what_they_stack(steps, d
     assert (then == shown[4]).all()
 
 
+@pytest.mark.parametrize("before", [5, 40])
+def test_after_a_reset_nothing_of_before_is_held(before):
+    """Also not what was waiting to be looked at: it would decide what the new rows stack."""
+    column, shown = FoundColumn((4, 64), np.uint8, 40, 1), stacks(40)
+    for t in range(before):
+        column.add(shown[t][:, ::-1], shown[t + 1][:, ::-1])
+    column.reset()
+    for t in range(7):
+        column.add(shown[t], shown[t + 1])
+
+    assert column.decided().frames == (4 if before < 32 else 1)
+    now, then = column.draw(np.arange(7), np.zeros(7, int))
+    assert (now[:, None] == shown[:7]).all()
+    assert (then[:, None] == shown[1:8]).all()
+
+
+@pytest.mark.parametrize("frames", [1, 2, 4])
+def test_a_saved_column_goes_on_with_the_frames_that_it_had(frames):
+    column, other = (FoundColumn((4, 64), np.uint8, 40, 1, frames) for _ in range(2))
+    shown = stacks(9)
+    for t in range(9):
+        column.add(shown[t], shown[t + 1])
+    anew = FoundColumn((4, 64), np.uint8, 40, 1)
+    for each in (other, anew):
+        each.load(column.state())
+        assert each.column.frames == frames
+        assert (each.draw(np.array([5]), np.array([0]))[0] == shown[5]).all()
+
+
+@pytest.mark.parametrize("frames", [0, 3, 17])
+def test_a_saved_column_of_frames_that_cannot_be_is_refused(frames):
+    state = FoundColumn((4, 64), np.uint8, 40, 1, 4).state() | {"frames": frames}
+
+    with pytest.raises(DataError, match=f"says that its observations are {frames} frames"):
+        FoundColumn((4, 64), np.uint8, 40, 1).load(state)
+
+
 def test_rows_that_stand_still_or_jump_are_no_stack():
     still, jumps = (FoundColumn((4, 64), np.uint8, 9, 1) for _ in range(2))
     shown = stacks(9)
@@ -210,6 +247,14 @@ def test_a_rollout_counts_columns_scalars_labels_and_its_minibatch():
     assert buffer.nbytes == 48 + 6 * 22 + 24
     buffer.reset()
     assert (buffer.size(), buffer.full) == (0, False)
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_a_rollout_that_shall_lie_on_the_device_lies_on_that_of_the_buffer(device):
+    space, kinds = spaces.Box(0, 1, (2,)), spaces.Discrete(4)
+    buffer = RolloutBuffer(3, space, kinds, device, n_envs=2, location=RolloutLocation.device)
+
+    assert {c.values.device.type for c in buffer.columns.values()} == {device}
 
 
 def test_samples_are_counted_environment_by_environment():

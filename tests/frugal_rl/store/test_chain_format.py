@@ -110,6 +110,12 @@ def test_a_key_row_says_how_to_go_back_to_the_row_before():
             assert chain.units[at : at + len(units)].tolist() == units
 
 
+def test_the_first_rows_lead_nowhere_though_they_are_as_empty_as_what_is_not_there():
+    chain = chain_of(np.zeros((1, 2, 80), np.uint64))
+
+    assert (chain.links[0] == NO_LINK).all()
+
+
 def test_no_way_back_is_kept_where_it_would_take_a_whole_row():
     rows = changing(3, KEY_EVERY + 1, 1, 80, 0.03)
     rows[KEY_EVERY] = np.random.default_rng(4).integers(0, 1 << 63, (1, 80), np.uint64)

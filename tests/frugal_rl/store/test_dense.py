@@ -13,7 +13,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import ObservationSpec, Padding, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from frugal_rl.store.dense import DenseMinibatch
+from frugal_rl.store.dense import DenseMinibatch, StaticSlots
 from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.testing.toy import Toy
 
@@ -111,6 +111,16 @@ def test_rows_of_a_bounded_table_are_found_wherever_they_lie(repeated):
             expected[: 1 + i % 6] = i + 1
             np.testing.assert_array_equal(shown[b], expected)
     assert table.drops > 0
+
+
+@pytest.mark.parametrize(("items", "ids"), [(0, [0, 0]), (3, [])])
+def test_where_nothing_is_drawn_or_there_is_no_item_nothing_is_shown(items, ids):
+    table = StaticTable("map", (TableField("nodes", (6, 2), np.float32, ragged=True),))
+    table.intern(0, lambda: {"nodes": np.ones((items, 2))})
+    out = np.zeros((len(ids), 6, 2), np.float32)
+    StaticSlots(2).show(table, "nodes", np.array(ids, np.int64), out)
+
+    assert not out.any()
 
 
 def test_fields_can_lie_side_by_side_in_one_array_of_the_caller():

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frugal_rl.observation.codecs.pooled import FoundCodec
+from frugal_rl.observation.found_form import FoundForm, read_form
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.found.compressed import Compressed
@@ -298,3 +299,47 @@ def test_pictures_of_channels_last_are_turned_whatever_keeps_them(kind):
     n, t = np.divmod(rng.integers(0, 60 * ENVS, 200), 60)  # some twice, none in order
 
     assert column.gather(t, n, None, None).tobytes() == np.array(kept)[t, n].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("form", "kind", "dtype"),
+    [
+        ("as it is", "constant", np.uint8),
+        ("differences", "slow", np.uint8),
+        ("differences in known words", "constant", np.uint8),
+        ("distinct rows", "known", np.uint8),
+        ("compressed", "slow", np.uint8),
+        ("whole numbers from 0 in 4 bits", "whole", np.int16),
+        ("stack of 4 along 1 x 96 B, distinct rows", "constant", np.uint8),
+        ("stack of 4 along 1 x 96 B newest first, differences", "constant", np.uint8),
+    ],
+)
+def test_a_frozen_form_holds_from_the_first_row_on_and_is_tried_against_no_other(
+    form, kind, dtype, monkeypatch
+):
+    monkeypatch.setattr("frugal_rl.store.found.column.best_form", None)  # nobody asks for it
+    shape = (4, 96)
+    spec = ColumnSpec("x", shape, np.dtype(dtype), codec=FoundCodec(form=read_form(form)))
+    column = FoundColumn(spec, STEPS, ENVS)
+    worlds = Worlds(np.random.default_rng(0), kind, shape, dtype)
+    if form.startswith("stack"):
+        worlds.rows[...] = 7  # is a stack of equal parts, from both ends
+
+    assert [(s.begin, s.steps, s.form.name) for s in column.segments] == [(0, STEPS, form)]
+    compare(column, worlds, STEPS, rollouts=4)
+    assert [(s.begin, s.steps, s.form.name) for s in column.segments] == [(0, STEPS, form)]
+
+
+def test_a_frozen_form_that_fails_is_left_for_the_rest_of_a_rollout_and_tried_in_the_next():
+    form = FoundForm("differences")
+    spec = ColumnSpec("x", (64,), np.dtype(np.uint8), codec=FoundCodec(form=form))
+    column = FoundColumn(spec, 256, ENVS)
+    worlds = Worlds(np.random.default_rng(0), "noise", (64,), np.uint8)
+
+    dense = compare(column, worlds, 256, rollouts=1)
+    assert [s.form.name for s in column.segments] == ["differences", "as it is"]
+    assert column.nbytes < 1.3 * dense.nbytes
+    worlds.kind = "constant"
+    compare(column, worlds, 256, rollouts=1)
+    assert [s.form.name for s in column.segments] == ["differences"]
+    assert column.nbytes < 0.1 * dense.nbytes
