@@ -63,6 +63,11 @@ class Collector(Protocol):
 class StepCollector:
     """Writes T steps of N environments into one rollout, episodes running on from the last."""
 
+    obs: Rows
+    """The newest rows, from `reset` on."""
+    starts: np.ndarray
+    """[N] bool: whether they begin an episode."""
+
     def __init__(
         self,
         vec_env: VectorEnv,
@@ -75,8 +80,6 @@ class StepCollector:
         self.scale, self.batched_bootstrap = scale, batched_bootstrap
         self.collected = rollout.buffer_size * vec_env.num_envs
         self.tally, self.events = EpisodeTally(), EventLog()
-        self.obs: Rows = {}
-        self.starts = np.ones(vec_env.num_envs, np.bool_)
 
     def reset(self, seed: int) -> None:
         """Start all environments."""

@@ -28,6 +28,11 @@ Choose = Callable[[Rows, np.ndarray], np.ndarray]
 class TransitionCollector:
     """Plays one step at a time; windows and time limits as in an on-policy run."""
 
+    obs: Rows
+    """The newest rows, from `reset` on."""
+    rng: np.random.Generator
+    """Draws random actions."""
+
     def __init__(
         self, vec_env: VectorEnv, replay: DictReplayBuffer, history: History, source: Source
     ) -> None:
@@ -36,8 +41,6 @@ class TransitionCollector:
         windows = vec_env.encoding.windowed
         self.stacked = {r.name for r in windows if r.window != EPISODE}
         self.tally = EpisodeTally()
-        self.rng = np.random.default_rng()
-        self.obs: Rows = {}
 
     def reset(self, seed: int) -> None:
         """Start all environments."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -16,11 +16,8 @@ from frugal_rl.observation.untraced import untraced
 if TYPE_CHECKING:
     from frugal_rl.observation.tables import StaticTable
 
-_INDEXABLE = {np.dtype(np.uint16): np.int16, np.dtype(np.uint32): np.int32}
-"""torch gathers no rows of these; their bits travel as the signed type of the same size."""
-
-
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32}
+"""torch gathers and writes no rows of these; their bits travel as signed ones of the same size."""
 
 
 @dataclass
@@ -67,8 +64,8 @@ class ArenaMirror:
     @property
     def nbytes(self) -> int:
         """Bytes of the device copy; 0 where memory is shared with the arena."""
-        shared = self.tensor is None or self.tensor.device.type == "cpu"
-        return 0 if shared or self.tensor is None else self.tensor.nbytes
+        held = self.tensor
+        return 0 if held is None or held.device.type == "cpu" else held.nbytes
 
 
 class RepeatedMirror:
@@ -124,8 +121,7 @@ class RaggedRows:
         """[B, length, *item shape], zeros behind each row's end."""
         shape = (len(self.lengths), length, *self.items.shape[1:])
         items = self.items
-        if items.dtype in _SIGNED:  # torch writes no rows of these; their bits travel as signed
-            items = items.view(_SIGNED[items.dtype])
+        items = items.view(_SIGNED.get(items.dtype, items.dtype))
         out = torch.zeros(shape, dtype=items.dtype, device=items.device)
         out[self.row_of_item, self.place_in_row] = items
         return out.view(self.items.dtype)
@@ -192,8 +188,5 @@ class TableMirror:
 
 def take(values: Tensor, index: Tensor) -> Tensor:
     """Values [n, ...], index [m] -> [m, ...], for every dtype that an arena may have."""
-    signed: Any = _INDEXABLE.get(np.dtype(str(values.dtype).removeprefix("torch.")))
-    if signed is None:
-        return values.index_select(0, index)
-    view = torch.int16 if signed is np.int16 else torch.int32
-    return values.view(view).index_select(0, index).view(values.dtype)
+    signed = values.view(_SIGNED.get(values.dtype, values.dtype))
+    return signed.index_select(0, index).view(values.dtype)

@@ -151,7 +151,7 @@ class StaticSlots:
         places = table.places(ids)  # before reading: they may move
         book = arena.book if isinstance(arena, RepeatedRows) else arena
         items = book.read(0, book.used)
-        if not len(items) or not len(ids) or math.prod(items.shape[1:]) == 0:
+        if items.size == 0:
             return
         memory, stride = samples_of(out)
         source, target = items.reshape(len(items), -1), memory

@@ -118,8 +118,7 @@ class PrioritisedReplayBuffer(ReplayBuffer):
         share = self.tree.total / batch_size
         masses = (np.arange(batch_size) + np.random.random(batch_size)) * share  # noqa: NPY002 - SB3's stream
         self.drawn = self.tree.find(np.minimum(masses, np.nextafter(self.tree.total, 0)))
-        chances = self.tree.leaves()[self.drawn] / self.tree.total
-        weights = (self.size() * self.n_envs * chances) ** -self.beta
+        weights = self.tree.leaves()[self.drawn] ** -self.beta  # what is common to all cancels
         self.weights = (weights / weights.max()).astype(np.float32)[:, None]
         places, n = np.divmod(self.drawn, self.n_envs)
         return self._samples_at(places, n, env)
