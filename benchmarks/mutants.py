@@ -1,14 +1,15 @@
 """The share of mutants of four rooms that their tests notice, with every survivor.
 
-    pip install -c constraints.txt -e '.[dev,mutants]'
+    pip install -c constraints.txt -e '.[dev,mutants,contrib,offline,torchrl]'
     python benchmarks/mutants.py record            # which test runs which line (minutes, once)
     python benchmarks/mutants.py record --plain    # the same for kernels, as plain Python
-    python benchmarks/mutants.py judge             # draws 320 mutants, judges and prints them
+    python benchmarks/mutants.py judge             # draws 304 mutants and prints them judged
     python benchmarks/mutants.py judge --again     # those that survived, once more
 
-mutmut's operators make the mutants. Each is imported in a fork of a process that holds the
-libraries already, and judged by the tests that run its line, the nearest file first. Kernels are
-mutated as plain Python, since Numba's cache does not look at constants.
+mutmut's operators make the mutants. Each is put into a fork of a process that holds our modules
+already, or imported where it is not the code of one function, and judged by the tests that run its
+line, the nearest file first, then by their neighbours. Kernels are mutated as plain Python, since
+Numba's cache does not look at constants. `mutants_reasons.yaml` says why a survivor is left.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -35,6 +36,8 @@ from typing import Any
 import coverage
 import hypothesis
 import pytest
+import yaml
+from mutants_applied import apply, load_own
 from mutants_drawn import ROOMS, Mutant, drawn, room_files
 
 TESTS = (*ROOMS, "vec_env", "sb3")
@@ -43,23 +46,27 @@ LIBRARIES = (
     *("torch", "scipy.sparse", "gymnasium", "stable_baselines3", "hydra", "omegaconf", "numba"),
     *("rich.table", "psutil", "yaml", "hypothesis.extra.numpy", "sb3_contrib", "lz4.frame"),
 )
-PYTEST = ["-q", "-n0", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-profile=mutants"]
+PYTEST = ["-q", "-n0", "--tb=no", "-p", "no:cacheprovider"]
 TEST_SECONDS = 9
-"""A test that takes longer judges nothing; as plain Python a third of it."""
+"""A test that takes longer judges nothing."""
+FILE_SECONDS = 900
+"""By the clock, for recording one file of tests."""
 JUDGE_SECONDS = 12
-"""Processor seconds of tests, as they were recorded, that one mutant is asked."""
+"""Processor seconds of tests, as recorded, that a mutant is asked beside the nearest file."""
 
 
 def load_libraries() -> None:
     """Import what forks share; none of it is ours."""
-    hypothesis.settings.register_profile(
-        "mutants",
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=[hypothesis.HealthCheck.too_slow],
-        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
-    )
+    for profile, examples in (("usual", 100), ("plain", 25)):  # kernels as plain Python are slow
+        hypothesis.settings.register_profile(
+            profile,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            max_examples=examples,
+            suppress_health_check=[hypothesis.HealthCheck.too_slow],
+            phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+        )
     for name in LIBRARIES:
         if importlib.util.find_spec(name.split(".")[0]):
             importlib.import_module(name)
@@ -89,25 +96,37 @@ def forked(work: Callable[[], int], wall_seconds: float) -> int | None:
     return None
 
 
-def disable_kernels(plain: bool) -> None:
-    """Let Numba hand functions back as they are."""
+def kind(plain: bool) -> str:
+    """With compiled kernels, or with kernels as plain Python."""
+    return "plain" if plain else "usual"
+
+
+def set_kernels(plain: bool) -> None:
+    """Let Numba hand functions back as they are if plain."""
     importlib.import_module("numba").core.config.DISABLE_JIT = int(plain)
+
+
+def ask(plain: bool, *arguments: str, **plugins: Any) -> int:
+    """Let pytest run."""
+    set_kernels(plain)
+    return pytest.main([*PYTEST, f"--hypothesis-profile={kind(plain)}", *arguments], **plugins)
 
 
 class Recorder:
     """A pytest plug-in: lines and processor seconds of each test that passes."""
 
-    def __init__(self, measured: coverage.Coverage, limit: int) -> None:
-        self.measured, self.limit = measured, limit
+    def __init__(self, measured: coverage.Coverage) -> None:
+        self.measured = measured
         self.seconds: dict[str, float] = {}
         self.bad: set[str] = set()
+        self.too_long = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Time one test."""
         self.measured.switch_context(item.nodeid)
-        signal.signal(signal.SIGPROF, _too_long)
-        signal.setitimer(signal.ITIMER_PROF, self.limit)
+        signal.signal(signal.SIGPROF, self.interrupt)
+        signal.setitimer(signal.ITIMER_PROF, TEST_SECONDS)
         start = time.process_time()
         try:
             return (yield)
@@ -120,31 +139,31 @@ class Recorder:
         if not report.passed:
             self.bad.add(report.nodeid)
 
-
-def _too_long(*_: Any) -> None:
-    raise TimeoutError("too long for judging mutants")
+    def interrupt(self, *_: Any) -> None:
+        """End a test that takes too long."""
+        self.too_long = True
+        raise TimeoutError("too long for judging mutants")
 
 
 def record_file(test: str, out: Path, plain: bool) -> int:
-    """In a fork: one test file under coverage."""
-    disable_kernels(plain)
+    """In a fork: one test file under coverage; 3: some of its tests took too long."""
     measured = coverage.Coverage(
         data_file=str(out.with_suffix(".coverage")),
         source=[f"frugal_rl/{room}" for room in ROOMS],
     )
-    recorder = Recorder(measured, TEST_SECONDS // 3 if plain else TEST_SECONDS)
+    recorder = Recorder(measured)
     measured.start()
-    pytest.main([*PYTEST, test], plugins=[recorder])
+    ask(plain, test, plugins=[recorder])
     measured.stop()
     measured.save()
     passed = {k: v for k, v in recorder.seconds.items() if k not in recorder.bad}
     out.write_text(json.dumps(passed))
-    return 0
+    return 3 if recorder.too_long else 0
 
 
 def record(folder: Path, tests: list[str], plain: bool, missing: bool) -> None:
     """Run each test file once under coverage, with kernels as plain Python if asked."""
-    folder = folder / ("plain" if plain else "usual")
+    folder = folder / kind(plain)
     folder.mkdir(parents=True, exist_ok=True)
     load_libraries()
     files = [file for test in tests for file in _files(Path(test))]
@@ -154,7 +173,9 @@ def record(folder: Path, tests: list[str], plain: bool, missing: bool) -> None:
         if missing and out.exists():
             continue
         out.unlink(missing_ok=True)
-        forked(lambda file=file, out=out: record_file(str(file), out, plain), 240)  # type: ignore[misc]
+        work = partial(record_file, str(file), out, plain)
+        if forked(work, FILE_SECONDS) == 3 and not plain:  # what it compiled is compiled now
+            forked(work, FILE_SECONDS)
         passed = json.loads(out.read_text()) if out.exists() else {}
         print(f"{file}: {len(passed)} tests, {sum(passed.values()):.1f} s", flush=True)
     print(f"{time.process_time() + sum(os.times()[2:4]) - start:.0f} processor seconds")
@@ -169,6 +190,8 @@ class Recorded:
     """Which tests run which line."""
 
     folder: Path
+    only: tuple[str, ...] = ()
+    """Files whose tests alone are asked; all where none is named."""
 
     @cached_property
     def seconds(self) -> dict[str, float]:
@@ -179,34 +202,46 @@ class Recorded:
         return found
 
     @cached_property
-    def data(self) -> coverage.CoverageData:
-        """What coverage wrote, of all files together."""
-        together = coverage.CoverageData(no_disk=True)
-        for file in sorted(self.folder.glob("*.coverage")):
-            part = coverage.CoverageData(str(file))
+    def parts(self) -> list[coverage.CoverageData]:
+        """What coverage wrote, one per file of tests; all in one would take minutes to join."""
+        found = [coverage.CoverageData(str(file)) for file in self.folder.glob("*.coverage")]
+        for part in found:
             part.read()
-            together.update(part)
-        return together
+        return found
+
+    @cache  # noqa: B019 - there are two of these, to the end
+    def lines(self, path: str) -> dict[int, set[str]]:
+        """Tests that ran each line of a module."""
+        found: dict[int, set[str]] = defaultdict(set)
+        for part in self.parts:
+            for line, tests in part.contexts_by_lineno(str(Path(path).resolve())).items():
+                found[line] |= self.seconds.keys() & tests
+        return found
 
     def tests(self, mutant: Mutant) -> list[list[str]]:
-        """Files' tests that run the mutant's line (else its function), the nearest file first."""
-        lines = self.data.contexts_by_lineno(str(Path(mutant.path).resolve()))
-        found = set(lines.get(mutant.line, ())) & set(self.seconds)
+        """Files' tests that run the mutant's line (else its function), the nearest file first.
+
+        Then the other tests of these files: what one of them made may be kept for those after it.
+        """
+        lines = self.lines(mutant.path)
+        found = lines.get(mutant.line, set())
         if not found:
             span = range(mutant.lines[0], mutant.lines[1] + 1)
-            found = {t for n in span for t in lines.get(n, ())} & set(self.seconds)
+            found = set().union(*(lines.get(n, set()) for n in span))
         files: dict[str, list[str]] = defaultdict(list)
+        others: dict[str, list[str]] = defaultdict(list)
         for test in self.seconds:  # in the order of the file
-            if test in found:
-                files[test.split("::")[0]].append(test)
-        near = sorted(files, key=lambda f: (-likeness(f, mutant.path), self.cost(files[f])))
-        return self.affordable([files[file] for file in near])
+            (files if test in found else others)[test.split("::")[0]].append(test)
+        asked = [f for f in files if not self.only or f in self.only]
+        near = sorted(asked, key=lambda f: (-likeness(f, mutant.path), self.cost(files[f])))
+        hits, rest = [files[f] for f in near], [files[f] + others[f] for f in near if others[f]]
+        return self.affordable(hits + rest)
 
     def affordable(self, chunks: list[list[str]]) -> list[list[str]]:
         """The first file's tests, and of the others those that fit into the time."""
-        chosen, spent = [], 0.0
-        for chunk in chunks:
-            if not chosen or spent + self.cost(chunk) <= JUDGE_SECONDS:
+        chosen, spent = chunks[:1], 0.0
+        for chunk in chunks[1:]:
+            if spent + self.cost(chunk) <= JUDGE_SECONDS:
                 chosen.append(chunk)
                 spent += self.cost(chunk)
         return chosen
@@ -243,27 +278,55 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(compile(self.mutant.source, self.path, "exec"), module.__dict__)
 
 
-def examine(mutant: Mutant, tests: list[list[str]]) -> int:
+def examine(mutant: Mutant, tests: list[list[str]], loaded: bool) -> int:
     """In a fork: run the tests file by file until one fails; the exit status says so."""
     resource.setrlimit(resource.RLIMIT_CPU, (JUDGE_SECONDS * 5, JUDGE_SECONDS * 5))
-    disable_kernels(mutant.kernel)
-    sys.meta_path.insert(0, Changed(mutant))
+    if loaded and not apply(mutant):
+        return 4
+    if not loaded:
+        sys.meta_path.insert(0, Changed(mutant))
     for chunk in tests:
-        if pytest.main([*PYTEST, "-x", *chunk]) not in (0, 5):
+        if ask(mutant.kernel, "-x", *chunk) not in (0, 5):
             return 1
     return 0
 
 
-def judge(mutant: Mutant, recorded: dict[bool, Recorded]) -> tuple[str, int]:
-    """Killed, survived, or too slow; and how many tests were asked."""
-    tests = recorded[mutant.kernel].tests(mutant)
-    asked = sum(len(chunk) for chunk in tests)
-    if not tests:
-        return "survived", 0
-    code = forked(lambda: examine(mutant, tests), 15 * JUDGE_SECONDS)
-    if code is None:
-        return "too slow", asked
-    return {0: "survived", 1: "killed"}.get(code, "died"), asked
+@dataclass(frozen=True)
+class Court:
+    """Judges mutants and writes each verdict down."""
+
+    file: Path
+    recorded: dict[bool, Recorded]
+    until: float
+
+    @property
+    def verdicts(self) -> dict[str, list[Any]]:
+        """Verdict, number of tests that were asked and what was changed, by mutant."""
+        return json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def judge(self, mutants: list[Mutant], loaded: bool) -> int:
+        """Each mutant in a fork; with our modules loaded, those wait that cannot be put there."""
+        if loaded and mutants:
+            set_kernels(mutants[0].kernel)
+            load_own()
+        for mutant in mutants:
+            verdict, asked = self._judged(mutant, loaded)
+            if verdict != "to import":
+                found = self.verdicts | {mutant.key: [verdict, asked, mutant.what]}
+                self.file.write_text(json.dumps(found, indent=0))
+        return 0
+
+    def _judged(self, mutant: Mutant, loaded: bool) -> tuple[str, int]:
+        if time.monotonic() > self.until:
+            return "to import", 0
+        tests = self.recorded[mutant.kernel].tests(mutant)
+        asked = sum(len(chunk) for chunk in tests)
+        if not tests:
+            return "survived", 0
+        code = forked(lambda: examine(mutant, tests, loaded), 30 * JUDGE_SECONDS)
+        if code is None:
+            return "too slow", asked
+        return {0: "survived", 1: "killed", 4: "to import"}.get(code, "died"), asked
 
 
 def kept_draw(folder: Path, room: str, count: int, seed: int) -> list[Mutant]:
@@ -277,56 +340,67 @@ def kept_draw(folder: Path, room: str, count: int, seed: int) -> list[Mutant]:
 
 
 def judge_all(folder: Path, options: argparse.Namespace) -> None:
-    """Judge what is not judged yet, and write each verdict down."""
-    file = folder / "verdicts.json"
-    verdicts: dict[str, list[Any]] = json.loads(file.read_text()) if file.exists() else {}
+    """Judge what is not judged yet, and show all."""
+    only = tuple(options.tests)
+    recorded = {plain: Recorded(folder / kind(plain), only) for plain in (False, True)}
+    until = time.monotonic() + options.seconds
+    court = Court(folder / "verdicts.json", recorded, until)
     if options.again:
-        verdicts = {name: row for name, row in verdicts.items() if row[0] == "killed"}
-    recorded = {
-        plain: Recorded(folder / ("plain" if plain else "usual")) for plain in (False, True)
-    }
+        killed = {key: row for key, row in court.verdicts.items() if row[0] == "killed"}
+        court.file.write_text(json.dumps(killed, indent=0))
     draws = [kept_draw(folder, room, options.per_room, options.seed) for room in ROOMS]
     chosen = [mutant for draw in draws for mutant in draw]
     load_libraries()
-    start = time.monotonic()
     random.Random(0).shuffle(chosen)  # whatever time allows is spread over the rooms
-    for mutant in chosen:
-        if not recorded[mutant.kernel].seconds:
-            continue  # nothing was recorded that could judge it
-        if mutant.name not in verdicts and time.monotonic() - start < options.seconds:
-            verdicts[mutant.name] = [*judge(mutant, recorded), mutant.what]
-            file.write_text(json.dumps(verdicts, indent=0))
-    show([mutant for mutant in chosen if mutant.name in verdicts], verdicts)
+    for loaded in (False,) if options.again else (True, False):  # some run while ours is imported
+        for plain in (False, True):
+            known = court.verdicts
+            left = [m for m in chosen if m.kernel == plain and m.key not in known]
+            forked(partial(court.judge, left, loaded), 2 * options.seconds)
+    reasons = yaml.safe_load(options.reasons.read_text()) if options.reasons.exists() else {}
+    known = court.verdicts
+    show([mutant for mutant in chosen if mutant.key in known], known, reasons)
 
 
-def show(judged: list[Mutant], verdicts: dict[str, list[Any]]) -> None:
-    """One row per room, then the survivors."""
-    print("\n| room | mutants | killed | share |\n|---|---|---|---|")
-    counts: dict[str, Counter[bool]] = defaultdict(Counter)
+def show(judged: list[Mutant], verdicts: dict[str, list[Any]], reasons: dict[str, str]) -> None:
+    """One row per room, then those that no test noticed."""
+    print("\n| room | mutants | killed | not | of those equivalent | share | without those |")
+    print("|---|---|---|---|---|---|---|")
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for mutant in judged:
+        verdict, reason = verdicts[mutant.key][0], reasons.get(mutant.key, "")
+        same = verdict == "survived" and reason.startswith("equivalent")
         for room in (mutant.path.split("/")[1], "all"):
-            counts[room][verdicts[mutant.name][0] != "survived"] += 1
+            counts[room].update(["judged", verdict, *["equivalent"] * same])
     for room in (*ROOMS, "all"):
-        killed, total = counts[room][True], counts[room].total()
-        print(f"| {room} | {total} | {killed} | {killed / max(total, 1):.1%} |")
-    print("\nby verdict:", dict(Counter(verdicts[mutant.name][0] for mutant in judged)))
+        c = counts[room]
+        killed, same = c["killed"] + c["died"], c["equivalent"]  # too slow may be the machine
+        shares = (f"{killed / max(c['judged'] - less, 1):.1%}" for less in (0, same))
+        print("|", room, "|", *_cells(c["judged"], killed, c["judged"] - killed, same, *shares))
+    print("\nby verdict:", dict(Counter(verdicts[mutant.key][0] for mutant in judged)))
     for mutant in sorted(judged, key=lambda mutant: mutant.name):
-        verdict, asked, what = verdicts[mutant.name]
+        verdict, asked, what = verdicts[mutant.key]
         if verdict != "killed":
             print(f"{verdict} after {asked} tests: {mutant.name} {what[:150]}")
+            print(f"    {reasons.get(mutant.key, 'no reason written down')}")
+
+
+def _cells(*values: Any) -> Iterator[str]:
+    return (f"{value} |" for value in values)
 
 
 def main() -> None:
     """Record or judge."""
     parser = argparse.ArgumentParser(description="Mutants of four rooms and their tests.")
     parser.add_argument("what", choices=["record", "judge"])
-    parser.add_argument("tests", nargs="*", help="files for record; default: those of the rooms")
+    parser.add_argument("tests", nargs="*", help="files to record or ask; default: all")
     parser.add_argument("--folder", type=Path, default=Path("build/mutants"))
     parser.add_argument("--plain", action="store_true", help="record kernels as plain Python")
     parser.add_argument("--missing", action="store_true", help="record what is not recorded yet")
-    parser.add_argument("--per-room", type=int, default=80)
+    parser.add_argument("--per-room", type=int, default=76)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3600, help="begin no mutant after these")
+    parser.add_argument("--reasons", type=Path, default=Path("benchmarks/mutants_reasons.yaml"))
     parser.add_argument("--again", action="store_true", help="judge survivors once more")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)

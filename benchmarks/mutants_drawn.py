@@ -7,8 +7,10 @@ mutant is one changed source, so kernels and properties are mutated too.
 from __future__ import annotations
 
 import ast
-import random
+import hashlib
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
@@ -36,7 +38,7 @@ class Mutant:
     """One changed source, and what changed where."""
 
     path: str
-    number: int
+    mark: str
     line: int
     what: str
     kernel: bool
@@ -45,8 +47,13 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """Stable while the file is."""
-        return f"{self.path}:{self.line}#{self.number}"
+        """Where it is, and a mark that stays when other lines of the file change."""
+        return f"{self.path}:{self.line} {self.mark}"
+
+    @property
+    def key(self) -> str:
+        """The same in a file whose other lines changed."""
+        return f"{self.path} {self.mark}"
 
 
 def kernel_lines(tree: ast.Module) -> set[int]:
@@ -76,7 +83,25 @@ class MutatedFile:
             if isinstance(m.contained_by_top_level_function, cst.FunctionDef)
         ]
 
-    def mutant(self, number: int) -> Mutant | None:
+    @cached_property
+    def changes(self) -> list[str]:
+        """What each changes: function, before and after, and which of equal ones."""
+        seen: Counter[str] = Counter()
+        found = []
+        for m in self.mutations:
+            outer = cst.ensure_type(m.contained_by_top_level_function, cst.FunctionDef)
+            nodes = (self.module.code_for_node(n) for n in (m.original_node, m.mutated_node))
+            change = " -> ".join([outer.name.value, *nodes])
+            seen[change] += 1
+            found.append(f"{change} {seen[change]}")
+        return found
+
+    def marks(self, seed: int) -> list[str]:
+        """A number for each, evenly spread; the lowest are drawn."""
+        spread = (f"{seed} {self.path} {change}".encode() for change in self.changes)
+        return [hashlib.sha256(text).hexdigest()[:8] for text in spread]
+
+    def mutant(self, number: int, mark: str) -> Mutant | None:
         """One of them; None where it does not compile or changes nothing."""
         mutation = self.mutations[number]
         old, new = mutation.original_node, mutation.mutated_node
@@ -91,7 +116,7 @@ class MutatedFile:
         line, last = self.places[old].start.line, self.places[outer].end.line
         return Mutant(
             path=str(self.path),
-            number=number,
+            mark=mark,
             line=line,
             what=f"{before} -> {after}",
             kernel=line in kernel_lines(self.tree),
@@ -106,10 +131,10 @@ def room_files(room: str) -> list[Path]:
 
 
 def drawn(room: str, count: int, seed: int) -> list[Mutant]:
-    """So many mutants, uniformly among all of a room's."""
+    """So many mutants, uniformly among all of a room's; one that changed is replaced by another."""
     files = [MutatedFile(path) for path in room_files(room)]
-    everything = [(file, n) for file in files for n in range(len(file.mutations))]
-    random.Random(f"{seed} {room}").shuffle(everything)
-    found = (mutant for file, n in everything if (mutant := file.mutant(n)))
-    print(f"{room}: {count} of {len(everything)} mutants in {len(files)} files", flush=True)
+    marked = [(mark, file, n) for file in files for n, mark in enumerate(file.marks(seed))]
+    marked.sort(key=lambda row: row[0])
+    found = (mutant for mark, file, n in marked if (mutant := file.mutant(n, mark)))
+    print(f"{room}: {count} of {len(marked)} mutants in {len(files)} files", flush=True)
     return list(islice(found, count))
