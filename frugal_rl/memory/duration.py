@@ -69,8 +69,9 @@ class Duration:
     @property
     def words(self) -> str:
         """As in "takes about 3 min: 0.7 s per iteration, 245 iterations"."""
-        size = "takes about" if self.timed else "takes at least"
-        whole = f"{size} {spelled(self.hours * HOUR)}: {spelled(self.iteration_seconds)}"
+        part = "" if self.timed else " for its network alone"
+        whole = f"takes about {spelled(self.hours * HOUR)}{part}"
+        whole += f": {spelled(self.iteration_seconds)}"
         whole += f" per iteration, {self.iterations:,} iterations"
         how = "as the last run of this kind"
         return f"{whole} ({how if self.timed else 'the environment was not timed yet'})"
