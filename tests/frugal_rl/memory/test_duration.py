@@ -149,7 +149,7 @@ def test_a_run_that_takes_too_long_is_refused_before_it_is_tried_out(monkeypatch
 
     monkeypatch.setattr(auto, "is_ready", lambda run: False)
     monkeypatch.setattr(auto, "measured_base", measured)
-    with pytest.raises(ConfigError, match=r"takes about .* for its network alone.*above memory\.max_hours=0\.001"):
+    with pytest.raises(ConfigError, match=r"its network alone.*above memory\.max_hours=0\.001"):
         prepare(run_of("memory.max_hours=0.001"), lambda run: PROBE)
 
 
@@ -211,5 +211,5 @@ def test_a_real_learner_is_timed_in_its_stored_form():
     assert kept.pace == pace
     assert 0 < pace.update.at(50) < 5
     assert re.fullmatch(
-        r"takes about .* for its network alone: .* per iteration, 5 iterations .*", estimate(run_of(), kept).words
+        r"takes about .* alone: .* per iteration, 5 iterations .*", estimate(run_of(), kept).words
     )
