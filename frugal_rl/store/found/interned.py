@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from frugal_rl.store.found.plain import Plain
+from frugal_rl.store.found.row_kernels import same_words
 
 FIRST_SLOTS = 64
 
@@ -77,12 +78,3 @@ def row_hash(row: Any) -> Any:
         found = (found ^ word) * np.uint64(0xD6E8FEB86659FD93)
         found ^= found >> np.uint64(32)
     return found
-
-
-@njit(cache=True)
-def same_words(a: Any, b: Any) -> bool:
-    """Whether two rows [W] are equal."""
-    differ = np.uint64(0)
-    for i in range(a.shape[0]):
-        differ |= a[i] ^ b[i]
-    return bool(differ == 0)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
-from numba import njit
 
 from frugal_rl.observation.aligned import WORD_BYTES
+from frugal_rl.store.found.row_kernels import turn_pictures
 
 WORTH_ORDERING = 64
 """Words of a row from which on putting readings in order takes less time than it saves."""
@@ -117,23 +116,3 @@ class Handles:
 def row_words(row_bytes: int) -> int:
     """Words of a row, filled up to whole ones."""
     return -(-row_bytes // WORD_BYTES)
-
-
-@njit(cache=True)
-def turn_pictures(rows: Any, out: Any) -> None:
-    """Rows [B, >= 3 P] uint8 of P pixels as planes out [B, 3, P]."""
-    for b in range(out.shape[0]):
-        turn_three(rows[b], out[b])
-
-
-@njit(cache=True)
-def turn_three(row: Any, planes: Any) -> None:
-    """Pixels of three bytes as planes [3, P].
-
-    Three is a constant here, so that a compiler makes wide moves of it: 30 times NumPy's speed.
-    """
-    first, second, third = planes[0], planes[1], planes[2]
-    for p in range(planes.shape[1]):
-        first[p] = row[3 * p]
-        second[p] = row[3 * p + 1]
-        third[p] = row[3 * p + 2]

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from frugal_rl.store.found.interned import same_words
-from frugal_rl.store.found.rows import turn_three
+from frugal_rl.store.found.row_kernels import same_words, turn_three
 
 UNKNOWN = np.uint16(65535)
 

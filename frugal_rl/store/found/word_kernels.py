@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from frugal_rl.store.delta_kernels import lowest_bit
-from frugal_rl.store.found.rows import turn_three
+from frugal_rl.store.found.row_kernels import copy_words, split_scratch, turn_three
 
 MOST_WORDS = 65535
 NO_WORD = np.uint16(MOST_WORDS)
@@ -93,21 +93,6 @@ def append_rows(
         copy_words(row, last[n])
         state[n, 0] = handles[b] = used
     return rows.shape[0]
-
-
-@njit(cache=True)
-def split_scratch(scratch: Any, width: int) -> Any:
-    """Three levels of bitmaps for rows of some words, and room for as many names."""
-    groups = (width + 15) // 16
-    middles = (groups + 15) // 16
-    tops = (middles + 15) // 16
-    ends = groups, groups + middles, groups + middles + tops
-    return (
-        scratch[: ends[0]],
-        scratch[ends[0] : ends[1]],
-        scratch[ends[1] : ends[2]],
-        scratch[ends[2] : ends[2] + width],
-    )
 
 
 @njit(cache=True)
@@ -407,10 +392,3 @@ def add_changed(units: Any, begin: int, tops: int, table: Any, out: Any) -> None
                         out[w] = word_at(units, at)
                         at += four
         i += one
-
-
-@njit(cache=True)
-def copy_words(row: Any, out: Any) -> None:
-    """Word by word: a compiler makes wide moves of it."""
-    for w in range(out.shape[0]):
-        out[w] = row[w]

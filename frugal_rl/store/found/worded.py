@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from frugal_rl.store.chain import bitmaps_of
 from frugal_rl.store.found.rows import WORTH_ORDERING, Rows, reading_order
 from frugal_rl.store.found.word_kernels import (
     HEADER,
@@ -53,9 +52,10 @@ class Worded(Rows):
         self.last, self._root = self._newest[:-1], self._newest[-1]
         self.state, self.counts = self._states[:-1], self._states[-1, :3]
         self._most_credit = FIRST_CREDIT * words
-        levels = [len(level) for level in bitmaps_of(-(-words // 4))]
-        self._tops = levels[-1]
-        self._scratch = np.zeros(sum(levels) + words, np.uint16)
+        groups = -(-words // 16)
+        middles = -(-groups // 16)
+        self._tops = -(-middles // 16)
+        self._scratch = np.zeros(groups + middles + self._tops + words, np.uint16)
         self._path = np.zeros(LINKS + 1, np.int64)
         self.clear()
 
