@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib.abc
 import importlib.util
 import json
 import os
@@ -30,14 +29,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import coverage
 import hypothesis
 import pytest
 import yaml
-from mutants_applied import apply, load_own
+from mutants_applied import Changed, apply, load_own
 from mutants_drawn import ROOMS, Mutant, drawn, room_files
 
 TESTS = (*ROOMS, "vec_env", "sb3")
@@ -255,27 +253,6 @@ def likeness(test: str, path: str) -> int:
     """How near a test file lies to a module: the same name, the same room."""
     stem = Path(test).stem.removeprefix("test_")
     return 2 * (stem == Path(path).stem) + (Path(path).parts[1] in Path(test).parts)
-
-
-class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Imports one module from a mutant's source."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        self.mutant, self.path = mutant, str(Path(mutant.path).resolve())
-        self.module = mutant.path[:-3].replace("/", ".")
-
-    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
-        """Only the mutated module."""
-        if name == self.module:
-            return importlib.util.spec_from_file_location(name, self.path, loader=self)
-        return None
-
-    def create_module(self, spec: Any) -> None:
-        """The usual one."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Run the changed source."""
-        exec(compile(self.mutant.source, self.path, "exec"), module.__dict__)
 
 
 def examine(mutant: Mutant, tests: list[list[str]], loaded: bool) -> int:

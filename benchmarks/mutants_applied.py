@@ -1,4 +1,4 @@
-"""Puts a mutant into modules that are loaded already: its function gets the changed code.
+"""Puts a mutant into loaded modules, whose function gets the changed code, or imports it.
 
 Importing our own modules anew for each mutant takes longer than most tests that judge it.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.abc
+import importlib.util
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 from mutants_drawn import Mutant
 
@@ -81,3 +84,24 @@ def _bare(code: CodeType) -> tuple[object, ...]:
     )
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_argcount)
     return (code.co_code, values, *names)
+
+
+class Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module from a mutant's source."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self.mutant, self.path = mutant, str(Path(mutant.path).resolve())
+        self.module = mutant.path[:-3].replace("/", ".")
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> Any:
+        """Only the mutated module."""
+        if name == self.module:
+            return importlib.util.spec_from_file_location(name, self.path, loader=self)
+        return None
+
+    def create_module(self, spec: Any) -> None:
+        """The usual one."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run the changed source."""
+        exec(compile(self.mutant.source, self.path, "exec"), module.__dict__)
