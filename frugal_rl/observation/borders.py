@@ -11,7 +11,7 @@ from frugal_rl.errors import EncodingError
 from frugal_rl.observation.fields import EPISODE, Derived
 
 if TYPE_CHECKING:
-    from frugal_rl.observation.encoding import Encoding
+    from frugal_rl.observation.encoding import Encoding, RowSpec
     from frugal_rl.observation.history import History
     from frugal_rl.observation.tables import Tables
     from frugal_rl.vec_env.interface import VectorEnv
@@ -55,13 +55,18 @@ def check_rows(
         if values.dtype.kind == "f":
             if not np.isfinite(values).all():
                 raise EncodingError(f"'{row.name}' holds a value that is not finite.")
-        elif row.name in followed(encoding):
+        elif row.name in followed(encoding) and _as_declared(encoding, row):
             _check_range(row.name, values, row.low, row.high)
     if AGE in rows and encoding.windowed:
         whole = any(row.window == EPISODE for row in encoding.windowed)
         _check_range(AGE, rows[AGE], 0, episode_steps if whole else np.iinfo(np.int32).max)
     if encoding.spec.check is not None:
         encoding.spec.check(rows, tables)
+
+
+def _as_declared(encoding: Encoding, row: RowSpec) -> bool:
+    """Whether a row holds its field's values; others are bits of several, which any number is."""
+    return row.shape == tuple(encoding.spec.by_name[row.name].shape)
 
 
 def _check_range(name: str, values: np.ndarray, low: float, high: float) -> None:

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def asked() -> dict[str, Any]:
     """The request on standard input: values of a run, its plug-ins.
 
-    From here on this process is interrupted once the one that asked is gone, however that ended:
+    From here on this process is told to stop once the one that asked is gone, however that ended:
     nobody would hear the answer.
     """
     request: dict[str, Any] = json.load(sys.stdin)
-    once_gone(request["parent"], partial(os.kill, os.getpid(), signal.SIGINT))
+    once_gone(request["parent"], partial(os.kill, os.getpid(), signal.SIGTERM))
     return request
 
 

@@ -332,10 +332,11 @@ def test_a_ledger_on_a_full_disk_refuses_to_start_and_never_ends_a_run(small):
     small.empty()
     with ledger.entered("A run", 1):
         small.leave(0)
-    assert json.loads((small.folder / "ledger.json").read_text())[0]["what"] == "A run"
+        assert json.loads((small.folder / "ledger.json").read_text())[0]["what"] == "A run"
+    assert not (small.folder / "ledger.json").exists()  # leaving takes no room
     small.empty()
     with ledger.entered("Another", 1):
-        assert len(json.loads((small.folder / "ledger.json").read_text())) == 2
+        assert len(json.loads((small.folder / "ledger.json").read_text())) == 1
 
 
 def test_a_run_that_was_refused_at_the_last_moment_holds_nothing(tmp_path):

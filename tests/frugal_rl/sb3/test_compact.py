@@ -180,12 +180,13 @@ def test_an_observation_that_is_not_finite_is_named_before_the_policy_fails():
         model.learn(16, callback=MemoryCallback(finite=True))
 
 
-def test_a_strangers_script_is_changed_in_at_most_five_lines():
+@pytest.mark.parametrize("name", ["explorer", "atari"])
+def test_a_strangers_script_is_changed_in_at_most_five_lines(name):
     script = runpy.run_path(str(ROOT / "benchmarks" / "explorer.py"))
 
-    lines = script["difference"]()[2:]
+    lines = script["difference"](name)[2:]
     added = [line for line in lines if line.startswith("+") and line[1:].strip()]
 
     assert 0 < len(added) <= 5
-    assert len(script["SCRIPT"].read_text().splitlines()) <= 150
-    compile(script["changed"](), "after", "exec")
+    assert len(script["SCRIPTS"][name].read_text().splitlines()) <= 150
+    compile(script["changed"](name), "after", "exec")
