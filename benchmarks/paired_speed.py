@@ -4,7 +4,7 @@
 
 The older tree is checked out beside this one and run by this interpreter. A round trains the main
 job once in each (the order changes from round to round) and steps the simulator once in each.
-Last result: see docs/architecture.md.
+Last result: see benchmarks/paired_speed.md.
 """
 
 from __future__ import annotations
