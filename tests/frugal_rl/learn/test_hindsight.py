@@ -14,6 +14,7 @@ from stable_baselines3.her.her_replay_buffer import HerReplayBuffer as StockHer
 
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.hindsight import GoalRewards
 from frugal_rl.learn.off_policy_config import GoalStrategy
 from frugal_rl.learn.off_policy_kinds import DqnConfig, SacConfig
 from frugal_rl.memory import MemoryProfile
@@ -195,6 +196,16 @@ def test_combinations_are_refused():
         DqnConfig(her=True, prioritised=True)
     with pytest.raises(ConfigError, match="future"):
         HerReplayBuffer(9, Reach().observation_space, PLACE, goal_selection_strategy="best")
+
+
+def test_an_environment_without_rewards_of_goals_is_refused_with_what_it_needs(tmp_path):
+    encoding = run_of(tmp_path).encoding()
+    with pytest.raises(ConfigError) as refused:
+        GoalRewards(gym.make("CartPole-v1"), encoding)
+    assert str(refused.value) == (
+        "algo.her=true needs the environment's compute_reward(achieved_goal, desired_goal, info), "
+        "and it has none. Add it to the environment, or leave algo.her out."
+    )
 
 
 def test_drawing_before_an_episode_has_ended_says_what_to_raise(tmp_path):

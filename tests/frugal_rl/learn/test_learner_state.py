@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 from frugal_rl.doing import now
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.run.trainer import no_meter
@@ -32,6 +33,15 @@ WHOLE = replace(RUN, algo=replace(ALGO, reward_normalisation=False, n_steps=7), 
 def learner_of(run):
     vec_env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
     return run.algo.build(run, vec_env)
+
+
+def test_a_learner_that_joins_others_averages_its_gradients_with_theirs():
+    learner, ranks = learner_of(RUN), Ranks(0, 1)
+
+    learner.join(ranks)
+
+    assert learner.ranks is ranks
+    assert learner.update.ranks is ranks
 
 
 def seeded(learner):

@@ -123,6 +123,17 @@ def learner_of(run):
     return run.algo.build(run, vec_env)
 
 
+def test_forbidden_actions_are_worth_least_for_acting_and_as_targets(tmp_path):
+    learner = learner_of(toy_run(tmp_path))
+    rows = {k: torch.as_tensor(v) for k, v in learner.collector.obs.items()}
+    allowed = learner.policy.decoder(rows)["action_mask"].bool()
+    assert not allowed.all()
+    for network in (learner.model.q_net, learner.model.q_net_target):
+        values = network(rows)
+        assert (values[~allowed] < -1e6).all()
+        assert (values[allowed].abs() < 1e3).all()
+
+
 def test_no_forbidden_action_is_taken(tmp_path):
     learner = learner_of(toy_run(tmp_path))
     taken, real = [], learner.vec_env.step

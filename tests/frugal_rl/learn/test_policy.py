@@ -144,7 +144,12 @@ def test_stacked_pictures_are_read_by_the_nature_cnn():
         "age": torch.ones(2, 1),
     }
     assert is_image(spec.fields[0])
-    assert policy.network.embedding.cnns["screen"][0].weight.shape == (32, 4, 8, 8)
+    read = [m for m in policy.network.embedding.cnns["screen"] if isinstance(m, torch.nn.Conv2d)]
+    assert [(*m.weight.shape, *m.stride) for m in read] == [  # Mnih et al. 2015
+        (32, 4, 8, 8, 4, 4),
+        (64, 32, 4, 4, 2, 2),
+        (64, 64, 3, 3, 1, 1),
+    ]
     assert policy.outputs(rows).logits.shape == (2, 3)
 
 

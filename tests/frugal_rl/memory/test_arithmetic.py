@@ -4,6 +4,8 @@ Each number here is worked out from the toy's declaration and the sizes of the r
 the code: 6 environments of 20 steps at most, 10 steps per rollout, minibatches of 20 samples.
 """
 
+import functools
+import importlib
 import math
 import re
 from dataclasses import dataclass, replace
@@ -166,12 +168,19 @@ def _name(phase: Phase) -> str:
     return phase.value
 
 
+def code_of(source: str) -> object:
+    """What 'module:name.name' names."""
+    module, _, names = source.partition(":")
+    return functools.reduce(getattr, names.split("."), importlib.import_module(module))
+
+
 def test_every_part_says_what_it_is_and_who_allocates_it():
     parts = plan_of("memory.shuffle=copy").parts
     silent = [p.name for p in parts if not p.source and p.kind is not Kind.process]
     silent += [p.name for p in parts if not p.formula]
 
     assert silent == []
+    assert all(code_of(p.source) for p in parts if p.source)
     assert {p.kind for p in parts} == set(Kind)
 
 

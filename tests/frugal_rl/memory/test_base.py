@@ -154,13 +154,21 @@ def test_a_tiny_run_that_compiled_is_measured_once_more(compiled, monkeypatch):
 
     def answer(*words):
         asked.append(words)
-        return {"compiled": compiled and len(asked) == 1, "bytes": {"update": len(asked)}}
+        count = len(asked)
+        return {
+            "compiled": compiled and count == 1,
+            "bytes": {"update": count},
+            "libraries": {"a.so": count},
+        }
 
+    kept = []
     monkeypatch.setattr(base, "ask_child", answer)
+    monkeypatch.setattr(base, "keep_libraries", lambda run, found: kept.append((run, found)))
     run = toy()
 
     assert set(base.measured_peaks(run).values()) == {1 + compiled}
     assert asked == [("frugal_rl.run.dry_run", run, "Measuring a tiny run")] * (1 + compiled)
+    assert kept == [(run, {"a.so": 1 + compiled})]
 
 
 def test_what_a_kind_of_run_loads_beside_an_installation_is_added(tmp_path, monkeypatch):

@@ -67,6 +67,8 @@ def test_a_refusal_repeats_no_more_than_sixty_letters_of_a_strangers_text():
         (FoundForm("differences"), (7,), 1, True),
         (FoundForm("differences", 2, 4, 3), (2, 12), 1, True),
         (FoundForm("differences", 2, 4, 3), (5, 5), 1, False),
+        (FoundForm("differences", 2, 4, 3), (2, 6), 2, True),  # bytes, not numbers
+        (FoundForm("differences", 2, 4, 3), (2, 12), 2, False),
         (FoundForm("tiles", tile=(7, 7)), (84, 84, 3), 1, True),
         (FoundForm("tiles", tile=(7, 7)), (84,), 1, False),
     ],

@@ -67,6 +67,20 @@ def test_memory_is_reused_and_full_slots_are_not_copied(strategy):
     assert buffer.nbytes == 12 * (24 + 4 + 1 + 8)
 
 
+@pytest.mark.parametrize(
+    "strategy", [Trajectories.streaming, Trajectories.views, Trajectories.hybrid]
+)
+def test_adjacent_trajectories_are_shown_where_they_lie(strategy):
+    whole = [torch.rand(7, *item.shape).to(item.dtype) for item in ITEMS]
+    sources = [tuple(t[:4] for t in whole), tuple(t[4:] for t in whole)]
+    buffer = TrajectoryBuffer(strategy, max_buffer_size=12)
+
+    buffer.update(iter(sources))
+
+    lies_there = [a.data_ptr() == b.data_ptr() for a, b in zip(buffer, whole, strict=True)]
+    assert lies_there == [strategy is not Trajectories.streaming] * len(ITEMS)
+
+
 def test_streaming_holds_one_source_at_a_time():
     buffer = TrajectoryBuffer(Trajectories.streaming, max_buffer_size=12)
     alive = []

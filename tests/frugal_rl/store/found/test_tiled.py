@@ -121,7 +121,9 @@ def test_a_hash_depends_on_every_bit_in_its_highest_ones():
     assert all(keys % np.uint64(2) == 1)
 
 
-@pytest.mark.parametrize(("high", "wide"), [(7, 7), (8, 8), (16, 16), (12, 8), (5, 9)])
+@pytest.mark.parametrize(
+    ("high", "wide"), [(7, 7), (8, 8), (16, 16), (12, 8), (5, 9), (3, 3), (32, 32)]
+)
 def test_the_size_of_tiles_is_found(high, wide):
     rows = drawn(np.random.default_rng(3), 30, high, wide, 6, 6, cut=(0, 0))
 
