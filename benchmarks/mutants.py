@@ -4,7 +4,7 @@
     python benchmarks/mutants.py record            # which test runs which line (minutes, once)
     python benchmarks/mutants.py record --plain    # the same for kernels, as plain Python
     python benchmarks/mutants.py judge             # draws 304 mutants and prints them judged
-    python benchmarks/mutants.py judge --again     # those that survived, once more
+    python benchmarks/mutants.py judge --again --ask 90   # those that survived, by more tests
 
 mutmut's operators make the mutants. Each is put into a fork of a process that holds our modules
 already, or imported where it is not the code of one function, and judged by the tests that run its
@@ -49,8 +49,6 @@ TEST_SECONDS = 9
 """A test that takes longer judges nothing."""
 FILE_SECONDS = 900
 """By the clock, for recording one file of tests."""
-JUDGE_SECONDS = 12
-"""Processor seconds of tests, as recorded, that a mutant is asked beside the nearest file."""
 
 
 def load_libraries() -> None:
@@ -190,6 +188,8 @@ class Recorded:
     folder: Path
     only: tuple[str, ...] = ()
     """Files whose tests alone are asked; all where none is named."""
+    most: float = 12
+    """Processor seconds of tests, as recorded, that a mutant is asked beside the nearest file."""
 
     @cached_property
     def seconds(self) -> dict[str, float]:
@@ -217,7 +217,7 @@ class Recorded:
         return found
 
     def tests(self, mutant: Mutant) -> list[list[str]]:
-        """Files' tests that run the mutant's line (else its function), the nearest file first.
+        """Files' tests that run the mutant's line (else its function or module), the nearest first.
 
         Then the other tests of these files: what one of them made may be kept for those after it.
         """
@@ -226,6 +226,8 @@ class Recorded:
         if not found:
             span = range(mutant.lines[0], mutant.lines[1] + 1)
             found = set().union(*(lines.get(n, set()) for n in span))
+        if not found:  # it runs when the module is imported
+            found = set().union(*lines.values())
         files: dict[str, list[str]] = defaultdict(list)
         others: dict[str, list[str]] = defaultdict(list)
         for test in self.seconds:  # in the order of the file
@@ -239,7 +241,7 @@ class Recorded:
         """The first file's tests, and of the others those that fit into the time."""
         chosen, spent = chunks[:1], 0.0
         for chunk in chunks[1:]:
-            if spent + self.cost(chunk) <= JUDGE_SECONDS:
+            if spent + self.cost(chunk) <= self.most:
                 chosen.append(chunk)
                 spent += self.cost(chunk)
         return chosen
@@ -255,9 +257,9 @@ def likeness(test: str, path: str) -> int:
     return 2 * (stem == Path(path).stem) + (Path(path).parts[1] in Path(test).parts)
 
 
-def examine(mutant: Mutant, tests: list[list[str]], loaded: bool) -> int:
+def examine(mutant: Mutant, tests: list[list[str]], loaded: bool, most: int) -> int:
     """In a fork: run the tests file by file until one fails; the exit status says so."""
-    resource.setrlimit(resource.RLIMIT_CPU, (JUDGE_SECONDS * 5, JUDGE_SECONDS * 5))
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     if loaded and not apply(mutant):
         return 4
     if not loaded:
@@ -300,7 +302,8 @@ class Court:
         asked = sum(len(chunk) for chunk in tests)
         if not tests:
             return "survived", 0
-        code = forked(lambda: examine(mutant, tests, loaded), 30 * JUDGE_SECONDS)
+        most = 5 * int(self.recorded[mutant.kernel].most)
+        code = forked(lambda: examine(mutant, tests, loaded, most), 6 * most)
         if code is None:
             return "too slow", asked
         return {0: "survived", 1: "killed", 4: "to import"}.get(code, "died"), asked
@@ -319,7 +322,7 @@ def kept_draw(folder: Path, room: str, count: int, seed: int) -> list[Mutant]:
 def judge_all(folder: Path, options: argparse.Namespace) -> None:
     """Judge what is not judged yet, and show all."""
     only = tuple(options.tests)
-    recorded = {plain: Recorded(folder / kind(plain), only) for plain in (False, True)}
+    recorded = {plain: Recorded(folder / kind(plain), only, options.ask) for plain in (False, True)}
     until = time.monotonic() + options.seconds
     court = Court(folder / "verdicts.json", recorded, until)
     if options.again:
@@ -378,6 +381,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=3600, help="begin no mutant after these")
     parser.add_argument("--reasons", type=Path, default=Path("benchmarks/mutants_reasons.yaml"))
+    parser.add_argument("--ask", type=float, default=Recorded.most, help="seconds of tests each")
     parser.add_argument("--again", action="store_true", help="judge survivors once more")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,10 @@
 """The main job and the simulator of two commits, in turns within one run.
 
-    python benchmarks/paired_speed.py --before COMMIT [--rounds 5] [--steps 1000000]
+    python benchmarks/paired_speed.py --before COMMIT [--stretches 20] [--steps 2000000]
 
-The older tree is checked out beside this one and run by this interpreter. A round trains the main
-job once in each (the order changes from round to round) and steps the simulator once in each.
+The older tree is checked out beside this one and run by this interpreter. Both step the simulator
+in turns, then both train the main job, in turns from one line of metrics to the next
+(`run_rates.py`); each stretch of turns gives one ratio.
 Last result: see benchmarks/paired_speed.md.
 """
 
@@ -14,16 +15,18 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from statistics import median
+from statistics import median, quantiles
 
-from run_rates import HERE, Watched, watch
+from run_rates import HERE, Watched, in_turns
 
 FIRST_STEPS = 131_072
 """Steps of a run that are not counted."""
-MAIN_JOB = ["env=nclone", "memory=parallel", "tracking=disabled", "evaluation.episodes=32"]
+MAIN_JOB = ["env=nclone", "memory=parallel", "tracking=disabled", "evaluation.episodes=0"]
 FRAMES = """
-import json, time
+import json, sys, time
 import numpy as np
 from nclone.levels.level import load_level
 from nclone.sim import state as st
@@ -36,62 +39,89 @@ starts = [0, *ends[:-1]]
 levels = [load_level(maps[a:b]) for a, b in list(zip(starts, ends))[:: len(ends) // 8]]
 world = World(levels, np.arange(512, dtype=np.int32) % len(levels), threads=1)
 actions = random.integers(0, 6, (256, 512)).astype(np.uint8)
-seconds = []
-for _ in range(6):
+for _ in sys.stdin:
     began = time.process_time()
     world.step(actions, frames=1, on_end=st.RESTART)
-    seconds.append(time.process_time() - began)
-print(512 * 256 / min(seconds[1:]))
+    print(512 * 256 / (time.process_time() - began), flush=True)
 """
 
 
 def main() -> None:
     """Measure both trees in turns and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--before", required=True, help="a commit of this repository")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=1_000_000)
+    parser.add_argument(
+        "--before", required=True, help="a commit, or a folder with it (compiled already)"
+    )
+    parser.add_argument("--stretches", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=2_000_000)
     options = parser.parse_args()
+    with checked_out(options.before) as before:
+        simulator((before, HERE), options.stretches)
+        main_job((before, HERE), options.stretches, options.steps)
+
+
+@contextmanager
+def checked_out(what: str) -> Iterator[Path]:
+    """A folder as it is, or a commit in a folder that is gone afterwards."""
+    if Path(what).is_dir():
+        yield Path(what).resolve()
+        return
     with tempfile.TemporaryDirectory() as folder:
-        before = Path(folder) / "before"
+        tree = Path(folder) / "before"
         git = ["git", "-C", str(HERE), "worktree"]
-        subprocess.run([*git, "add", "--quiet", "--detach", before, options.before], check=True)
+        subprocess.run([*git, "add", "--quiet", "--detach", tree, what], check=True)
         try:
-            compare(before, options.rounds, options.steps)
+            yield tree
         finally:
-            subprocess.run([*git, "remove", "--force", before], check=True)
+            subprocess.run([*git, "remove", "--force", tree], check=True)
 
 
-def compare(before: Path, rounds: int, steps: int) -> None:
-    """Print each round's rates, then the medians of the ratios."""
-    found: dict[str, list[float]] = {}
-    for tree in (before, HERE):  # kernels are compiled, nothing is counted
-        measured(tree, 2 * FIRST_STEPS)
-    for n in range(rounds):
-        order = (before, HERE) if n % 2 else (HERE, before)
-        rates = {tree: measured(tree, steps) for tree in order}
-        for what, new in rates[HERE].items():
-            old = rates[before][what]
-            found.setdefault(what, []).append(new / old)
-            print(f"round {n + 1}, {what}: {old:,.0f} before, {new:,.0f} now", flush=True)
-    for what, ratios in found.items():
-        print(f"{what}: {median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+def simulator(trees: tuple[Path, Path], stretches: int) -> None:
+    """Frames per processor second, one thread; the first call compiles."""
+    old, new = (Stepped(tree) for tree in trees)
+    pairs = [(old.rate(), new.rate()) for _ in range(stretches + 1)][1:]
+    show("frames per processor second", *zip(*pairs, strict=True))
 
 
-def measured(tree: Path, steps: int) -> dict[str, float]:
-    """A tree's rates of training, and its simulator's frames per processor second, one thread."""
+def main_job(trees: tuple[Path, Path], stretches: int, steps: int) -> None:
+    """The main job without its evaluations."""
+    words = [*MAIN_JOB, f"algo.total_steps={steps}"]
     with tempfile.TemporaryDirectory() as folder:
-        words = [*MAIN_JOB, f"algo.total_steps={steps}"]
-        [rate] = watch([Watched(Path(folder) / "run", words, FIRST_STEPS, steps, tree)])
-    done = subprocess.run(
-        [sys.executable, "-c", FRAMES], cwd=tree, env={**os.environ, "PYTHONPATH": str(tree)},
-        stdout=subprocess.PIPE, check=True,
-    )  # fmt: skip
-    return {
-        "steps/s": rate.per_second,
-        "steps per processor second": rate.per_processor_second,
-        "frames per processor second": float(done.stdout),
-    }
+        runs = [
+            [Watched(Path(folder) / name, words, FIRST_STEPS, steps, tree)]
+            for name, tree in zip(("before", "now"), trees, strict=True)
+        ]
+        rates = in_turns(runs, stretches)
+    for what in ("per_second", "per_processor_second"):
+        show(f"steps {what}".replace("_", " "), *([getattr(r, what) for r in one] for one in rates))
+
+
+def show(what: str, before: Sequence[float], now: Sequence[float]) -> None:
+    """Both medians, then the median of the ratios, its quartiles and its ends."""
+    ratios = [new / old for old, new in zip(before, now, strict=True)]
+    low, middle, high = quantiles(ratios, n=4)
+    print(f"{what}: {median(before):,.0f} before, {median(now):,.0f} now")
+    print(f"    ratio {middle:.3f} (quartiles {low:.3f}, {high:.3f};", end=" ")
+    print(f"{min(ratios):.3f} to {max(ratios):.3f} in {len(ratios)} pairs)", flush=True)
+
+
+class Stepped:
+    """A process that steps a tree's simulator whenever it is asked."""
+
+    def __init__(self, tree: Path) -> None:
+        self.child = subprocess.Popen(
+            [sys.executable, "-c", FRAMES], cwd=tree, text=True,
+            env={**os.environ, "PYTHONPATH": str(tree)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        )  # fmt: skip
+
+    def rate(self) -> float:
+        """Frames per processor second of one more call."""
+        assert self.child.stdin
+        assert self.child.stdout
+        self.child.stdin.write("\n")
+        self.child.stdin.flush()
+        return float(self.child.stdout.readline())
 
 
 if __name__ == "__main__":

@@ -182,10 +182,9 @@ def measure(game: str, steps: int, their_rows: int) -> str:
 
 
 def enter(row: str) -> None:
-    """Put a row behind the others of the page."""
-    lines = PAGE.read_text().splitlines()
-    last = max(i for i, text in enumerate(lines) if text.startswith("|"))
-    PAGE.write_text("\n".join([*lines[: last + 1], row, *lines[last + 1 :]]) + "\n")
+    """Put a row behind the others of the page's first table."""
+    table, gap, rest = PAGE.read_text().partition("|\n\n")
+    PAGE.write_text(f"{table}|\n{row[:-1]}{gap}{rest}")
 
 
 def main() -> None:

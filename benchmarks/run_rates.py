@@ -1,13 +1,21 @@
-"""Steps per second and per processor second of whole commands, between lines of their metrics."""
+"""Steps per second and per processor second of whole commands that take turns on one machine.
+
+A machine that slows down for a minute slows down all of them: a turn lasts from one line of
+metrics to the next, about a second, and whoever has no turn is stopped (SIGSTOP).
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import signal
+import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import psutil
@@ -17,7 +25,7 @@ HERE = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Rate:
-    """What a run did once it had begun."""
+    """What runs did together in a stretch of their turns."""
 
     per_second: float
     per_processor_second: float
@@ -37,8 +45,11 @@ class Watched:
     last_step: int
     tree: Path = HERE
     seen: list[tuple[int, float, float]] = field(default_factory=list)
+    """Step, seconds of own turns and processor seconds, one row a line of metrics."""
+    awake: float = 0.0
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
+        """Start the command; its first turn has begun."""
         self.errors = (self.folder.parent / f"{self.folder.name}.txt").open("w+")
         self.running = subprocess.Popen(
             [sys.executable, "scripts/train.py", *self.words, f"hydra.run.dir={self.folder}"],
@@ -46,30 +57,85 @@ class Watched:
             stdout=subprocess.DEVNULL, stderr=self.errors,
         )  # fmt: skip
         self.process = psutil.Process(self.running.pid)
+        self.woken = time.monotonic()
 
-    def look(self) -> bool:
-        """Note a new line of metrics; True while more are to come."""
-        ended = self.running.poll() is not None
-        line = _last_line(self.folder / "metrics.jsonl")
-        if line and not ended and (not self.seen or line["step"] > self.seen[-1][0]):
-            self.seen.append((int(line["step"]), line["seconds"], _processor_seconds(self.process)))
-        return not ended and not (self.seen and self.seen[-1][0] >= self.last_step)
-
-    def rate(self) -> Rate:
-        """Wait for the end, then the rates; exits with what the run said where it failed."""
-        if self.running.wait():
+    def look(self) -> int:
+        """Note a new line of metrics; the step of the last one."""
+        ended = self.running.poll()
+        if ended is not None and self.step < self.last_step:
             self.errors.seek(0)
-            sys.exit(f"{self.words}: {self.errors.read()[-2000:]}")
-        first, began, used = next(row for row in self.seen if row[0] >= self.first_step)
-        last, ended, spent = self.seen[-1]
-        return Rate((last - first) / (ended - began), (last - first) / (spent - used))
+            sys.exit(f"{self.words} ended with {ended}: {self.errors.read()[-2000:]}")
+        line = _last_line(self.folder / "metrics.jsonl")
+        if line and line["step"] > self.step:
+            awake = self.awake + time.monotonic() - self.woken
+            self.seen.append((int(line["step"]), awake, _processor_seconds(self.process)))
+        return self.step
+
+    @property
+    def step(self) -> int:
+        """The last step that was seen."""
+        return self.seen[-1][0] if self.seen else 0
+
+    def sleep(self) -> None:
+        """End a turn."""
+        _signal(self.process, signal.SIGSTOP)
+        self.awake += time.monotonic() - self.woken
+
+    def wake(self) -> None:
+        """Begin a turn."""
+        self.woken = time.monotonic()
+        _signal(self.process, signal.SIGCONT)
+
+    def rates(self, stretches: int) -> list[Rate]:
+        """Between the first line that counts and the last one, in equal stretches."""
+        rows = [row for row in self.seen if row[0] >= self.first_step]
+        ends = [rows[round(k * (len(rows) - 1) / stretches)] for k in range(stretches + 1)]
+        return [
+            Rate((b[0] - a[0]) / (b[1] - a[1]), (b[0] - a[0]) / (b[2] - a[2]))
+            for a, b in pairwise(ends)
+        ]
 
 
-def watch(runs: list[Watched]) -> list[Rate]:
-    """The rates of runs that are side by side."""
-    while sum(run.look() for run in runs):  # each is looked at
-        time.sleep(0.02)
-    return [run.rate() for run in runs]
+def in_turns(
+    groups: list[list[Watched]], stretches: int, told: Callable[[str], None] = print
+) -> list[list[Rate]]:
+    """Each group's rates, one per stretch; the runs of a group are side by side in its turns."""
+    for n, group in enumerate(groups):
+        told(f"starting {n + 1} of {len(groups)}")
+        for run in group:
+            run.begin()
+        _turn(group, lambda run: run.first_step)
+    left = groups
+    while left := [g for g in left if any(run.step < run.last_step for run in g)]:
+        for group in left:
+            for run in group:
+                run.wake()
+            _turn(group, lambda run: min(run.step + 1, run.last_step))
+        told(f"{min(run.step for run in left[-1]):,} steps of {left[-1][0].last_step:,}")
+    for group in groups:  # whole peaks are written at the end
+        for run in group:
+            run.wake()
+        for run in group:
+            run.running.wait()
+    return [_together(group, stretches) for group in groups]
+
+
+def _turn(group: list[Watched], until: Callable[[Watched], int]) -> None:
+    goals = [(run, until(run)) for run in group]
+    while sum(run.look() < goal for run, goal in goals):  # each is looked at
+        time.sleep(0.005)
+    for run in group:
+        run.sleep()
+
+
+def _together(group: list[Watched], stretches: int) -> list[Rate]:
+    return [
+        Rate(
+            sum(rate.per_second for rate in rates),
+            statistics.harmonic_mean([rate.per_processor_second for rate in rates]),
+        )
+        for rates in zip(*(run.rates(stretches) for run in group), strict=True)
+    ]
 
 
 def _last_line(file: Path) -> dict[str, float]:
@@ -79,9 +145,24 @@ def _last_line(file: Path) -> dict[str, float]:
     return dict(json.loads(whole.splitlines()[-1])) if whole else {}
 
 
+def _tree(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _signal(process: psutil.Process, what: int) -> None:
+    for one in _tree(process):
+        try:
+            one.send_signal(what)
+        except psutil.NoSuchProcess:
+            continue
+
+
 def _processor_seconds(process: psutil.Process) -> float:
     total = 0.0
-    for one in (process, *process.children(recursive=True)):
+    for one in _tree(process):
         try:
             used = one.cpu_times()
         except psutil.NoSuchProcess:
