@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 
 @njit(cache=True)
@@ -57,3 +58,18 @@ def split_scratch(scratch: Any, width: int) -> Any:
         scratch[ends[1] : ends[2]],
         scratch[ends[2] : ends[2] + width],
     )
+
+
+def _load_word(typing: Any, octets: Any, at: Any) -> Any:
+    """The eight bytes from any place of an array of bytes on: one instruction, aligned or not."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.gep(array.data, [arguments[1]])
+        word = context.get_value_type(types.uint64)
+        return builder.load(builder.bitcast(place, word.as_pointer()), align=1, typ=word)
+
+    return types.uint64(octets, at), emit
+
+
+word_from: Any = intrinsic(_load_word)

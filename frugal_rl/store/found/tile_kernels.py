@@ -1,7 +1,8 @@
 """Compiled loops of `Tiled`: tiles named by their content, rows painted from their names.
 
-Tiles begin at any byte of a row, words at every eighth: words are shifted together when a tile is
-taken out, and apart when rows are painted.
+Tiles begin at any byte of a row, words at every eighth: words are loaded from any byte when a tile
+is taken out, and shifted apart when rows are painted. A tile is first compared with the one that
+stood there in the row before, which is cheaper than taking it out and looking it up.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from frugal_rl.store.found.row_kernels import same_words, turn_three
+from frugal_rl.store.found.row_kernels import same_words, turn_three, word_from
 
 UNKNOWN = np.uint16(65535)
 
@@ -20,37 +21,49 @@ UNKNOWN = np.uint16(65535)
 def name_rows(
     rows: Any,
     first: int,
-    lay: Any,
+    env: Any,
+    counts: Any,
     table: Any,
-    known: int,
-    few: int,
-    most: int,
     slots: Any,
-    keys: Any,
-    row: Any,
-    tile: Any,
-    fresh: Any,
+    scratch: Any,
+    before: Any,
     names: Any,
     is_named: Any,
 ) -> Any:
-    """Names of rows [first:, W] into names [B, >= K] uint16, new tiles entered.
+    """Names of rows [first:, W] into names [B, >= K / 4] uint64, four in a word; new tiles entered.
 
     A row of more than `few` distinct new tiles, or of too many for a table of `most`, gets none:
-    is_named [B] tells. Before the table has the tiles of a row, so many are let in. Returns how
-    many of the rows found room in the table, and the tiles known. row [W + 1], tile [S] and fresh
-    [K] uint64 are scratch.
+    is_named [B] tells. Before the table has the tiles of a row, so many are let in. before
+    [N, >= K / 4] are the newest names of environments env [B]. counts holds the tiles known, rows
+    that got no names, `few`, `most` and how a row lies; the first two are written. scratch uint64
+    is what `split_tile_scratch` tells. Arrays are few because each costs more to hand over than a
+    tile costs to name. Returns how many of the rows found room in the table.
     """
+    few, most = counts[2], counts[3]
+    lay = (counts[4], counts[5], counts[6], counts[7], counts[8])
+    row, tile, keys, fresh = split_tile_scratch(scratch, rows.shape[1], table.shape[1])
+    octets = row.view(np.uint8)
     for b in range(first, rows.shape[0]):
         row[: rows.shape[1]] = rows[b]
+        known, mine = counts[0], names[b].view(np.uint16)
         allowed = max(few, fresh.shape[0] - known)
-        new = name_tiles(row, lay, table, slots, keys, tile, fresh, allowed, names[b])
+        likely = before[env[b]].view(np.uint16)
+        new = name_tiles(octets, lay, table, known, slots, keys, tile, fresh, allowed, likely, mine)
         is_named[b] = new <= allowed and known + new <= most
         if new > 0 and is_named[b]:
-            known, done = enter_tiles(row, lay, table, known, slots, keys, tile, names[b])
-            if not done and known < most:
-                return b, known
+            counts[0], done = enter_tiles(octets, lay, table, known, slots, keys, tile, mine)
+            if not done and counts[0] < most:
+                return b
             is_named[b] = done
-    return rows.shape[0], known
+        counts[1] += not is_named[b]
+    return rows.shape[0]
+
+
+@njit(cache=True)
+def split_tile_scratch(scratch: Any, width: int, size: int) -> Any:
+    """Room for a row [width + 1], a tile [size], keys [size] and new tiles [K]."""
+    tile, keys, fresh = width + 1, width + 1 + size, width + 1 + 2 * size
+    return scratch[:tile], scratch[tile:keys], scratch[keys:fresh], scratch[fresh:]
 
 
 @njit(cache=True)
@@ -58,14 +71,16 @@ def name_tiles(
     row: Any,
     lay: Any,
     table: Any,
+    known: int,
     slots: Any,
     keys: Any,
     tile: Any,
     fresh: Any,
     allowed: int,
+    before: Any,
     names: Any,
 ) -> int:
-    """Names of a row's tiles, `UNKNOWN` for new ones.
+    """Names of a row's tiles, `UNKNOWN` for new ones; before [>= K] are likely ones.
 
     Returns how many distinct ones are new, told apart by 64 bits of theirs in fresh [K]; one more
     than are allowed where there are more, and then names are not all there.
@@ -74,6 +89,11 @@ def name_tiles(
     k = new = 0
     for down in range(-(-lay[1] // lay[3])):
         for across in range(columns):
+            likely = before[k]
+            if likely < known and is_tile(row, lay, down, across, table[likely]):
+                names[k] = likely
+                k += 1
+                continue
             mixed = take_tile(row, lay, down, across, keys, tile)
             names[k] = slots[slot_of(tile, mixed, table, slots)]
             if names[k] == UNKNOWN:
@@ -111,36 +131,64 @@ def enter_tiles(
 
 
 @njit(cache=True)
-def take_tile(row: Any, lay: Any, down: int, across: int, keys: Any, tile: Any) -> Any:
-    """Copy a tile out of a row [W + 1], zeros where it is no whole one; returns its `mix`.
+def is_tile(row: Any, lay: Any, down: int, across: int, tile: Any) -> bool:
+    """Whether a tile stands at a place of a row [8 W + 8] uint8; most others differ early.
 
     Indices are unsigned, so that none is looked at for being negative.
     """
     planes, lines, line_bytes, high, wide = lay
-    one, three, seven, most = np.uint64(1), np.uint64(3), np.uint64(7), np.uint64(63)
-    half, first, step = np.uint64(29), across * wide, (wide + 7) >> 3
-    here = min(wide, line_bytes - first)
+    first, step = across * wide, (wide + 7) >> 3
+    here, lower = min(wide, line_bytes - first), min(high, lines - down * high)
+    one, eight, last = np.uint64(1), np.uint64(8), np.uint64((here - 1) >> 3)
+    mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(-8 * here & 63)
+    for a in range(planes):
+        at = np.uint64(a * high * step)
+        begin = np.uint64((a * lines + down * high) * line_bytes + first)
+        for _ in range(lower):
+            differ, q, byte = np.uint64(0), at, begin
+            while q < at + last:
+                differ |= word_from(row, byte) ^ tile[q]
+                q += one
+                byte += eight
+            differ |= (word_from(row, byte) & mask) ^ tile[q]
+            if differ != 0:
+                return False
+            at += np.uint64(step)
+            begin += np.uint64(line_bytes)
+    return True
+
+
+@njit(cache=True)
+def take_tile(row: Any, lay: Any, down: int, across: int, keys: Any, tile: Any) -> Any:
+    """Copy a tile out of a row [8 W + 8] uint8, zeros where it is no whole one; returns its `mix`.
+
+    Indices are unsigned, as in `is_tile`.
+    """
+    planes, lines, line_bytes, high, wide = lay
+    first, step = across * wide, (wide + 7) >> 3
+    here, lower = min(wide, line_bytes - first), min(high, lines - down * high)
+    one, eight, half = np.uint64(1), np.uint64(8), np.uint64(29)
     last = np.uint64((here - 1) >> 3)
     mask = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(-8 * here & 63)
-    if here < wide or (down + 1) * high > lines:
+    if here < wide or lower < high:
         tile[:] = 0
     mixed = np.uint64(0)
     for a in range(planes):
         at = np.uint64(a * high * step)
-        for y in range(down * high, min((down + 1) * high, lines)):
-            begin = np.uint64((a * lines + y) * line_bytes + first)
-            i, shift = begin >> three, (begin & seven) << three
-            other = most - shift  # shifting by 64 is not defined, by 1 and 63 it is
-            q = np.uint64(0)
-            while q < last:
-                word = (row[i + q] >> shift) | ((row[i + q + one] << one) << other)
-                tile[at + q] = word
-                mixed += (word ^ (word >> half)) * keys[at + q]
+        begin = np.uint64((a * lines + down * high) * line_bytes + first)
+        for _ in range(lower):
+            q, byte = at, begin
+            while q < at + last:
+                word = word_from(row, byte)
+                tile[q] = word
+                mixed += (word ^ (word >> half)) * keys[q]
                 q += one
-            word = ((row[i + q] >> shift) | ((row[i + q + one] << one) << other)) & mask
-            tile[at + q] = word
-            mixed += (word ^ (word >> half)) * keys[at + q]
+                byte += eight
+            word = word_from(row, byte) & mask
+            tile[q] = word
+            mixed += (word ^ (word >> half)) * keys[q]
             at += np.uint64(step)
+            begin += np.uint64(line_bytes)
     return mixed
 
 

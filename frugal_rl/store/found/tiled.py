@@ -21,6 +21,7 @@ from frugal_rl.store.found.tile_kernels import (
     name_rows,
     paint_rows,
     put_tiles,
+    split_tile_scratch,
 )
 from frugal_rl.store.found.tiles import Tiles, lying
 from frugal_rl.store.found.worded import Worded
@@ -50,49 +51,52 @@ class Tiled(Rows):
         self.num_envs, self.words, self.tiles = num_envs, words, tiles
         self.table = np.zeros((FIRST_TILES, tiles.words), np.uint64)
         self.slots = np.full(2 * FIRST_TILES, UNKNOWN)
-        self.known = 0
         self.name_words = row_words(2 * tiles.count)
         self.names = Worded(num_envs, self.name_words)
         self.whole: Compressed | None = None
         self._named = np.zeros((num_envs, self.name_words), np.uint64)
-        self._keys = np.random.default_rng(0).integers(1 << 63, size=tiles.words, dtype=np.uint64)
-        self._keys = 2 * self._keys + np.uint64(1)
-        self._tile, self._row = np.zeros(tiles.words, np.uint64), np.zeros(words + 1, np.uint64)
-        self._fresh = np.zeros(tiles.count, np.uint64)
+        self._is_named = np.zeros(num_envs, np.bool_)
+        few = 1 + tiles.count // NEW_SHARE
+        self._counts = np.array([0, 0, few, MOST_TILES, *tiles.values])
+        self._scratch = np.zeros(words + 1 + 2 * tiles.words + tiles.count, np.uint64)
+        self._keys = split_tile_scratch(self._scratch, words, tiles.words)[2]
+        drawn = np.random.default_rng(0).integers(1 << 63, size=tiles.words, dtype=np.uint64)
+        self._keys[:] = 2 * drawn + np.uint64(1)
+
+    @property
+    def known(self) -> int:
+        """Tiles of the table."""
+        return int(self._counts[0])
 
     def append(self, rows: np.ndarray, env: np.ndarray, handles: np.ndarray) -> None:
         """Name the tiles of rows."""
-        if len(rows) > len(self._named):
-            self._named = np.zeros((len(rows), self.name_words), np.uint64)
-        named = self._named[: len(rows)]
-        short = named.view(np.uint16)
-        is_named = np.ones(len(rows), np.bool_)
+        count = len(rows)
+        if count > len(self._named):
+            self._named = np.zeros((count, self.name_words), np.uint64)
+            self._is_named = np.zeros(count, np.bool_)
+        named, self._counts[1] = self._named[:count], 0
         done = 0
         while True:
-            done, self.known = name_rows(
+            done = name_rows(
                 rows,
                 done,
-                self.tiles.values,
+                env,
+                self._counts,
                 self.table,
-                self.known,
-                1 + self.tiles.count // NEW_SHARE,
-                MOST_TILES,
                 self.slots,
-                self._keys,
-                self._row,
-                self._tile,
-                self._fresh,
-                short,
-                is_named,
+                self._scratch,
+                self.names.last,
+                named,
+                self._is_named,
             )
-            if done == len(rows):
+            if done == count:
                 break
             self._widen()
-        if is_named.all():
-            self.names.append(named, env, handles)
-            handles *= 2
+        if self._counts[1]:
+            self._append_some(rows, env, handles, named, self._is_named[:count])
             return
-        self._append_some(rows, env, handles, named, is_named)
+        self.names.append(named, env, handles)
+        handles *= 2
 
     def _append_some(
         self,
@@ -112,7 +116,7 @@ class Tiled(Rows):
 
     def _widen(self) -> None:
         """Room for the new tiles of one more row."""
-        wanted = max(self.known + len(self._fresh), int(GROWTH * len(self.table)))
+        wanted = max(self.known + self.tiles.count, int(GROWTH * len(self.table)))
         self.table.resize((min(MOST_TILES, wanted), self.tiles.words), refcheck=False)
         if 4 * wanted > 3 * len(self.slots):
             self.slots = np.full(1 << (4 * wanted // 3).bit_length(), UNKNOWN)
@@ -171,7 +175,7 @@ class Tiled(Rows):
         """Forget all rows and tiles."""
         self.names.clear()
         self.slots[:] = UNKNOWN
-        self.known = 0
+        self._counts[0] = 0
         if self.whole is not None:
             self.whole.clear()
 
@@ -196,7 +200,7 @@ class Tiled(Rows):
     @property
     def nbytes(self) -> int:
         """Bytes allocated."""
-        scratch = (self._named, self._keys, self._tile, self._row, self._fresh)
+        scratch = (self._named, self._is_named, self._counts, self._scratch)
         kept = self.names.nbytes + (0 if self.whole is None else self.whole.nbytes)
         return kept + sum(int(a.nbytes) for a in (self.table, self.slots, *scratch))
 

@@ -87,9 +87,9 @@ def test_tiles_that_differ_in_one_bit_and_those_of_one_hash_are_told_apart(monke
     bits[np.arange(1, 193), np.arange(192)] ^= np.uint8(1) << (np.arange(192) % 8).astype(np.uint8)
     rows = art[rng.integers(0, 193, (50, ENVS, 16))].reshape(50, ENVS, 4, 4, 8, 8, 3)
     rows = rows.transpose(0, 1, 2, 4, 3, 5, 6).reshape(50, ENVS, 32, 32, 3)
+    monkeypatch.setattr(tiled, "NEW_SHARE", 1)
     for keys in (None, 0):
         column = TiledColumn(ColumnSpec("x", (32, 32, 3), U8), 50, ENVS, (8, 8))
-        monkeypatch.setattr(tiled, "NEW_SHARE", 1)
         if keys is not None:
             column.rows._keys[:] = keys  # every tile has the same hash
         assert kept(column, rows)
