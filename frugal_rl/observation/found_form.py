@@ -24,6 +24,7 @@ STACK = re.compile(
     r"stack of (\d{1,9}) along (\d{1,9}) x (\d{1,9}) B( newest first)?, ([a-z ]{1,40})"
 )
 TILES = re.compile(r"tiles of (\d{1,2}) x (\d{1,2}) pixels")
+PACKED = "pixels in few bits"
 LEAST_SIDE, MOST_CHANNELS = 16, 4
 
 
@@ -50,13 +51,15 @@ class FoundForm:
         row_bytes = math.prod(shape) * itemsize
         if self.tile is not None:
             return is_picture(shape) and min(self.tile) > 0
+        if self.rows == PACKED:
+            return can_be_packed(shape, itemsize)
         if self.bits:
             return self.bits in WIDTHS and self.bits < 8 * itemsize
         return self.parts == 1 or self.outer * self.parts * self.inner == row_bytes
 
     def stacked(self, window: int, row_bytes: int) -> FoundForm | None:
         """The form of windows of rows that have this one; None where that is to be found out."""
-        if self.bits or self.parts > 1 or self.tile is not None:
+        if self.bits or self.parts > 1 or self.tile is not None or self.rows == PACKED:
             return None
         return FoundForm(self.rows or "as they are", 1, window, row_bytes)
 
@@ -68,6 +71,13 @@ def is_picture(shape: tuple[int, ...]) -> bool:
         sides = shape[:2] if shape[2] <= shape[0] else shape[1:]
         return few <= MOST_CHANNELS and min(sides) >= LEAST_SIDE
     return len(shape) == 2 and min(shape) >= LEAST_SIDE
+
+
+def can_be_packed(shape: tuple[int, ...], itemsize: int) -> bool:
+    """Whether rows are pictures of bytes, grey or of three colours."""
+    if not is_picture(shape) or itemsize != 1:
+        return False
+    return len(shape) == 2 or min(shape[0], shape[2]) in (1, 3)
 
 
 def read_form(text: str) -> FoundForm:
@@ -91,10 +101,10 @@ def read_form(text: str) -> FoundForm:
     tiles = TILES.fullmatch(text)
     if tiles and int(tiles[1]) * int(tiles[2]):
         return FoundForm("tiles", tile=(int(tiles[1]), int(tiles[2])))
-    if text in ROWS[:-1]:
+    if text in (*ROWS[:-1], PACKED):
         return FoundForm(text)
     raise DataError(
         f"'{text:.60}' is no form; write '{AS_IT_IS}', {', '.join(map(repr, ROWS[:-1]))}, "
-        "'whole numbers from 0 in 8 bits', 'tiles of 7 x 7 pixels' or "
+        "'whole numbers from 0 in 8 bits', 'pixels in few bits', 'tiles of 7 x 7 pixels' or "
         "'stack of 4 along 1 x 7056 B, differences'"
     )

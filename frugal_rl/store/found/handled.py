@@ -137,6 +137,23 @@ class HandledColumn(Column):
         return self.handles.nbytes + self.rows.nbytes + int(self._envs.nbytes + self._new.nbytes)
 
 
+class PictureColumn(HandledColumn):
+    """Rows that must know how their pictures lie in memory, which the first step tells."""
+
+    def __init__(
+        self, spec: ColumnSpec, steps: int, num_envs: int, made: Callable[[bool], KindOfRows]
+    ) -> None:
+        super().__init__(spec, steps, num_envs, made(False))
+        self.num_envs, self._made, self._last = num_envs, made, False
+
+    def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
+        """Keep step t; step 0 forgets the rollout before."""
+        if t == 0 and lies_channels_last(shown) != self._last:
+            self._last = not self._last
+            self.rows = self._made(self._last)(self.num_envs, row_words(self.spec.row_bytes))
+        super().write(t, shown, age)
+
+
 def read_bytes(rows: Rows, handles: np.ndarray, n: np.ndarray, out: np.ndarray) -> None:
     """Rows of handles [B, k] of environments [B] into contiguous out [B, k, row bytes] uint8."""
     if out.shape[2] % WORD_BYTES == 0 and out.ctypes.data % WORD_BYTES == 0:

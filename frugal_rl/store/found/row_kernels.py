@@ -73,3 +73,19 @@ def _load_word(typing: Any, octets: Any, at: Any) -> Any:
 
 
 word_from: Any = intrinsic(_load_word)
+
+
+def _store_word(typing: Any, octets: Any, at: Any, word: Any) -> Any:
+    """Write the eight bytes from any place of an array of bytes on."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        place = builder.gep(array.data, [arguments[1]])
+        kind = context.get_value_type(types.uint64)
+        builder.store(arguments[2], builder.bitcast(place, kind.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.none(octets, at, types.uint64), emit
+
+
+store_word: Any = intrinsic(_store_word)

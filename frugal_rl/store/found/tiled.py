@@ -1,20 +1,22 @@
 """Rows drawn on a regular grid: the name of each tile, found by its content.
 
 A game on a grid draws the same few tiles in other places: a picture that scrolls is other names,
-not other tiles. Names lie in rows of their own, kept as what differs from those before. A row of
-which too many tiles are new (noise, a fade) is compressed whole, so that the table stays small.
+not other tiles. Names lie in rows of their own, kept as what differs from those before. A row with
+too many new tiles (noise, a fade) is packed or compressed whole, which keeps the table small.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from frugal_rl.observation.aligned import WORD_BYTES
+from frugal_rl.observation.found_form import can_be_packed
 from frugal_rl.store.found.compressed import Compressed
-from frugal_rl.store.found.handled import HandledColumn, lies_channels_last
+from frugal_rl.store.found.handled import KindOfRows, PictureColumn
+from frugal_rl.store.found.packed import Packed, pixels_of
 from frugal_rl.store.found.rows import Rows, reading_order, row_words
 from frugal_rl.store.found.tile_kernels import (
     UNKNOWN,
@@ -42,18 +44,20 @@ class Tiled(Rows):
     table   [R, S] uint64    tiles by name, each line filled up to whole words
     slots   [P] uint16       open addressing by content: a name, or `UNKNOWN`; P is a power of 2
     names   `Worded`         rows of names, two bytes each
-    whole   `Compressed`     rows that are too new; None until one comes
+    whole   `Packed` or `Compressed` rows that are too new; None until one comes
     """
 
     name = "tiles"
 
-    def __init__(self, num_envs: int, words: int, tiles: Tiles) -> None:
+    def __init__(
+        self, num_envs: int, words: int, tiles: Tiles, new: KindOfRows = Compressed
+    ) -> None:
         self.num_envs, self.words, self.tiles = num_envs, words, tiles
         self.table = np.zeros((FIRST_TILES, tiles.words), np.uint64)
         self.slots = np.full(2 * FIRST_TILES, UNKNOWN)
         self.name_words = row_words(2 * tiles.count)
         self.names = Worded(num_envs, self.name_words)
-        self.whole: Compressed | None = None
+        self._new, self.whole = new, cast("Rows | None", None)
         self._named = np.zeros((num_envs, self.name_words), np.uint64)
         self._is_named = np.zeros(num_envs, np.bool_)
         few = 1 + tiles.count // NEW_SHARE
@@ -107,7 +111,7 @@ class Tiled(Rows):
         is_named: np.ndarray,
     ) -> None:
         if self.whole is None:
-            self.whole = Compressed(self.num_envs, self.words)
+            self.whole = self._new(self.num_envs, self.words)
         for kept, some, odd in ((self.names, is_named, 0), (self.whole, ~is_named, 1)):
             here = np.flatnonzero(some)
             found = np.zeros(len(here), np.int64)
@@ -208,20 +212,17 @@ class Tiled(Rows):
 _NO_ROWS, _NO_PLANES = np.empty((0, 0), np.uint64), np.empty((0, 3, 0), np.uint8)
 
 
-class TiledColumn(HandledColumn):
+class TiledColumn(PictureColumn):
     """T steps of N environments whose pictures are made of tiles of height x width pixels."""
 
     rows: Tiled
 
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int, tile: tuple[int, int]) -> None:
-        lay = lying(spec.shape, spec.dtype.itemsize, False, *tile)
-        super().__init__(spec, steps, num_envs, partial(Tiled, tiles=lay))
-        self.num_envs, self.tile, self._last = num_envs, tile, False
+        size = spec.dtype.itemsize
+        packs = can_be_packed(spec.shape, size)
 
-    def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
-        """Keep step t; step 0 forgets the rollout before, and tells how pictures lie in memory."""
-        if t == 0 and lies_channels_last(shown) != self._last:
-            self._last = not self._last
-            lay = lying(self.spec.shape, self.spec.dtype.itemsize, self._last, *self.tile)
-            self.rows = Tiled(self.num_envs, self.rows.words, lay)
-        super().write(t, shown, age)
+        def made(last: bool) -> partial[Tiled]:
+            new = partial(Packed, pixels=pixels_of(spec.shape, last)) if packs else Compressed
+            return partial(Tiled, tiles=lying(spec.shape, size, last, *tile), new=new)
+
+        super().__init__(spec, steps, num_envs, made)

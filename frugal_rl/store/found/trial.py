@@ -12,12 +12,14 @@ import numpy as np
 
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.observation.codecs.pooled import FoundCodec
+from frugal_rl.observation.found_form import PACKED, can_be_packed
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.found.compressed import Compressed
 from frugal_rl.store.found.handled import HandledColumn, StackedColumn
 from frugal_rl.store.found.interned import Interned
 from frugal_rl.store.found.narrow import NarrowColumn, range_of
+from frugal_rl.store.found.packed_column import PackedColumn
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
 from frugal_rl.store.found.stacks import Stack, find_stack
@@ -77,6 +79,13 @@ def used_bytes(column: Column, steps: int, of: int) -> float:
     return column.nbytes * steps / of
 
 
+def packed_form(spec: ColumnSpec, rows: np.ndarray) -> list[Form]:
+    """Few bits a byte, where rows [T, N, *shape] are pictures of bytes."""
+    if not can_be_packed(spec.shape, spec.dtype.itemsize):
+        return []
+    return [Form(PACKED, PackedColumn, row_bytes_in(PackedColumn, spec, rows))]
+
+
 def tiled_form(spec: ColumnSpec, rows: np.ndarray) -> list[Form]:
     """Tiles of a grid, where rows [T, N, *shape] are drawn on one."""
     tile = find_tiles(rows)
@@ -128,6 +137,8 @@ def frozen(spec: ColumnSpec) -> Form | None:
     if form.tile is not None:
         make = partial(TiledColumn, tile=form.tile)
         return Form(tiles_name(form.tile), make, math.inf)
+    if form.rows == PACKED:
+        return Form(PACKED, PackedColumn, math.inf)
     kind = KINDS[form.rows]
     if form.parts == 1:
         return Form(kind.name, partial(HandledColumn, kind=kind), math.inf)
@@ -161,7 +172,7 @@ def best_form(spec: ColumnSpec, rows: np.ndarray, steps: int, current: str) -> F
         Form(name, make, row_bytes_in(make, spec, rows), kind.weight)
         for name, (kind, make) in forms(spec, history).items()
     ]
-    found += narrow_form(spec, rows) + tiled_form(spec, rows)
+    found += narrow_form(spec, rows) + packed_form(spec, rows) + tiled_form(spec, rows)
     most = WORTH * spec.dense_bytes(steps, num_envs)
     worth = [form for form in found if form.total(spec, steps, num_envs) < most]
 
@@ -202,7 +213,11 @@ def load_tiles() -> None:
     find_tiles(pictures)
     every = np.arange(len(pictures))
     for rows in (pictures.transpose(0, 1, 4, 2, 3), pictures.reshape(8, 1, 3, 16, 16)):
-        for make in (partial(TiledColumn, tile=(4, 4)), partial(HandledColumn, kind=Interned)):
+        for make in (
+            PackedColumn,
+            partial(TiledColumn, tile=(4, 4)),
+            partial(HandledColumn, kind=Interned),
+        ):
             column = make(spec, len(rows), 1)
             for t in every:
                 column.write(int(t), rows[t], None)

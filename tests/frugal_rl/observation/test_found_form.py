@@ -16,6 +16,7 @@ from frugal_rl.observation.found_form import FoundForm, read_form
         ("compressed", FoundForm("compressed")),
         ("whole numbers from -3 in 4 bits", FoundForm(low=-3, bits=4)),
         ("whole numbers from 0 in 16 bits", FoundForm(bits=16)),
+        ("pixels in few bits", FoundForm("pixels in few bits")),
         ("tiles of 7 x 12 pixels", FoundForm("tiles", tile=(7, 12))),
         ("stack of 4 along 3 x 70 B, differences", FoundForm("differences", 3, 4, 70)),
         ("stack of 2 along 1 x 1 B newest first, as they are",
@@ -48,8 +49,8 @@ def test_other_words_are_refused_with_those_that_there_are(text):
 
     assert str(error.value) == (
         f"'{text}' is no form; write 'as it is', 'differences', 'differences in known words', "
-        "'distinct rows', 'compressed', 'whole numbers from 0 in 8 bits', 'tiles of 7 x 7 pixels' "
-        "or 'stack of 4 along 1 x 7056 B, differences'"
+        "'distinct rows', 'compressed', 'whole numbers from 0 in 8 bits', 'pixels in few bits', "
+        "'tiles of 7 x 7 pixels' or 'stack of 4 along 1 x 7056 B, differences'"
     )
 
 

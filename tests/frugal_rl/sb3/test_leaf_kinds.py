@@ -28,7 +28,7 @@ LEAVES = {
 }
 
 
-REGIMES = ("noise", "few", "stack", "slow", "still", "small", "grid")
+REGIMES = ("noise", "few", "stack", "slow", "still", "small", "grid", "shades")
 
 
 class Stream:
@@ -81,6 +81,9 @@ class Stream:
             parts[-1] = self.parts(self.noise())[-1]
         elif regime == "small" and isinstance(self.space, spaces.Box):
             rows[...] = rng.integers(0, 3, rows.shape)
+        elif regime == "shades" and rows.dtype == np.uint8:
+            slope = np.arange(rows[0].size).reshape(rows.shape[1:]) // 2
+            rows[...] = slope + rng.integers(0, 12, rows.shape)
         elif regime == "grid" and rows.shape[1:] in ((20, 24, 3), (3, 18, 20)):
             self.draw_tiles()
         elif regime == "slow":
@@ -172,8 +175,8 @@ MET = {
     "long": {"broken NarrowColumn", "broken StackedColumn"},
     "first": {"broken NarrowColumn", "broken StackedColumn", "Compressed"},
     "last": {"broken NarrowColumn", "broken StackedColumn"},
-    "screen": {"TiledColumn", "Worded"},
-    "planes": {"TiledColumn"},
+    "screen": {"TiledColumn", "PackedColumn", "Worded"},
+    "planes": {"TiledColumn", "PackedColumn"},
     "flags": {"NarrowColumn", "Records"},
 }
 """Forms that the rows of a leaf must have been kept in, so that this compares what it says."""

@@ -168,7 +168,7 @@ def test_a_frozen_guess_that_fails_stays_exact_and_small(frozen):
         (FoundField("stack of 4 along 1 x 299 B, differences", 1200, 9), "cannot be kept as"),
         (FoundField("whole numbers from 0 in 8 bits", 1200, 9), "cannot be kept as"),
         (FoundField("smallest", 1200, 9), "'smallest' is no form; write 'as it is'"),
-        (FoundField("delta", 1200, 9), "8 bits', 'tiles of 7 x 7 pixels' or 'stack"),
+        (FoundField("delta", 1200, 9), "'pixels in few bits', 'tiles of 7 x 7 pixels' or 'stack"),
         (FoundField("stack of 4 along 1 x 300 B, gzip", 1200, 9), "is no form"),
     ],
 )
