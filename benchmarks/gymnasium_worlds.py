@@ -52,6 +52,19 @@ def grid(wrapper: str) -> Any:
     return wrap
 
 
+class SeededNetHack(gym.Wrapper[Any, Any, Any, Any]):
+    """Games that follow from the seed: by itself NLE's `reset` leaves them to true randomness."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """A new game."""
+        game: Any = self.unwrapped
+        if seed is not None:
+            self.drawn = np.random.default_rng(seed)
+        core, shown = self.drawn.integers(1 << 62, size=2).tolist()
+        game.seed(core, shown, reseed=False)
+        return self.env.reset(seed=seed, options=options)
+
+
 class CrafterEnv(gym.Env[Any, Any]):
     """Crafter speaks the older protocol; this is its picture in today's."""
 
@@ -219,7 +232,8 @@ WORLDS: Mapping[str, Make] = {
     ),
     "Crafter": crafter,
     "Crafter, as it comes": crafter_as_it_comes,
-    "NetHack": registered("nle", "NetHackScore-v0"),
+    "NetHack": registered("nle", "NetHackScore-v0", SeededNetHack),
+    "NetHack, as it comes": registered("nle", "NetHackScore-v0"),
     "MiniHack": registered(
         "minihack", "MiniHack-Room-5x5-v0", observation_keys=("glyphs", "chars")
     ),
