@@ -27,7 +27,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,9 @@ import coverage
 import hypothesis
 import pytest
 import yaml
-from mutants_applied import Changed, apply, load_own
+from mutants_applied import Changed, apply, compile_anew, load_own
 from mutants_drawn import ROOMS, Mutant, drawn, room_files
+from mutants_recorded import Recorded
 
 TESTS = (*ROOMS, "vec_env", "sb3")
 PLAIN_TESTS = ("observation", "store", "learn")
@@ -181,91 +182,17 @@ def _files(path: Path) -> list[Path]:
     return sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """Which tests run which line."""
-
-    folder: Path
-    only: tuple[str, ...] = ()
-    """Files whose tests alone are asked; all where none is named."""
-    most: float = 12
-    """Processor seconds of tests, as recorded, that a mutant is asked beside the nearest file."""
-
-    @cached_property
-    def seconds(self) -> dict[str, float]:
-        """Processor seconds of each test."""
-        found: dict[str, float] = {}
-        for file in sorted(self.folder.glob("*.json")):
-            found |= json.loads(file.read_text())
-        return found
-
-    @cached_property
-    def parts(self) -> list[coverage.CoverageData]:
-        """What coverage wrote, one per file of tests; all in one would take minutes to join."""
-        found = [coverage.CoverageData(str(file)) for file in self.folder.glob("*.coverage")]
-        for part in found:
-            part.read()
-        return found
-
-    @cache  # noqa: B019 - there are two of these, to the end
-    def lines(self, path: str) -> dict[int, set[str]]:
-        """Tests that ran each line of a module."""
-        found: dict[int, set[str]] = defaultdict(set)
-        for part in self.parts:
-            for line, tests in part.contexts_by_lineno(str(Path(path).resolve())).items():
-                found[line] |= self.seconds.keys() & tests
-        return found
-
-    def tests(self, mutant: Mutant) -> list[list[str]]:
-        """Files' tests that run the mutant's line (else its function or module), the nearest first.
-
-        Then the other tests of these files: what one of them made may be kept for those after it.
-        """
-        lines = self.lines(mutant.path)
-        found = lines.get(mutant.line, set())
-        if not found:
-            span = range(mutant.lines[0], mutant.lines[1] + 1)
-            found = set().union(*(lines.get(n, set()) for n in span))
-        if not found:  # it runs when the module is imported
-            found = set().union(*lines.values())
-        files: dict[str, list[str]] = defaultdict(list)
-        others: dict[str, list[str]] = defaultdict(list)
-        for test in self.seconds:  # in the order of the file
-            (files if test in found else others)[test.split("::")[0]].append(test)
-        asked = [f for f in files if not self.only or f in self.only]
-        near = sorted(asked, key=lambda f: (-likeness(f, mutant.path), self.cost(files[f])))
-        hits, rest = [files[f] for f in near], [files[f] + others[f] for f in near if others[f]]
-        return self.affordable(hits + rest)
-
-    def affordable(self, chunks: list[list[str]]) -> list[list[str]]:
-        """The first file's tests, and of the others those that fit into the time."""
-        chosen, spent = chunks[:1], 0.0
-        for chunk in chunks[1:]:
-            if spent + self.cost(chunk) <= self.most:
-                chosen.append(chunk)
-                spent += self.cost(chunk)
-        return chosen
-
-    def cost(self, tests: list[str]) -> float:
-        """Processor seconds of these."""
-        return sum(self.seconds[test] for test in tests)
-
-
-def likeness(test: str, path: str) -> int:
-    """How near a test file lies to a module: the same name, the same room."""
-    stem = Path(test).stem.removeprefix("test_")
-    return 2 * (stem == Path(path).stem) + (Path(path).parts[1] in Path(test).parts)
-
-
-def examine(mutant: Mutant, tests: list[list[str]], loaded: bool, most: int) -> int:
+def examine(mutant: Mutant, tests: list[list[str]], loaded: bool, plain: bool, most: int) -> int:
     """In a fork: run the tests file by file until one fails; the exit status says so."""
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     if loaded and not apply(mutant):
         return 4
     if not loaded:
         sys.meta_path.insert(0, Changed(mutant))
+    if mutant.kernel and not plain:
+        compile_anew()
     for chunk in tests:
-        if ask(mutant.kernel, "-x", *chunk) not in (0, 5):
+        if ask(plain, "-x", *chunk) not in (0, 5):
             return 1
     return 0
 
@@ -298,12 +225,16 @@ class Court:
     def _judged(self, mutant: Mutant, loaded: bool) -> tuple[str, int]:
         if time.monotonic() > self.until:
             return "to import", 0
-        tests = self.recorded[mutant.kernel].tests(mutant)
+        plain, tests = mutant.kernel, self.recorded[mutant.kernel].tests(mutant)
+        if plain and not tests:  # none that passes as plain Python reaches it
+            if loaded:
+                return "to import", 0
+            plain, tests = False, self.recorded[False].beside(mutant)
         asked = sum(len(chunk) for chunk in tests)
         if not tests:
             return "survived", 0
-        most = 5 * int(self.recorded[mutant.kernel].most)
-        code = forked(lambda: examine(mutant, tests, loaded, most), 6 * most)
+        most = 5 * int(self.recorded[plain].most) + 60 * (mutant.kernel and not plain)
+        code = forked(lambda: examine(mutant, tests, loaded, plain, most), 6 * most)
         if code is None:
             return "too slow", asked
         return {0: "survived", 1: "killed", 4: "to import"}.get(code, "died"), asked

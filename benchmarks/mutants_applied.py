@@ -9,6 +9,7 @@ import gc
 import importlib
 import importlib.abc
 import importlib.util
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,11 @@ def load_own() -> None:
                 importlib.import_module(name)
             except Exception as error:
                 print(f"{name} is left out: {type(error).__name__}")
+
+
+def compile_anew() -> None:
+    """Look into no cache of compiled functions: it does not see that a source has changed."""
+    importlib.import_module("numba").core.config.CACHE_DIR = tempfile.mkdtemp()
 
 
 def functions(code: CodeType, seen: Counter[str]) -> Iterator[tuple[Place, CodeType]]:
