@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from frugal_rl.doing import doing
+from frugal_rl.errors import FolderInUseError
 from frugal_rl.report.files import (
     METRICS,
     PLAN,
@@ -92,20 +93,41 @@ class Log:
         plan: Plan | None = None,
         meter: MemoryMeter | None = None,
         lock: FolderLock | None = None,
+        head: Callable[[], None] = lambda: None,
     ) -> None:
         self.sinks = sinks
-        self.lock = lock
+        self.lock, self.head = lock, head
         self.plan = plan
         self.meter = meter
         self._failed: set[str] = set()
         self._last: dict[str, Any] = {}
 
+    def hold(self) -> bool:
+        """Keep the run's folder; whether it was gone, and had to be made again.
+
+        Raises:
+            FolderInUseError: another run has taken it meanwhile; nothing more is written there.
+            DiskError: it cannot be made again.
+        """
+        if self.lock is None:
+            return False
+        self.lock.beat()
+        if not self.lock.lost():
+            return False
+        try:
+            self.lock.take_again()
+        except FolderInUseError:
+            self._each(lambda sink: sink.close())
+            self.sinks = []
+            raise
+        with told(self.lock.path.parent):
+            self.head()
+        return True
+
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Numbers at one step of the run."""
         measured = self.meter.metrics() if self.meter else {}
         line = {**values, **measured}
-        if self.lock is not None:
-            self.lock.beat()
         self._each(lambda sink: sink.metrics(step, line))
 
     def summary(self, values: Mapping[str, Any]) -> None:
@@ -152,7 +174,7 @@ def open_log(run: RunConfig, plan: Plan, meter: MemoryMeter | None = None) -> It
     with locked(folder) as lock:
         with told(folder), doing("opening the log"):
             sinks = _sinks(run, plan, folder)
-        log = Log(sinks, plan, meter, lock)
+        log = Log(sinks, plan, meter, lock, lambda: _write_head(run, plan, folder))
         try:
             yield log
         finally:
@@ -163,11 +185,16 @@ def open_log(run: RunConfig, plan: Plan, meter: MemoryMeter | None = None) -> It
 def _sinks(run: RunConfig, plan: Plan, folder: Path) -> list[Sink]:
     """The run folder's first files, and the places that numbers go to."""
     sinks: list[Sink] = [MetricsFile(folder)]
-    write_json(folder / RUN, {"config": run.resolved, "overrides": run.overrides})
-    write_text(folder / RESOLVED, as_yaml(plain(run.resolved)))
-    write_json(folder / PLAN, plan.as_dict())
+    _write_head(run, plan, folder)
     if run.tracking.wandb != "disabled":
         sinks += open_wandb(run, plan)
     if run.tracking.tensorboard:
         sinks.append(TensorBoard(folder))
     return sinks
+
+
+def _write_head(run: RunConfig, plan: Plan, folder: Path) -> None:
+    """What the run was asked for, and what was planned."""
+    write_json(folder / RUN, {"config": run.resolved, "overrides": run.overrides})
+    write_text(folder / RESOLVED, as_yaml(plain(run.resolved)))
+    write_json(folder / PLAN, plan.as_dict())

@@ -101,12 +101,27 @@ def finished_or_absent(path: Path) -> Iterator[Path]:
         ) from error
 
 
+def is_at(path: Path, number: int) -> bool:
+    """Whether a path still leads to an open file: it may have been deleted, moved or replaced."""
+    try:
+        there, ours = os.stat(path, follow_symlinks=False), os.fstat(number)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+
+
 class AppendedLines:
-    """A file that grows by whole lines: a torn one, of a run that was killed, is cut off first."""
+    """A file that grows by whole lines: a torn one, of a run that was killed, is cut off first.
+
+    Deleted or moved while it is written, it is made again with all that it held.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.number = open_own(path, os.O_RDWR | os.O_APPEND)
         self.torn_bytes = self._repair()
+        self.remade = 0
+        """How often the file had to be made again."""
 
     def _repair(self) -> int:
         """Cut off what stands behind the last newline; its bytes."""
@@ -124,11 +139,40 @@ class AppendedLines:
 
     def append(self, line: str) -> None:
         """Add a line, whole or not at all."""
+        if not is_at(self.path, self.number):
+            self._make_again()
         size = os.fstat(self.number).st_size
         try:
             write_all(self.number, line.encode() + b"\n")
         except OSError:
             os.ftruncate(self.number, size)
+            raise
+
+    def _make_again(self) -> None:
+        """The system keeps what a deleted file holds for as long as it is open.
+
+        Where somebody put another file in its place, that one is continued.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        before, self.number = self.number, open_own(self.path, os.O_RDWR | os.O_APPEND)
+        try:
+            self._repair()
+            if not os.fstat(self.number).st_size:
+                self._copy(before)
+        except OSError:
+            os.close(self.number)
+            self.number = before  # the next line tries again
+            raise
+        os.close(before)
+        self.remade += 1
+
+    def _copy(self, before: int) -> None:
+        """All that another open file holds, or nothing."""
+        try:
+            for at in range(0, os.fstat(before).st_size, PIECE_BYTES):
+                write_all(self.number, os.pread(before, PIECE_BYTES, at))
+        except OSError:
+            os.ftruncate(self.number, 0)
             raise
 
     def close(self) -> None:

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from frugal_rl.errors import DataError, FolderInUseError
-from frugal_rl.run.disk import open_own, told, write_all
+from frugal_rl.run.disk import is_at, open_own, told, write_all
 from frugal_rl.untrusted.nested import parse_json
 from frugal_rl.untrusted.printing import printable, shown
 
@@ -64,6 +64,28 @@ class FolderLock:
             self.beaten = time.monotonic()
             os.utime(self.number)
 
+    def lost(self) -> bool:
+        """Whether the folder was deleted, moved or replaced since: others might take it."""
+        return not is_at(self.path, self.number)
+
+    def take_again(self) -> None:
+        """Make the folder again, and hold it.
+
+        Raises:
+            FolderInUseError: another run holds it by now.
+            DiskError: it cannot be made.
+        """
+        with told(self.path.parent):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            number = open_own(self.path, os.O_RDWR)
+            try:
+                _take(self.path, number)
+            except BaseException:
+                os.close(number)
+                raise
+        os.close(self.number)
+        self.number = number
+
 
 @contextmanager
 def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
@@ -85,14 +107,17 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
     try:
         with told(folder):
             _take(path, number)
-        HELD.add(path)
-        try:
-            yield FolderLock(path, number)
-        finally:
-            HELD.discard(path)
-            os.ftruncate(number, 0)
-    finally:
+    except BaseException:
         os.close(number)
+        raise
+    HELD.add(path)
+    lock = FolderLock(path, number)
+    try:
+        yield lock
+    finally:
+        HELD.discard(path)
+        os.ftruncate(lock.number, 0)
+        os.close(lock.number)
 
 
 def writer_of(folder: Path) -> Holder | None:

@@ -31,6 +31,8 @@ class Saves:
     """Worth of the best evaluation so far."""
     newest: Path | None = None
     """The newest sound checkpoint; None before there is one."""
+    best_kept: bool = False
+    """Whether this run has written its best checkpoint."""
 
     @property
     def folder(self) -> Path:
@@ -73,7 +75,9 @@ class Saves:
         Raises:
             DiskError: it cannot be written; the one before is as it was.
         """
-        if not worth > self.best:  # nothing is better than what is no number
+        gone = self.best_kept and not (self.folder / BEST).is_file()
+        best = -float("inf") if gone else self.best  # any is better than one that was deleted
+        if not worth > best:  # nothing is better than what is no number
             return
         content = snapshot(self.run, self.learner, worth)
         try:
@@ -81,6 +85,7 @@ class Saves:
         except OSError as error:
             raise self._unwritten(error) from error
         self.best = worth  # only now: else no later one would take the place of a lost best
+        self.best_kept = True
         self.newest = self.newest or saved
 
     def _unwritten(self, error: OSError) -> DiskError:
@@ -98,4 +103,6 @@ class Saves:
             newest = self.folder / LAST
         if newest is None:
             return NONE_YET
+        if not newest.is_file():
+            return f"The last checkpoint, {newest}, is not there any more: somebody removed it."
         return f"The last sound checkpoint is safe: continue with {override('resume', newest)}"

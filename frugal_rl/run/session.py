@@ -100,7 +100,7 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
         watch = Watchdog.of(share_of(run), meter, plan)
         began = time.perf_counter()
         with told_when_full(plan):
-            summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks)
+            summary = train(run, log, phase=meter.phase, watch=watch, hold=log.hold, ranks=ranks)
         summary |= meter.summary(plan) | {"seconds": time.perf_counter() - began}
         keep_libraries(run, meter.libraries)
         if ranks.size > 1:

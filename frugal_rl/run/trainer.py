@@ -15,7 +15,7 @@ from rich.console import Console
 from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.doing import doing
-from frugal_rl.errors import DiskError, MemoryBudgetError, NumbersError
+from frugal_rl.errors import DiskError, FolderInUseError, MemoryBudgetError, NumbersError
 from frugal_rl.invocation import override
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ranks import Ranks
@@ -72,18 +72,25 @@ def no_meter(phase: Phase) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
+def held_by_none() -> bool:
+    """A folder that nobody keeps is never gone."""
+    return False
+
+
 @dataclass
 class Trainer:
     """One run from its first step to its last.
 
     `phase` tells the meter what goes on; `watch` returns advice once memory is nearly used up, and
-    an empty string before: then the run saves a checkpoint and stops.
+    an empty string before: then the run saves a checkpoint and stops. `hold` keeps the run's
+    folder, and tells whether it was gone and had to be made again.
     """
 
     run: RunConfig
     log: Log
     phase: PhaseContext = no_meter
     watch: Callable[[], str] = str
+    hold: Callable[[], bool] = held_by_none
     console: Console = field(default_factory=open_console)
     ranks: Ranks = ALONE
     """The processes that train this run together; the first one evaluates, logs and saves."""
@@ -100,7 +107,7 @@ class Trainer:
         self.eval_env: VectorEnv | None = None
         self.result: Result | None = None
         self.guard, self.divergence = NumberGuard(self.folder, run.debug), Divergence()
-        self.steps_before, self.guard_at = 0, self.guard.at
+        self.steps_before, self.guard_at, self.unheld = 0, self.guard.at, ""
         own = replace(shard(run, self.ranks), ranks=self.ranks)
         with doing(f"starting {own.algo.num_envs} environments"):
             vec_env = own.env.make_vec(
@@ -134,7 +141,7 @@ class Trainer:
             return self.loop(stop)
         except NumbersError as error:
             raise NumbersError(f"{error} {self.saves.hint()}") from error
-        except (DiskError, MemoryBudgetError):
+        except (DiskError, FolderInUseError, MemoryBudgetError):
             raise  # these say it themselves
         except Exception as error:
             error.add_note(self.saves.hint())
@@ -151,6 +158,7 @@ class Trainer:
                 metrics = self.iterate()
                 now = self.learner.num_steps
                 metrics["time/steps_per_second"] = bar.rate(now)
+                self.keep_folder()
                 self.log.metrics(now, metrics)
                 bar.show(now, metrics)
                 if crosses(before, now, self.run.evaluation.every_steps) and now < total:
@@ -253,6 +261,29 @@ class Trainer:
         with self.phase(Phase.checkpoint), doing("saving a checkpoint"):
             return self.saves.save()
 
+    def keep_folder(self) -> None:
+        """Keep the folder: one that was deleted or moved meanwhile is made again, and said so.
+
+        Raises:
+            FolderInUseError: another run has taken it.
+        """
+        try:
+            gone = self.hold()
+        except DiskError as error:
+            if str(error) != self.unheld:  # once, and not in each iteration
+                self.unheld = str(error)
+                say(f"Warning: {error}", self.console)
+            return
+        if not gone:
+            return
+        say(
+            f"Warning: {self.folder} was deleted or moved while this run went on. It was made again"
+            " with all lines of metrics; earlier checkpoints, films and pictures are not there.",
+            self.console,
+        )
+        if self.ranks.size == 1:  # several save together: at their time
+            self.on_the_way(self.save)
+
     def on_the_way(self, save: Callable[[], object]) -> None:
         """Save while there is more to do: a full disk may have room again the next time."""
         try:
@@ -280,6 +311,7 @@ class Trainer:
 
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:
         """Save, sum up, and say where the results are."""
+        self.keep_folder()
         saved = self.save()
         if not self.ranks.first:
             return {}

@@ -31,4 +31,4 @@ def quiet_run(words: tuple[str, ...], folder: Path, resume: str | None = None) -
     run, plan = planned(words)
     run = replace(run, run_dir=str(folder), resume=resume)
     with open_log(run, plan) as log:
-        return train(run, log, console=Console(file=io.StringIO()))
+        return train(run, log, hold=log.hold, console=Console(file=io.StringIO()))
