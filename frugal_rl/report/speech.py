@@ -14,12 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
 from enum import Enum
 from typing import IO, Any, TextIO, cast
 
 from frugal_rl.doing import Work, now
-from frugal_rl.report.terminal import visible
+from frugal_rl.errors import DiskError
+from frugal_rl.report.terminal import GONE, lead_nowhere, visible
 
 FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 1.7, 30.0
 """Silence before the first words, before further ones, and in the log of a run of many hours."""
@@ -50,6 +51,9 @@ def pause_after(seconds: float) -> float:
 class Watched:
     """A stream that knows when it was last written to, and flushes whole lines.
 
+    What cannot be written ends no command on its way: where nobody reads any more all is silent,
+    what a full disk does not take is told at the end.
+
     Args:
         stream: where the text goes.
         before: called before each text, to take away a line that would be overwritten.
@@ -59,15 +63,33 @@ class Watched:
     def __init__(self, stream: TextIO, before: Callable[[], None], label: str = "") -> None:
         self.stream, self.before, self.label = stream, before, label
         self.fresh = True
+        self.missing = ""
+        """Why a part of the text was not written."""
 
     def write(self, text: str) -> int:
         """Pass a text on."""
         if text:
-            self.before()
-            self.stream.write(self._labelled(text) if self.label else text)
-            if "\n" in text:
-                self.stream.flush()
+            with self._lasting():
+                self.before()
+                self.stream.write(self._labelled(text) if self.label else text)
+                if "\n" in text:
+                    self.stream.flush()
         return len(text)
+
+    def flush(self) -> None:
+        """Let go of what is held back."""
+        with self._lasting():
+            self.stream.flush()
+
+    @contextmanager
+    def _lasting(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in GONE:
+                lead_nowhere(self.stream)
+            else:
+                self.missing = error.strerror or str(error)
 
     def _labelled(self, text: str) -> str:
         lines = text.splitlines(keepends=True)
@@ -100,9 +122,10 @@ class Heartbeat:
         """Somebody is about to write."""
         with self.lock:
             if self.drawn:
-                self.raw.write(CLEAR)
-                self.raw.flush()
                 self.drawn = False
+                with suppress(OSError):  # on a terminal that was closed meanwhile
+                    self.raw.write(CLEAR)
+                    self.raw.flush()
             self.last, self.spoken = self.clock(), True
 
     def look(self) -> None:
@@ -181,7 +204,11 @@ def _end(beat: Heartbeat) -> None:
 
 @contextmanager
 def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
-    """Speak in a mode; gives the stream that results go to."""
+    """Speak in a mode; gives the stream that results go to.
+
+    Raises:
+        DiskError: at the end, when a part of what was said could not be written.
+    """
     out = sys.stdout
     with open(os.devnull, "w") as nowhere:
         if mode is Mode.quiet:
@@ -202,6 +229,11 @@ def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
             beat.stop()
             raise
         beat.ending = True
+        if missing := beat.out.missing or beat.error.missing:
+            raise DiskError(
+                f"A part of what this command said is missing where its output goes ({missing}). "
+                "What it did is done."
+            )
 
 
 @contextmanager

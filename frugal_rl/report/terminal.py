@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
+from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -12,15 +15,26 @@ PIPE_WIDTH = 4096
 """Columns of tables where no terminal says how wide it is: a pipe wraps nothing."""
 
 
+GONE = {errno.EPIPE, errno.EIO}
+"""What writing ends with where nobody reads any more: behind `| head -1`, or on a terminal that was
+closed."""
+
+
+def lead_nowhere(stream: TextIO) -> None:
+    """Let what is written to a stream vanish, whoever writes it."""
+    with suppress(OSError, ValueError):  # a stream without a file has nothing to lead elsewhere
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
 class LastingConsole(Console):
     """Goes on where nobody reads any more, as behind `| head -1`; rich would end the process."""
 
     def on_broken_pipe(self) -> None:
         """Say nothing from now on."""
         self.quiet = True
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())  # what others print has a place to go to as well
-        os.close(nowhere)
+        lead_nowhere(sys.stdout)  # what others print has a place to go to as well
 
 
 def open_console() -> Console:

@@ -1,4 +1,4 @@
-"""Being asked to stop: Ctrl-C, SIGTERM, and the warning of Slurm before a job's time is up."""
+"""Being asked to stop: Ctrl-C, SIGTERM, a closed terminal, Slurm's warning ahead of a job's end."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from typing import Any
 from frugal_rl.vec_env.following import once_gone
 
 ASKING = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGUSR1") if hasattr(signal, name)
+    getattr(signal, name)
+    for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP")
+    if hasattr(signal, name)
 )
-"""`#SBATCH --signal=USR1@120` warns two minutes ahead."""
-
+"""`#SBATCH --signal=USR1@120` warns two minutes ahead; SIGHUP comes when a terminal closes."""
+HUNG_UP = getattr(signal, "SIGHUP", None)
 
 WARNED = getattr(signal, "SIGUSR1", None)
 
@@ -65,6 +67,11 @@ def passing_on(children: Callable[[], Iterable[int]]) -> Iterator[list[int]]:
         yield asked
 
 
+def asking() -> tuple[int, ...]:
+    """The signals to listen to: `nohup` and its like ignore SIGHUP, so that the run goes on."""
+    return tuple(n for n in ASKING if n != HUNG_UP or signal.getsignal(n) != signal.SIG_IGN)
+
+
 @contextmanager
 def listening(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Listen to all requests to stop; who listened before gets a warning that came, afterwards."""
@@ -77,7 +84,7 @@ def listening(handler: Callable[[int, FrameType | None], None]) -> Iterator[None
         came.append(number)
         handler(number, frame)
 
-    before: dict[int, Any] = {number: signal.signal(number, hear) for number in ASKING}
+    before: dict[int, Any] = {number: signal.signal(number, hear) for number in asking()}
     try:
         yield
     finally:

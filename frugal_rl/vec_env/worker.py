@@ -60,8 +60,9 @@ def work(
     `run` is the process that trains.
     """
     once_gone(run, _end)
-    # Ctrl-C and Slurm's SIGTERM reach the whole group: the main process decides when we end.
-    for number in (signal.SIGINT, signal.SIGTERM):
+    # Ctrl-C, Slurm's SIGTERM and a closed terminal reach the whole group: the main process
+    # decides when we end.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     faulthandler.register(SHOW_STACK, all_threads=True)
     block = SharedMemory(block_name)

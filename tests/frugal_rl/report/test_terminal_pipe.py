@@ -1,9 +1,13 @@
-"""A reader that leaves ends no run."""
+"""A reader that leaves ends no run, nor does a disk that takes no words."""
 
 import os
 import sys
 
-from frugal_rl.report.terminal import open_console, say
+import pytest
+
+from frugal_rl.errors import DiskError
+from frugal_rl.report.speech import Watched, speaking
+from frugal_rl.report.terminal import lead_nowhere, open_console, say
 
 
 def test_nobody_reads_any_more_and_the_run_goes_on(monkeypatch):
@@ -17,3 +21,34 @@ def test_nobody_reads_any_more_and_the_run_goes_on(monkeypatch):
         say("and by another console")
         print("and by others", flush=True)
         monkeypatch.undo()
+
+
+@pytest.fixture
+def hung_up():
+    """A terminal that was closed."""
+    ours, theirs = os.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        os.close(ours)
+        yield terminal
+
+
+def test_a_terminal_that_was_closed_ends_no_command(hung_up):
+    with pytest.raises(OSError, match="Input/output error"):
+        os.write(hung_up.fileno(), b"as others would")
+    words = Watched(hung_up, lambda: None)
+    words.write("said to nobody\n")
+    words.flush()
+    assert not words.missing
+    print("and by others", file=hung_up, flush=True)
+
+
+def test_words_that_a_full_disk_did_not_take_are_told_at_the_end(monkeypatch):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        speaks = speaking()
+        speaks.__enter__()
+        print("a result")  # which ends nothing here
+        with pytest.raises(DiskError, match=r"is missing .*\(No space left"):
+            speaks.__exit__(None, None, None)
+        monkeypatch.undo()
+        lead_nowhere(full)  # what is held back goes somewhere

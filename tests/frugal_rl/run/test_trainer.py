@@ -23,6 +23,7 @@ from frugal_rl.memory.part import Phase
 from frugal_rl.observation.history import History
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
+from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.trainer import Trainer, crosses, train
 from frugal_rl.testing.toy import Toy, ToyBatch
 
@@ -98,8 +99,8 @@ def after(iterations):
     return lambda: "Memory is nearly used up." if next(calls) >= iterations else ""
 
 
-def test_ctrl_c_and_sigterm_save_a_checkpoint_and_end_in_order(tmp_path):
-    for number in (signal.SIGINT, signal.SIGTERM):
+def test_ctrl_c_sigterm_and_a_closed_terminal_save_and_end_in_order(tmp_path):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         folder, log = tmp_path / str(number), Kept()
         signals = iter([0, number])
 
@@ -111,6 +112,17 @@ def test_ctrl_c_and_sigterm_save_a_checkpoint_and_end_in_order(tmp_path):
         assert summary["interrupted"] is True
         assert load_checkpoint(folder)["num_steps"] == 64
         assert signal.getsignal(number) is not None
+
+
+def test_a_closed_terminal_ends_no_run_below_nohup():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with asked_to_stop() as stop:
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert not stop.is_set()
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_one_folder_holds_summary_and_checkpoint_and_the_log_is_told(tmp_path):

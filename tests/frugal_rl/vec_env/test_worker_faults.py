@@ -120,7 +120,7 @@ def test_a_stopped_worker_is_replaced_and_leaves_nothing(opened):
     assert gone(pid)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
 def test_signals_to_the_whole_group_do_not_end_workers(opened, number, capfd):
     env = opened(SharedMemory(1, Start.fork))
     env.reset(0)
