@@ -26,8 +26,15 @@ PATIENCE_SECONDS = 900.0
 
 
 def folder() -> Path:
-    """Where findings are kept between runs."""
-    return Path.home() / ".cache" / "frugal-rl"
+    """Where findings are kept between runs.
+
+    Raises:
+        OSError: this user has no home, as in a container that knows him by number alone.
+    """
+    try:
+        return Path.home() / ".cache" / "frugal-rl"
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
 
 
 def fingerprint(*words: object) -> str:
@@ -45,8 +52,8 @@ def read(name: str) -> Any:
 
 def write(name: str, values: Mapping[str, Any]) -> None:
     """Keep values under a name; whole or not at all."""
-    part = folder() / f".{name}.{os.getpid()}.part"
     try:
+        part = folder() / f".{name}.{os.getpid()}.part"
         folder().mkdir(parents=True, exist_ok=True)
         try:
             part.write_text(json.dumps(values))

@@ -156,11 +156,20 @@ def _kernels() -> Finding:
     return Finding("compiled kernels", f"{files:,}", cold)
 
 
+def _measurements() -> Finding:
+    """What was measured once and is asked for again."""
+    try:
+        kept = remembered.folder()
+    except OSError as error:
+        return Finding("measurements kept", "none", f"set HOME ({error})")
+    held = sum(f.stat().st_size for f in kept.rglob("*") if f.is_file())
+    return Finding("measurements kept", f"{human(held)} in {kept}")
+
+
 def _folders() -> Iterator[Finding]:
     free = shutil.disk_usage(".").free
     yield Finding("disk here", f"{human(free)} free", "free some space" if free < 2 << 30 else "")
-    held = sum(f.stat().st_size for f in remembered.folder().rglob("*") if f.is_file())
-    yield Finding("measurements kept", f"{human(held)} in {remembered.folder()}")
+    yield _measurements()
     mode = os.environ.get("WANDB_MODE", "")
     forced = "unset WANDB_MODE: tracking.wandb= says the same per run" if mode else ""
     yield Finding("WANDB_MODE", mode or "not set", forced)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -115,3 +117,18 @@ def check_form(arguments: Sequence[str]) -> None:
 
 NOT_FLAGS = ("agent", "algo", "env", "memory", "vec", "seed", "experiment", "resume", "checkpoint")
 """Keys that people type as if they were flags."""
+
+
+def check_letters(typed: Sequence[str]) -> None:
+    """Refuse letters that Python could not read: under the locale C without its UTF-8 mode.
+
+    Raises:
+        ConfigError: naming the first word that has some, and the locale's remedy.
+    """
+    for word in typed:
+        if any("\udc80" <= letter <= "\udcff" for letter in word):
+            read, known = os.fsencode(word).decode(errors="replace"), sys.getfilesystemencoding()
+            raise ConfigError(
+                f"{read} holds letters that Python does not read here, where text is {known}: set "
+                "PYTHONUTF8=1 or LC_ALL=C.UTF-8."
+            )

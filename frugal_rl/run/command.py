@@ -88,8 +88,9 @@ def main(
                     status = command.run()
             except FrugalError as error:
                 sys.exit(command.refused(error))
-            except KeyboardInterrupt:  # a run that trains listens itself; here nothing is lost
-                print("Stopped by Ctrl-C.", file=sys.stderr)
+            except KeyboardInterrupt as stop:  # a run that trains was asked twice, and says more
+                words = ["Stopped by Ctrl-C.", *getattr(stop, "__notes__", [])]
+                print(visible(" ".join(words)), file=sys.stderr)
                 sys.exit(INTERRUPTED)
             if status:
                 sys.exit(status)
@@ -117,6 +118,7 @@ class Script:
             FrugalError: the command line or the run is refused.
         """
         self.mode = arguments.take_mode(sys.argv)
+        arguments.check_letters(sys.argv[1:])
         typed = arguments.switches_first(sys.argv[1:])
         sys.argv[1:] = translated(arguments.in_our_words(typed))
         self.sweep = arguments.sweeps(sys.argv)

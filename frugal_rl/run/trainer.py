@@ -143,7 +143,7 @@ class Trainer:
             raise NumbersError(f"{error} {self.saves.hint()}") from error
         except (DiskError, FolderInUseError, MemoryBudgetError):
             raise  # these say it themselves
-        except Exception as error:
+        except (Exception, KeyboardInterrupt) as error:  # asked twice: ended at once
             error.add_note(self.saves.hint())
             raise
 

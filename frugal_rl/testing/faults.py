@@ -42,18 +42,20 @@ class FullDisk:
     """A disk that takes nothing: call number `fails_at` of those that reach it fails.
 
     Calls are counted from 0; with `until` those from `fails_at` up to it fail. Without a number all
-    succeed, and `calls` says how many there were.
+    succeed, and `calls` says how many there were. `why` is the system's number of the error.
     """
 
-    def __init__(self, fails_at: int | None = None, until: int | None = None) -> None:
-        self.fails_at, self.calls = fails_at, 0
+    def __init__(
+        self, fails_at: int | None = None, until: int | None = None, why: int = errno.ENOSPC
+    ) -> None:
+        self.fails_at, self.calls, self.why = fails_at, 0, why
         self.until = until if until is not None else (fails_at or 0) + 1
 
     def __call__(self) -> None:
         """One call that reaches the disk."""
         number, self.calls = self.calls, self.calls + 1
         if self.fails_at is not None and self.fails_at <= number < self.until:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise OSError(self.why, os.strerror(self.why))
 
 
 @contextmanager

@@ -35,10 +35,21 @@ def whole_run(folder, *words, resume=None):
         return train(run, log, console=Console(file=io.StringIO()))
 
 
-def test_a_clock_that_is_set_back_or_ahead_changes_nothing(tmp_path, monkeypatch):
-    jumps = iter(range(10**6))
-    real = time.time
-    monkeypatch.setattr(time, "time", lambda: real() + (-1) ** next(jumps) * 86_400)
+def jumping():
+    """Jumps a day back and a day ahead in turn."""
+    jumps, real = iter(range(10**6)), time.time
+    return lambda: real() + (-1) ** next(jumps) * 86_400
+
+
+def before_the_epoch():
+    """A machine without a battery whose clock runs behind 1970, backwards."""
+    ticks = iter(range(10**6))
+    return lambda: -1000.0 - next(ticks)
+
+
+@pytest.mark.parametrize("clock", [jumping, before_the_epoch])
+def test_a_clock_that_is_set_back_or_ahead_changes_nothing(clock, tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "time", clock())
     whole_run(tmp_path / "a")
     monkeypatch.undo()
     whole_run(tmp_path / "b")

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import time
 import warnings
@@ -50,9 +51,9 @@ def whole_run(name, folder, resume=None):
     return quiet_run(PROBLEMS[name], folder, resume)
 
 
-def looks_sound(folder, words):
+def looks_sound(folder, words, why=errno.ENOSPC):
     """What must hold of any run folder, whatever happened to its run."""
-    assert not words or "No space left" in words
+    assert not words or os.strerror(why) in words
     if (folder / "checkpoints").is_dir() and list((folder / "checkpoints").glob("*.pt")):
         assert not [v.problem for v in verify_checkpoints(folder, compared) if v.problem]
         assert not list(not_finite(newest_sound(folder).content["learner"]))
@@ -77,9 +78,9 @@ def said_by(act, full=None):
     return ""
 
 
-def full_at(name, folder, moment, until):
+def full_at(name, folder, moment, until, why=errno.ENOSPC):
     """How a run ends whose disk is full from one call to another."""
-    return said_by(lambda: whole_run(name, folder), FullDisk(moment, until))
+    return said_by(lambda: whole_run(name, folder), FullDisk(moment, until, why))
 
 
 def calls_of(act):
@@ -98,14 +99,14 @@ def calls_of_a_run(name, folder):
     return count.calls
 
 
-def disk_full_at(name, moments, tmp_path):
+def disk_full_at(name, moments, tmp_path, why=errno.ENOSPC):
     """How often a run went on, and how often it ended in words."""
     went_on = ended_in_words = 0
     for moment in moments:
         for length in (1, 10**9):
             folder = tmp_path / "run"
-            words = full_at(name, folder, moment, moment + length)
-            looks_sound(folder, words)
+            words = full_at(name, folder, moment, moment + length, why)
+            looks_sound(folder, words, why)
             shutil.rmtree(folder, ignore_errors=True)
             went_on, ended_in_words = went_on + (not words), ended_in_words + bool(words)
     return went_on, ended_in_words
@@ -116,6 +117,22 @@ def test_a_disk_that_is_full_at_any_write_loses_nothing_older(name, moments, tmp
     calls = calls_of_a_run(name, tmp_path / "count")
     assert calls > 60
     assert min(disk_full_at(name, range(0, calls, calls // moments), tmp_path)) > 0
+
+
+@pytest.mark.parametrize("why", [errno.EIO, errno.EDQUOT])
+def test_a_disk_that_fails_or_a_quota_that_is_used_up_loses_nothing_older(why, tmp_path):
+    calls = calls_of_a_run("ppo", tmp_path / "count")
+    assert min(disk_full_at("ppo", [calls * 2 // 3], tmp_path, why)) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("why", [errno.EIO, errno.EDQUOT])
+@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("name", ["best", "replay"])
+def test_a_disk_that_fails_at_each_write_in_turn_loses_nothing_older(name, part, why, tmp_path):
+    calls = calls_of_a_run(name, tmp_path / "count")
+    moments = range(calls * part // 4, calls * (part + 1) // 4)
+    assert min(disk_full_at(name, moments, tmp_path, why)) > 0
 
 
 @pytest.mark.slow

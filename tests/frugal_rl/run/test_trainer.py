@@ -23,6 +23,7 @@ from frugal_rl.memory.part import Phase
 from frugal_rl.observation.history import History
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
+from frugal_rl.run.keeping import verify_checkpoints
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.trainer import Trainer, crosses, train
 from frugal_rl.testing.toy import Toy, ToyBatch
@@ -112,6 +113,29 @@ def test_ctrl_c_sigterm_and_a_closed_terminal_save_and_end_in_order(tmp_path):
         assert summary["interrupted"] is True
         assert load_checkpoint(folder)["num_steps"] == 64
         assert signal.getsignal(number) is not None
+
+
+@pytest.mark.parametrize("moment", range(4))
+def test_ctrl_c_twice_inside_a_save_keeps_the_checkpoint_before_and_names_it(
+    moment, tmp_path, monkeypatch
+):
+    real, calls = os.fsync, iter(range(1000))
+
+    def fsync(number):
+        if next(calls) == 8 + moment:  # of a later checkpoint than the first
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    run = toy_run(tmp_path, checkpoint_every_steps=32)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        train(run, Kept(), console=quiet())
+    assert f"resume={tmp_path / 'checkpoints' / 'last.pt'}" in stopped.value.__notes__[0]
+    assert not [v.problem for v in verify_checkpoints(tmp_path) if v.problem]
+    assert not list(tmp_path.rglob("*.part"))
+    monkeypatch.undo()
+    assert train(replace(run, resume=str(tmp_path)), Kept(), console=quiet())["num_steps"] == 192
 
 
 def test_a_closed_terminal_ends_no_run_below_nohup():

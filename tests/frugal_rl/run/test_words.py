@@ -8,6 +8,7 @@ from frugal_rl.run.arguments import (
     asks,
     asks_for_help,
     check_form,
+    check_letters,
     in_our_words,
     overrides,
     sweeps,
@@ -198,6 +199,12 @@ def test_packages_that_are_named_are_found_before_anything_is_composed(words, na
 def test_a_list_that_is_not_closed_is_refused_in_words(word):
     with pytest.raises(ConfigError, match="cannot be read: close its brackets and quotes"):
         named_plugins([word])
+
+
+def test_letters_that_the_locale_does_not_know_are_refused_with_the_remedy():
+    word = "plugins=f\N{LATIN SMALL LETTER U WITH DIAERESIS}r".encode()
+    with pytest.raises(ConfigError, match=r"plugins=für holds letters .*set PYTHONUTF8=1"):
+        check_letters([word.decode("ascii", "surrogateescape")])  # as Python does in the locale C
 
 
 def test_a_switch_may_stand_anywhere():
