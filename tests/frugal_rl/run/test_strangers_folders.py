@@ -73,7 +73,10 @@ def test_a_checkpoint_of_holes_takes_no_memory(tmp_path, monkeypatch):
 
 def test_the_way_to_continue_can_be_pasted(tmp_path):
     run = replace(compose_run(["env=toy"], check=False), run_dir=str(tmp_path))
-    saves = Saves(run, None, newest=tmp_path / "a run, mine" / "last.pt")
+    newest = tmp_path / "a run, mine" / "last.pt"
+    newest.parent.mkdir()
+    newest.touch()  # none is named that is not there
+    saves = Saves(run, None, newest=newest)
     assert shlex.split(saves.hint())[-1] == f"resume='{tmp_path}/a run, mine/last.pt'"
 
 
