@@ -5,9 +5,12 @@
 Each kind of run is drawn twice: sizes at random, then others of the same scale; kinds come in an
 order that is drawn as well. Each cell is planned and trained for four rollouts in a process of its
 own; a replay is filled meanwhile. What is done stays in the results file, and a second call goes on
-with the next cells. The plan of a second cell may use the pace of the first one; of its memory only
-how much of the libraries the kernel had resident. `--table` prints what is there, `--again 10`
-measures the worst ten anew.
+with the next cells; `--into` names another file. The plan of a second cell may use the pace of the
+first one; of its memory only how much of the libraries the kernel had resident. `--table` prints
+what is there, `--again 10` measures the worst ten anew.
+
+Seconds of an iteration are judged twice: by the clock, to which other programs add, and by the
+processor seconds of the run's own process, to which they add little.
 """
 
 import argparse
@@ -147,6 +150,7 @@ def train(words: Sequence[str]) -> dict[str, float | bool | None]:
         lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
         timed = [line for line in lines if "time/rollout_seconds" in line][1:]
     seconds = [x["time/rollout_seconds"] + x.get("time/update_seconds", 0.0) for x in timed]
+    used = [x["time/processor_seconds"] for x in timed]
     duration = plan["duration"] or {}
     return {
         "planned": report["plan/ram_bytes"],
@@ -154,14 +158,16 @@ def train(words: Sequence[str]) -> dict[str, float | bool | None]:
         "timed": duration.get("timed"),
         "planned_s": duration.get("iteration_seconds"),
         "measured_s": statistics.mean(seconds) if seconds else None,
+        "planned_cpu": duration.get("processor_seconds"),
+        "measured_cpu": statistics.mean(used) if used else None,
         "parts": {p["name"]: p["ram_bytes"] for p in plan["parts"] if p["ram_bytes"] > 1 << 20},
         "phases": {k: v for k, v in report.items() if k.endswith("_peak_bytes")},
     }
 
 
-def known() -> dict[str, dict]:
+def known(at: Path) -> dict[str, dict]:
     """What was measured, the last time that it was."""
-    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+    lines = at.read_text().splitlines() if at.exists() else []
     return {row["cell"]: row for row in map(json.loads, lines)}
 
 
@@ -170,17 +176,35 @@ def error_of(row: dict) -> float:
     return row["planned"] / row["measured"] - 1
 
 
-def table() -> str:
+SECONDS = {"clock": ("planned_s", "measured_s"), "processor": ("planned_cpu", "measured_cpu")}
+"""Keys of what was planned and measured, of an iteration."""
+
+
+def factors_of(row: dict) -> dict[str, float]:
+    """Planned over measured seconds, by the clock and of the processor, where both are known."""
+    if not row["timed"]:
+        return {}
+    pairs = {how: [row.get(name) for name in names] for how, names in SECONDS.items()}
+    return {how: pair[0] / pair[1] for how, pair in pairs.items() if all(pair)}
+
+
+def of_seconds(row: dict) -> str:
+    """Planned, measured and their ratio, by the clock and of the processor; empty where unknown."""
+    words, factors = "", factors_of(row)
+    for how, names in SECONDS.items():
+        values = [f"{row[name]:.3g}" for name in names] if how in factors else ["", ""]
+        ratio = f"{factors[how]:.2f}" if how in factors else ""
+        words += f"| {' | '.join([*values, ratio])} "
+    return words
+
+
+def table(found: dict[str, dict]) -> str:
     """Predicted and measured, cell by cell; the median and the worst."""
-    rows, errors, factors = [], [], []
-    for cell, row in known().items():
+    rows, errors = [], []
+    for cell, row in found.items():
         errors.append(error_of(row))
         mib = [f"{row[name] / 2**20:.0f}" for name in ("planned", "measured")]
-        took = "| | |"
-        if row["timed"] and row["measured_s"]:
-            factors.append(row["planned_s"] / row["measured_s"])
-            took = f"| {row['planned_s']:.3g} | {row['measured_s']:.3g} | {factors[-1]:.2f}"
-        rows.append(f"| `{cell}` | {mib[0]} | {mib[1]} | {errors[-1]:+.1%} {took} |")
+        rows.append(f"| `{cell}` | {mib[0]} | {mib[1]} | {errors[-1]:+.1%} {of_seconds(row)}|")
     sizes = [abs(e) for e in errors]
     below = sum(e < -0.03 for e in errors)
     closing = (
@@ -188,12 +212,15 @@ def table() -> str:
         f"worst {max(sizes):.1%}, lowest {min(errors):+.1%}, {below} more than 3 % below, "
         f"{sum(s > 0.1 for s in sizes)} off by more than 10 %."
     )
-    if factors:
-        within = sum(1 / 1.5 <= f <= 1.5 for f in factors)
-        closing += f"\nSeconds: {within} of {len(factors)} within a factor of 1.5, "
-        closing += f"lowest {min(factors):.2f}, highest {max(factors):.2f}."
-    head = "| cell | planned MiB | measured MiB | error | planned s | measured s | factor |"
-    return "\n".join([head, "|---|---:|---:|---:|---:|---:|---:|", *rows, "", closing])
+    for how in SECONDS:
+        factors = [f[how] for f in map(factors_of, found.values()) if how in f]
+        if factors:
+            within = sum(1 / 1.5 <= f <= 1.5 for f in factors)
+            closing += f"\nSeconds ({how}): {within} of {len(factors)} within a factor of 1.5, "
+            closing += f"lowest {min(factors):.2f}, highest {max(factors):.2f}."
+    head = "| cell | planned MiB | measured MiB | error | planned s | measured s | factor "
+    head += "| planned cpu s | measured cpu s | factor |"
+    return "\n".join([head, "|---" + "|---:" * 9 + "|", *rows, "", closing])
 
 
 def main() -> None:
@@ -205,10 +232,11 @@ def main() -> None:
     options.add_argument("--again", type=int, default=0, help="measure the worst so many anew")
     options.add_argument("--like", default="", help="only kinds that hold these words")
     options.add_argument("--least", type=int, default=0, help="only kinds of so large rollouts")
+    options.add_argument("--into", type=Path, default=RESULTS, help="where rows are kept")
     options.add_argument("--table", action="store_true", help="print what is known")
     asked, began = options.parse_args(), time.monotonic()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended as well
-    done = known()
+    done = known(asked.into)
     large = [kind for kind, most in KINDS if most >= asked.least]
     drawn_now = [
         cell for cell in cells(asked.seed) if asked.like in cell and kind_of(cell) in large
@@ -226,11 +254,10 @@ def main() -> None:
             print(f"failed: {error}", file=sys.stderr, flush=True)
             failed += 1
             continue
-        RESULTS.parent.mkdir(exist_ok=True)
-        with RESULTS.open("a") as file:
+        with asked.into.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(f"{error_of(row):+.1%} {cell}", file=sys.stderr, flush=True)
-    print(table())
+    print(table(known(asked.into)))
     if failed:
         print(f"{failed} cells failed, see above.")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,8 @@ class Duration:
     iterations: int
     timed: bool
     """Whether a run of this kind was timed; else the environment is left out."""
+    processor_seconds: float | None = None
+    """Of the run's own process in one iteration, all threads; None where none was timed."""
 
     @property
     def iteration_seconds(self) -> float:
@@ -82,32 +84,61 @@ class Duration:
 
 
 @dataclass(frozen=True)
+class Cost:
+    """Seconds, by the clock or of the processor, on average."""
+
+    step: float
+    """Of one step of all environments."""
+    minibatch: float
+    """Of learning from one minibatch, with its share of what an update does once."""
+
+
+@dataclass(frozen=True)
 class Timed:
-    """What the last run of a kind took on average, and the sizes that it had."""
+    """What the last run of a kind took, and the sizes that it had."""
 
     num_envs: int
     batch_size: int
-    step: float
-    """Seconds of one step of all environments."""
-    minibatch: float
-    """Seconds of learning from one minibatch, with its share of what an update does once."""
+    clock: Cost
+    """Without the time that it waited for a core: what others did then says nothing of a run."""
+    processor: Cost
+    """Of its own process, all threads together."""
     episode: float
-    """Seconds of an episode of an evaluation."""
+    """Seconds of an episode of an evaluation, by the clock as above."""
 
-    def step_of(self, num_envs: int, pace: Pace | None) -> float:
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> Timed:
+        """From `asdict()`."""
+        costs = {name: Cost(**values[name]) for name in ("clock", "processor")}
+        return cls(**{**values, **costs})
+
+    def iteration(
+        self, run: RunConfig, pace: Pace | None, take: Callable[[Timed], Cost]
+    ) -> tuple[float, float]:
+        """Seconds of collecting and of learning in one iteration of `run`, of either cost."""
+        algo: Any = run.algo
+        steps, cost = steps_of(algo), take(self)
+        batch = _batch_of(algo, steps * algo.num_envs)
+        minibatch = self.minibatch_of(cost, batch, pace, run.memory.micro_batch)
+        collecting = steps * self.step_of(cost, algo.num_envs, pace)
+        return collecting, _minibatches(algo, steps * algo.num_envs) * minibatch
+
+    def step_of(self, cost: Cost, num_envs: int, pace: Pace | None) -> float:
         """Seconds of one step of so many environments."""
-        inside = min(self.step, pace.acting.at(self.num_envs)) if pace else 0.0
-        outside = (self.step - inside) * middle(num_envs, self.num_envs)
+        inside = min(cost.step, pace.acting.at(self.num_envs)) if pace else 0.0
+        outside = (cost.step - inside) * middle(num_envs, self.num_envs)
         if pace is None or not inside:
             return outside
         return outside + inside * pace.acting.at(num_envs) / pace.acting.at(self.num_envs)
 
-    def minibatch_of(self, samples: int, pace: Pace | None, micro_batch: int | None) -> float:
+    def minibatch_of(
+        self, cost: Cost, samples: int, pace: Pace | None, micro_batch: int | None
+    ) -> float:
         """Seconds of learning from a minibatch of so many samples."""
         if pace is None:
-            return self.minibatch * middle(samples, self.batch_size)
+            return cost.minibatch * middle(samples, self.batch_size)
         ours, theirs = (_in_pieces(pace, n, micro_batch) for n in (samples, self.batch_size))
-        return self.minibatch * (ours / theirs if theirs else 1.0)
+        return cost.minibatch * (ours / theirs if theirs else 1.0)
 
 
 def middle(size: int, timed: int) -> float:
@@ -118,43 +149,58 @@ def middle(size: int, timed: int) -> float:
     return math.sqrt(size / max(timed, 1))
 
 
+def steps_of(algo: Any) -> int:
+    """Steps of each environment in one iteration: a replay is learned from in whole rounds."""
+    every: int = getattr(algo, "train_freq", 0)
+    steps: int = algo.n_steps
+    return max(1, steps // every) * every if every else steps
+
+
 def estimate(run: RunConfig, probe: Probe | None) -> Duration | None:
     """The run's duration; None where nothing was timed."""
     algo: Any = run.algo
-    steps = algo.n_steps * algo.num_envs
+    steps = steps_of(algo) * algo.num_envs
     iterations = -(-algo.total_steps // steps)
-    pace, batch = probe.pace if probe else None, _batch_of(algo, steps)
+    pace = probe.pace if probe else None
     kept = remembered.read(name_of(run))
     if kept:
-        timed = Timed(**kept)
-        collecting = algo.n_steps * timed.step_of(algo.num_envs, pace)
-        minibatch = timed.minibatch_of(batch, pace, run.memory.micro_batch)
+        timed = Timed.of_json(kept)
+        collecting, updating = timed.iteration(run, pace, lambda timed: timed.clock)
+        processor = sum(timed.iteration(run, pace, lambda timed: timed.processor))
         tried_out = _evaluations(run) * run.evaluation.episodes * timed.episode
-        updating = _minibatches(algo, steps) * minibatch
-        return Duration(collecting, updating, tried_out, iterations, True)
+        return Duration(collecting, updating, tried_out, iterations, True, processor)
     if pace is None:
         return None
-    updating = _minibatches(algo, steps) * _in_pieces(pace, batch, run.memory.micro_batch)
-    return Duration(algo.n_steps * pace.acting.at(algo.num_envs), updating, 0.0, iterations, False)
+    pieces = _in_pieces(pace, _batch_of(algo, steps), run.memory.micro_batch)
+    acting = steps_of(algo) * pace.acting.at(algo.num_envs)
+    return Duration(acting, _minibatches(algo, steps) * pieces, 0.0, iterations, False)
 
 
-def keep_pace(run: RunConfig, seconds: Mapping[Phase, float], steps: float) -> None:
+def keep_pace(
+    run: RunConfig,
+    clock: Mapping[Phase, float],
+    processor: Mapping[Phase, float],
+    steps: float,
+) -> None:
     """Remember what a run took.
 
     Args:
         run: whose kind is remembered.
-        seconds: of collecting once, of the updates behind it, of one evaluation; 0 where there was
-            none.
+        clock: seconds of collecting once, of the updates behind it, of one evaluation, without
+            those in which it waited for a core; 0 where there was none.
+        processor: the same of the processor.
         steps: environment steps that were collected at once.
     """
     algo: Any = run.algo
-    timed = Timed(
-        algo.num_envs,
-        _batch_of(algo, int(steps)),
-        seconds[Phase.rollout] * algo.num_envs / steps,
-        seconds[Phase.update] / _minibatches(algo, steps),
-        seconds[Phase.evaluation] / max(1, run.evaluation.episodes),
-    )
+    learned = _minibatches(algo, steps)
+
+    def cost(seconds: Mapping[Phase, float]) -> Cost:
+        step = seconds[Phase.rollout] * algo.num_envs / steps
+        return Cost(step, seconds[Phase.update] / learned)
+
+    episode = clock[Phase.evaluation] / max(1, run.evaluation.episodes)
+    costs = cost(clock), cost(processor)
+    timed = Timed(algo.num_envs, _batch_of(algo, int(steps)), *costs, episode)
     remembered.write(name_of(run), asdict(timed))
 
 
@@ -207,7 +253,7 @@ def name_of(run: RunConfig) -> str:
     kind = (run.env, run.agent, type(algo).__name__, run.vec, *memory, run.launch.size)
     more = [getattr(algo, name, "") for name in ("engine", "compile", "prioritised", "her")]
     machine = (run.hardware.device, run.hardware.threads, os.cpu_count())
-    return f"pace_{remembered.fingerprint(*map(repr, (*kind, *scale, *more, *machine)))}"
+    return f"seconds_{remembered.fingerprint(*map(repr, (*kind, *scale, *more, *machine)))}"
 
 
 def _evaluations(run: RunConfig) -> int:

@@ -1,4 +1,8 @@
-"""Seconds that a run spends in each phase."""
+"""Seconds that a run spends in each phase: by the clock, and of the processor.
+
+What other programs take of the machine is in neither: the time that this thread was ready to run
+and had no core is counted apart, where the kernel tells it.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +39,19 @@ class Times:
         return (self.total - self.first) / (self.count - 1) if self.count > 1 else self.first
 
 
+SCHEDULE = "/proc/thread-self/schedstat"
+"""Nanoseconds on a core, nanoseconds in the queue for one, turns."""
+
+
+def waited_seconds() -> float:
+    """How long the calling thread was ready and had to wait for a core; 0 where nobody knows."""
+    try:
+        with open(SCHEDULE, "rb", buffering=0) as file:
+            return int(file.read(96).split()[1]) * 1e-9
+    except (OSError, IndexError):
+        return 0.0
+
+
 class Stopwatch:
     """Times phases; the first time of each counts only while there is no other: it loads much."""
 
@@ -42,11 +59,18 @@ class Stopwatch:
         """`phase` is entered as well: the meter's."""
         self.inner = phase
         self.times: defaultdict[Phase, Times] = defaultdict(Times)
+        self.alone: defaultdict[Phase, Times] = defaultdict(Times)
+        """The same without waiting for a core: what the clock shows on a machine of its own."""
+        self.processor: defaultdict[Phase, Times] = defaultdict(Times)
+        """Of this process, all threads together; worker processes are not in it."""
 
     @contextmanager
     def phase(self, phase: Phase) -> Iterator[None]:
         """Time what happens inside."""
-        began = time.perf_counter()
+        began, used, waited = time.perf_counter(), time.process_time(), waited_seconds()
         with self.inner(phase):
             yield
-        self.times[phase].add(time.perf_counter() - began)
+        took = time.perf_counter() - began
+        self.times[phase].add(took)
+        self.alone[phase].add(max(0.0, took - (waited_seconds() - waited)))
+        self.processor[phase].add(time.process_time() - used)

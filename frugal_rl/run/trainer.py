@@ -183,14 +183,17 @@ class Trainer:
     def iterate(self) -> dict[str, float]:
         """Collect and learn once, under the guard."""
         self.steps_before, self.guard_at = self.learner.num_steps, self.guard.at
-        times = self.stopwatch.times
-        before = {phase: times[phase].total for phase in (Phase.rollout, Phase.update)}
+        watch, phases = self.stopwatch, (Phase.rollout, Phase.update)
+        before = {phase: watch.times[phase].total for phase in phases}
+        used = sum(watch.processor[phase].total for phase in phases)
         with doing("collecting and learning"):
             metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
         if self.run.memory.allocator is Allocator.pinned:
             give_back()  # else what the update freed would lie under the next phases
         for phase, seconds in before.items():
-            metrics[f"time/{phase.value}_seconds"] = times[phase].total - seconds
+            metrics[f"time/{phase.value}_seconds"] = watch.times[phase].total - seconds
+        now = sum(watch.processor[phase].total for phase in phases)
+        metrics["time/processor_seconds"] = now - used
         vec_env = self.learner.vec_env
         restarts = getattr(getattr(vec_env, "inner", vec_env), "restarts", 0)
         if restarts:
@@ -250,11 +253,13 @@ class Trainer:
 
     def keep_pace(self) -> None:
         """Remember what this kind of run takes, for the next plan."""
-        times = self.stopwatch.times
-        count = times[Phase.rollout].count
+        watch = self.stopwatch
+        count = watch.times[Phase.rollout].count
         if count >= TIMED_ITERATIONS:
             steps = (self.learner.num_steps - self.began_at) / count
-            keep_pace(self.run, {phase: times[phase].mean for phase in Phase}, steps)
+            alone = {phase: watch.alone[phase].mean for phase in Phase}
+            processor = {phase: watch.processor[phase].mean for phase in Phase}
+            keep_pace(self.run, alone, processor, steps)
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""

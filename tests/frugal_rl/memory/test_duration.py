@@ -38,6 +38,11 @@ def run_of(*words):
     return compose_run(["env=toy", *SIZES, "algo.total_steps=1000", *words])
 
 
+def keep(run, seconds, steps):
+    """A run that kept one and a half cores busy."""
+    keep_pace(run, seconds, {phase: 1.5 * s for phase, s in seconds.items()}, steps)
+
+
 def test_seconds_add_up_over_steps_minibatches_and_epochs():
     took = estimate(run_of(), PROBE)
 
@@ -62,7 +67,7 @@ def test_nothing_timed_is_no_duration():
 
 def test_the_last_run_of_the_kind_counts_more_than_the_trial():
     run = run_of("evaluation.every_steps=400")
-    keep_pace(run, {Phase.rollout: 4.0, Phase.update: 6.0, Phase.evaluation: 7.0}, 200)
+    keep(run, {Phase.rollout: 4.0, Phase.update: 6.0, Phase.evaluation: 7.0}, 200)
     took = estimate(run, PROBE)
 
     assert (took.collect_seconds, took.update_seconds) == (pytest.approx(4), pytest.approx(6))
@@ -70,13 +75,14 @@ def test_the_last_run_of_the_kind_counts_more_than_the_trial():
         28
     )  # at 400, at 800, at the end, and random play
     assert took.hours * 3600 == pytest.approx(5 * 10 + 28)
+    assert took.processor_seconds == pytest.approx(1.5 * 10)
     assert "about" in took.words
     assert estimate(run_of("evaluation.episodes=0"), None).evaluation_seconds == 0
 
 
 def timed(*words):
     """Four seconds of 20 steps of 10 environments, six of 12 minibatches of 50."""
-    keep_pace(run_of(*words), {Phase.rollout: 4.0, Phase.update: 6.0, Phase.evaluation: 7.0}, 200)
+    keep(run_of(*words), {Phase.rollout: 4.0, Phase.update: 6.0, Phase.evaluation: 7.0}, 200)
 
 
 def test_longer_rollouts_and_more_passes_take_longer_in_proportion():
@@ -106,12 +112,23 @@ def test_learning_from_a_replay_takes_as_long_as_it_learns_often():
     run = compose_run(
         ["env=toy", *few, "algo.num_envs=10", "algo.n_steps=20", "algo.batch_size=50"]
     )
-    keep_pace(run, {Phase.rollout: 0.4, Phase.update: 0.1, Phase.evaluation: 7.0}, 40)
+    keep(run, {Phase.rollout: 0.4, Phase.update: 0.1, Phase.evaluation: 7.0}, 40)
     more = compose_run([*run.overrides, "algo.gradient_steps=3", "algo.train_freq=2"])
 
     once, thrice = estimate(run, None), estimate(more, None)
     assert (once.collect_seconds, once.update_seconds) == (pytest.approx(2), pytest.approx(0.5))
     assert (thrice.collect_seconds, thrice.update_seconds) == (pytest.approx(2), pytest.approx(3))
+
+
+def test_a_replay_is_learned_from_in_whole_rounds():
+    words = ["env=toy", "algo=dqn", "algo.train_freq=16", "algo.num_envs=10", "algo.n_steps=22"]
+    run = compose_run([*words, "algo.batch_size=50", "algo.buffer_size=500"])
+    keep(run, {Phase.rollout: 1.6, Phase.update: 0.5, Phase.evaluation: 7.0}, 160)
+
+    took = estimate(run, None)
+
+    assert (took.collect_seconds, took.update_seconds) == (pytest.approx(1.6), pytest.approx(0.5))
+    assert took.iterations == -(-run.algo.total_steps // 160)
 
 
 def test_an_evaluation_takes_as_long_as_it_plays_episodes():
@@ -124,7 +141,7 @@ def test_an_evaluation_takes_as_long_as_it_plays_episodes():
     "other", ["agent.actor=[128,128]", "env.levels=9", "algo.num_envs=99", "memory.storage=dense"]
 )
 def test_another_kind_of_run_was_not_timed(other):
-    keep_pace(run_of(), dict.fromkeys(Phase, 1.0), 200)
+    keep(run_of(), dict.fromkeys(Phase, 1.0), 200)
 
     assert estimate(run_of(), None) is not None
     assert estimate(run_of(other), None) is None
@@ -202,6 +219,31 @@ def test_the_first_time_of_a_phase_counts_only_alone(monkeypatch):
             pass
     update = watch.times[Phase.update]
     assert (update.mean, update.last, update.count, update.total) == (3, 4, 3, 16)
+
+
+def test_waiting_for_a_core_is_no_time_of_the_run(monkeypatch):
+    from frugal_rl.run import stopwatch
+
+    clock, used, waited = iter([0, 10]), iter([0, 3]), iter([1, 5])
+    monkeypatch.setattr(stopwatch.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(stopwatch.time, "process_time", lambda: next(used))
+    monkeypatch.setattr(stopwatch, "waited_seconds", lambda: next(waited))
+    watch = Stopwatch(no_meter)
+    with watch.phase(Phase.update):
+        pass
+
+    seen = watch.times[Phase.update], watch.alone[Phase.update], watch.processor[Phase.update]
+    assert [times.total for times in seen] == [10, 6, 3]
+
+
+def test_where_the_kernel_tells_nothing_nobody_waited(monkeypatch, tmp_path):
+    from frugal_rl.run import stopwatch
+
+    empty = tmp_path / "empty"
+    empty.touch()
+    for path in (tmp_path / "none", empty):
+        monkeypatch.setattr(stopwatch, "SCHEDULE", str(path))
+        assert stopwatch.waited_seconds() == 0.0
 
 
 def test_a_real_learner_is_timed_in_its_stored_form():

@@ -23,7 +23,10 @@ DQN = DqnConfig(learning_starts=16, train_freq=4, buffer_size=160, **SIZES)
 OWN = {"episode/turns", "eval/turns"}
 """The toy's own."""
 EPISODES = {f"episode/{name}" for name in ("count", "length", "return", "success")}
-MEASURED = {"time/steps_per_second", "time/rollout_seconds", "time/update_seconds"}
+MEASURED = {
+    *("time/steps_per_second", "time/rollout_seconds", "time/update_seconds"),
+    "time/processor_seconds",
+}
 EVALUATED = {f"eval/{name}" for name in ("episodes", "length", "return", "success")} | {
     "eval/success_high", "eval/success_low"
 }  # fmt: skip
