@@ -46,8 +46,8 @@ from frugal_rl.threads import sleep_while_waiting
 INTERRUPTED = 128 + signal.SIGINT
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
-LEFT_BY_HYDRA = (".hydra", "*.log")
-"""What lies in a run folder before the run has begun."""
+LEFT_BY_HYDRA = (".hydra", "*.log", "multirun.yaml")
+"""What lies in a folder before its run, or its sweep, has begun."""
 DOING = {
     "evaluate": "evaluating",
     "generate": "generating",
@@ -194,6 +194,7 @@ class Script:
         finally:
             if self.in_sweep:
                 self.outcomes.append(sum_up(at))
+                forget(at)
 
     def job(self, cfg: Any, job: Job) -> None:
         """One job: of a single run the only one, of a sweep one of many."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from frugal_rl.memory.part import human
 from frugal_rl.report.document import Document, TableBlock
 from frugal_rl.report.files import PLAN, SUMMARY, read_json
 from frugal_rl.report.terminal import say, show
-from frugal_rl.run.cells import UNWANTED, Cell, End, cells_in
+from frugal_rl.run.cells import CELL, UNWANTED, Cell, End, cells_in
 from frugal_rl.run.outcome import Outcome
 
+NOTES = (CELL, "output.log")
+"""What a job that was refused before it began leaves."""
 COLUMNS = ("job", "end", "steps", "return", "planned", "held", "seconds", "why")
 
 
@@ -34,6 +37,9 @@ def sum_up(at: Path) -> Outcome:
         table.add_row(*row)
     show(table)
     ends = Counter(cell.end for _, cell in cells)
+    if set(ends) == {End.refused} and _cleared(folder for folder, _ in cells):
+        say(f"{len(cells)} refused, nothing was run: {cells[0][1].reason}")
+        return Outcome({"jobs": len(cells), "refused": len(cells)}, status=1)
     say(", ".join(f"{count} {end.value}" for end, count in ends.items()) + f" in {at}")
     if ends[End.failed] + ends[End.stopped]:
         again = override("hydra.sweep.dir", at)
@@ -44,6 +50,16 @@ def sum_up(at: Path) -> Outcome:
     say("report:  " + command_line([*command_words("report"), f"runs=[{value(at)}]"]))
     values = {"jobs": len(cells), **{end.value: count for end, count in ends.items()}}
     return Outcome(values, written, int(any(ends[end] for end in UNWANTED)))
+
+
+def _cleared(jobs: Iterable[Path]) -> bool:
+    """Whether nothing is left of jobs once the notes on their ends are gone; they go only then."""
+    folders = list(jobs)
+    if any(path.name not in NOTES for folder in folders for path in folder.iterdir()):
+        return False
+    for folder in folders:
+        shutil.rmtree(folder)
+    return True
 
 
 def line_of(folder: Path, cell: Cell, common: Set[str] = frozenset()) -> tuple[str, ...]:

@@ -185,6 +185,26 @@ def test_the_table_names_what_differs_and_the_way_on(job, tmp_path, capsys):
     assert [at.name for at, _ in cells_in(tmp_path / "sweep")] == [f"{n}_toy" for n in range(4)]
 
 
+def test_a_sweep_of_refused_jobs_leaves_no_files(job, tmp_path, capsys):
+    run_cell(job(2))
+
+    outcome = sum_up(tmp_path / "sweep")
+
+    assert outcome.status == 1
+    assert "1 refused, nothing was run: MemoryBudgetError" in capsys.readouterr().out
+    assert not list((tmp_path / "sweep").iterdir())
+
+
+def test_a_refused_job_that_wrote_more_keeps_its_folder(job, tmp_path):
+    made = job(2)
+    run_cell(made)
+    (made.command.folder / "own.txt").touch()
+
+    sum_up(tmp_path / "sweep")
+
+    assert (made.command.folder / CELL).is_file()
+
+
 @pytest.mark.slow
 def test_a_sweep_tells_each_job_and_goes_on_with_the_rest(tmp_path):
     words = ["env=toy", "tracking=disabled", "algo.total_steps=256", "algo.num_envs=4"]
