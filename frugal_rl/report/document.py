@@ -17,6 +17,7 @@ STYLE = """
 :root { color-scheme: light dark; --text: #1c2330; --page: #fff; --soft: #f2f4f8; --line: #d5dae2; }
 @media (prefers-color-scheme: dark) {
   :root { --text: #dfe4ee; --page: #14181f; --soft: #222936; --line: #3a4354; }
+  img.chart { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; }
 }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem;
        color: var(--text); background: var(--page); overflow-wrap: anywhere; }
@@ -33,6 +34,7 @@ pre { background: var(--soft); padding: .6rem .8rem; white-space: pre-wrap; }
 @media print {
   :root { --text: #000; --page: #fff; --soft: #eee; --line: #999; }
   body { margin: 0; max-width: none; font-size: 11px; }
+  img.chart { filter: none; mix-blend-mode: normal; max-width: 78%; }
   table { display: table; } figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
 }
 """

@@ -5,10 +5,11 @@ import shutil
 import subprocess
 
 import pytest
+from PIL import Image
 
 from frugal_rl.errors import DataError
 from frugal_rl.report.comparison import Format, ReportOptions, write_report
-from frugal_rl.report.document import Document, Heading, TableBlock
+from frugal_rl.report.document import Document, Heading, PictureBlock, TableBlock
 from frugal_rl.report.files import write_json, write_text
 from frugal_rl.report.results import (
     RunResult,
@@ -175,6 +176,31 @@ def test_words_of_a_stranger_s_run_are_no_markdown(tmp_path):
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
+def browsed(folder, *words):
+    """What the browser prints, headless."""
+    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
+    profile = f"--user-data-dir={folder / 'profile'}"
+    command = [CHROMIUM, *flags.split(), profile, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine (apt install chromium)")
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_charts_are_as_dark_as_the_page(tmp_path, scheme):
+    chart, shot = tmp_path / "chart.png", tmp_path / "shot.png"
+    Image.new("RGB", (600, 300), "white").save(chart)
+    page = Document("Shown", [PictureBlock(chart, "all white", "memory")]).write(tmp_path)[1]
+    number = ["dark", "light"].index(scheme)
+    wanted = f"--blink-settings=preferredColorScheme={number}"
+
+    browsed(tmp_path, wanted, "--window-size=700,500", f"--screenshot={shot}", page.as_uri())
+
+    with Image.open(shot) as seen:
+        outside, inside = (seen.convert("L").getpixel(at) for at in ((3, 250), (300, 250)))
+    assert abs(outside - inside) < 12
+    assert (inside < 60) == (scheme == "dark")
+
+
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine (apt install chromium)")
 @pytest.mark.parametrize("width", [500, 1280])
 def test_the_page_fits_a_phone_and_a_desktop(tmp_path, width):
@@ -183,10 +209,8 @@ def test_the_page_fits_a_phone_and_a_desktop(tmp_path, width):
     _, page = write_report(ReportOptions((str(tmp_path / "runs"),), str(tmp_path / "out")))
     measure = "<script>document.body.id = 'wide' + document.documentElement.scrollWidth</script>"
     page.write_text(page.read_text().replace("</body>", measure + "</body>"))
-    flags = "--headless --no-sandbox --disable-gpu --no-first-run --disable-background-networking"
-    size, profile = f"--window-size={width},800", f"--user-data-dir={tmp_path / 'profile'}"
-    command = [CHROMIUM, *flags.split(), size, profile, "--dump-dom", page.as_uri()]
+    size = f"--window-size={width},800"
 
-    dom = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    dom = browsed(tmp_path, size, "--dump-dom", page.as_uri())
 
     assert int(re.search(r'id="wide(\d+)"', dom)[1]) <= width
