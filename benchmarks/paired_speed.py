@@ -24,7 +24,7 @@ from run_rates import HERE, Watched, in_turns
 
 FIRST_STEPS = 131_072
 """Steps of a run that are not counted."""
-MAIN_JOB = ["env=nclone", "memory=parallel", "tracking=disabled", "evaluation.episodes=0"]
+MAIN_JOB = ["env=nclone", "memory=parallel", "tracking=disabled", "evaluation.episodes=32"]
 FRAMES = """
 import json, sys, time
 import numpy as np
@@ -84,7 +84,7 @@ def simulator(trees: tuple[Path, Path], stretches: int) -> None:
 
 
 def main_job(trees: tuple[Path, Path], stretches: int, steps: int) -> None:
-    """The main job without its evaluations."""
+    """The main job; it evaluates when all that counts is over."""
     words = [*MAIN_JOB, f"algo.total_steps={steps}"]
     with tempfile.TemporaryDirectory() as folder:
         runs = [
