@@ -226,7 +226,7 @@ class Court:
         if time.monotonic() > self.until:
             return "to import", 0
         plain, tests = mutant.kernel, self.recorded[mutant.kernel].tests(mutant)
-        if plain and not tests:  # none that passes as plain Python reaches it
+        if not tests:  # none that passes as plain Python reaches it, or it runs at import
             if loaded:
                 return "to import", 0
             plain, tests = False, self.recorded[False].beside(mutant)

@@ -48,7 +48,7 @@ class Recorded:
         return found
 
     def tests(self, mutant: Mutant) -> list[list[str]]:
-        """Tests that run the mutant's line, else its function or module; then their neighbours.
+        """Tests that run the mutant's line, else its function; then their neighbours.
 
         What one test of a file made may be kept for those after it.
         """
@@ -57,15 +57,18 @@ class Recorded:
         if not found:
             span = range(mutant.lines[0], mutant.lines[1] + 1)
             found = set().union(*(lines.get(n, set()) for n in span))
-        if not found:  # it runs when the module is imported
-            found = set().union(*lines.values())
         return self.by_file(found, mutant.path)
 
     def beside(self, mutant: Mutant) -> list[list[str]]:
-        """The tests of the module's room, where no line of a compiled function is recorded."""
-        room = Path("tests") / Path(mutant.path).parent
-        found = {test for test in self.seconds if Path(test.split("::")[0]).parent == room}
-        return self.by_file(found, mutant.path)
+        """The tests of the module's room, where none is known to run the line.
+
+        Lines of compiled functions and those that run at import are in no test's record.
+        """
+        for room in (Path("tests") / Path(mutant.path)).parents:
+            found = {test for test in self.seconds if Path(test.split("::")[0]).parent == room}
+            if found:
+                return self.by_file(found, mutant.path)
+        return []
 
     def by_file(self, found: set[str], path: str) -> list[list[str]]:
         """These tests by file, the nearest to a module first, then the others of their files."""

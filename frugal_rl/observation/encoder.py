@@ -190,7 +190,7 @@ def _given(raw: Raw, name: str) -> np.ndarray:
     return raw[name]
 
 
-def dense_static(table: StaticTable, f: Static, start: int = 0) -> np.ndarray:
+def dense_static(table: StaticTable, f: Static, start: int) -> np.ndarray:
     """Rows [start, len) of a static field as observed: ragged ones padded with zeros."""
     if not table.fields[f.name].ragged:
         return table[f.name][start:]

@@ -164,8 +164,7 @@ def learner_of(run):
 
 def learned(run, updates=4):
     learner = learner_of(run)
-    for _ in range(updates):
-        learner.iterate(no_meter)
+    learner.told = [learner.iterate(no_meter) for _ in range(updates)]
     return learner
 
 
@@ -187,6 +186,9 @@ def test_four_updates_end_within_a_hundred_thousandth_of_the_exact_ones(change):
 
     worst = (ours.optimizer.flat - theirs.optimizer.flat).abs().max().item()
     assert 0 < worst < 1e-5
+    norms = [[metrics["train/grad_norm"] for metrics in one.told] for one in (ours, theirs)]
+    assert min(norms[1]) > 0
+    assert norms[0] == pytest.approx(norms[1], rel=1e-3)
 
 
 def test_whole_trajectories_are_learned_from_as_well():
