@@ -12,12 +12,16 @@ define told
 endef
 install = $(call told,installing $(1),$(PIP) $(1))
 
-.PHONY: train test test-all test-bounds test-strangers lint bench docs clean
+.PHONY: train test pytest test-all test-bounds test-strangers lint bench docs clean
 
 train: .venv/.core
 	$(BIN)/python scripts/train.py env=nclone memory=parallel
 
-test: .venv/.dev lint
+# The linters take a minute of one core: beside the tests, not before them.
+test: .venv/.dev
+	@$(MAKE) --no-print-directory --jobs 2 lint pytest
+
+pytest: .venv/.dev
 	$(PYTEST)
 
 test-all: .venv/.dev lint

@@ -33,6 +33,11 @@ def pytest_xdist_make_scheduler(config, log):
     return ByKernels(config, log)
 
 
+def pytest_collection_modifyitems(items):
+    """Guests first: what is dealt out last should be short, so that both processes end together."""
+    items.sort(key=lambda item: Path(item.nodeid).parts[1] not in KERNELS_OF)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of large reference data beside the checkout; its tests skip elsewhere."""
