@@ -1,7 +1,8 @@
 """What was found once and is asked for again: small JSON files in the user's cache folder.
 
-Each is named by a fingerprint of all that it depends on, so that nothing stale is ever read.
-Deleting the folder is harmless; one that cannot be written costs a second measurement.
+Each is named by a fingerprint of all that it depends on, so that nothing stale is ever read, and
+holds a checksum, so that nothing damaged is. Deleting the folder is harmless; one that cannot be
+written costs a second measurement.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.doing import doing
+from frugal_rl.untrusted.files import read_bytes
+from frugal_rl.untrusted.nested import parse_json
 
 ASK_SECONDS = 0.2
 PATIENCE_SECONDS = 900.0
@@ -43,20 +46,23 @@ def fingerprint(*words: object) -> str:
 
 
 def read(name: str) -> Any:
-    """What was kept under a name; None where there is nothing, or nothing that can be read."""
+    """What was kept under a name; None where there is nothing, or nothing that can be trusted."""
     try:
-        return json.loads((folder() / f"{name}.json").read_text())
-    except (OSError, ValueError):
+        kept = parse_json(read_bytes(folder() / f"{name}.json"))
+        text = json.dumps(kept["values"])
+        return kept["values"] if kept["sum"] == fingerprint(name, text) else None
+    except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
 def write(name: str, values: Mapping[str, Any]) -> None:
-    """Keep values under a name; whole or not at all."""
+    """Keep values under a name, with a checksum; whole or not at all."""
     try:
         part = folder() / f".{name}.{os.getpid()}.part"
         folder().mkdir(parents=True, exist_ok=True)
+        kept = {"values": values, "sum": fingerprint(name, json.dumps(values))}
         try:
-            part.write_text(json.dumps(values))
+            part.write_text(json.dumps(kept))
             part.replace(folder() / f"{name}.json")
         finally:
             part.unlink(missing_ok=True)  # a full disk keeps what it took of it
