@@ -18,6 +18,7 @@ from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
 from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.ranges import at_least
+from frugal_rl.vec_env.ending import close_all, program_ended
 from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, actions_from_zero, leaves_of
 from frugal_rl.vec_env.serial import Serial
 
@@ -134,6 +135,8 @@ class Registered:
             limit = {"max_episode_steps": self.episode_steps}
         try:
             env = gym.make(self.id, **{**self.kwargs, **limit})
+        except SystemExit as end:
+            raise program_ended(end, f"while env.id={self.id} was made") from end
         except TypeError as error:  # what Python says of an argument that nobody takes
             raise ConfigError(
                 f"env.id={self.id} cannot be made with env.kwargs={dict(self.kwargs)}: {error}"
@@ -201,7 +204,7 @@ def _spaces(config: Registered) -> tuple[list[Leaf], spaces.Space[Any]]:
     try:
         return leaves_of(env.observation_space), actions_from_zero(env.action_space)[0]
     finally:
-        env.close()
+        close_all([env])
 
 
 def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, Any]:
