@@ -149,7 +149,11 @@ def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunRes
     beside = ["--config-dir", config_dir] if config_dir else []
     command = [sys.executable, str(folder("scripts") / "train.py"), *beside, *overrides]
     done = subprocess.run(
-        [*command, f"hydra.run.dir={value(at)}"], capture_output=True, text=True, check=False
+        [*command, f"hydra.run.dir={value(at)}"],
+        capture_output=True,
+        text=True,
+        errors="backslashreplace",  # an environment may print any bytes
+        check=False,
     )
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]

@@ -20,7 +20,7 @@ from typing import IO, Any, TextIO, cast
 
 from frugal_rl.doing import Work, now
 from frugal_rl.errors import DiskError
-from frugal_rl.report.terminal import GONE, lead_nowhere, visible
+from frugal_rl.report.terminal import GONE, lead_nowhere, open_closed, visible
 
 FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 1.7, 30.0
 """Silence before the first words, before further ones, and in the log of a run of many hours."""
@@ -174,6 +174,7 @@ _EARLY: list[Heartbeat] = []
 
 def speak_early() -> None:
     """Say that a command starts while it is still being imported, until `speaking` begins."""
+    open_closed()
     if _EARLY or set(UNHEARD) & set(sys.argv):
         return
     beat = Heartbeat(sys.stderr if "--json" in sys.argv else sys.stdout, sys.stderr)

@@ -1,6 +1,7 @@
 """A reader that leaves ends no run, nor does a disk that takes no words."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -52,3 +53,27 @@ def test_words_that_a_full_disk_did_not_take_are_told_at_the_end(monkeypatch):
             speaks.__exit__(None, None, None)
         monkeypatch.undo()
         lead_nowhere(full)  # what is held back goes somewhere
+
+
+CLOSED = """
+import os, sys
+from frugal_rl.report.terminal import open_closed
+open_closed()
+with open(sys.argv[1], "w") as first:
+    assert first.fileno() > 2
+    print("said to nobody", flush=True)
+    os.write(1, b"as a library of C does")
+    os.write(2, b"or complains")
+    assert sys.stdin.read() == ""
+    child = "import sys; assert sys.stdout is not None; print('said to nobody')"
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", child]) == 0
+"""
+
+
+def test_streams_that_were_closed_lead_nowhere_and_into_no_file(tmp_path):
+    program, first = tmp_path / "program.py", tmp_path / "first"
+    program.write_text(CLOSED)
+    words = f"'{sys.executable}' '{program}' '{first}' <&- >&- 2>&-"
+    here = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run(["sh", "-c", words], check=False, env=here).returncode == 0
+    assert first.read_text() == ""
