@@ -15,12 +15,14 @@ import warnings
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from numba.core import caching, config
-
 from frugal_rl.errors import ConfigError
+
+caching: Any = import_module("numba.core.caching")  # half of it has types
+config: Any = import_module("numba.core.config")
 
 MARK = b"\ncrc32 "
 """Begins what stands behind a kernel's pickle, which ends before it and does not see it."""

@@ -25,7 +25,7 @@ RUNS = {
     "dqn": ("env=toy", *OFF, *SMALL),
     "prioritised": ("env=toy", *OFF, "algo.prioritised=true", *SMALL),
     "gymnasium": ("env=gymnasium", *OFF, *SMALL),
-    "mine": ("env=mine_daily_small", *SMALL, "algo.n_epochs=1"),
+    "mine": ("env=mine_daily_small", "agent=mlp", *NETWORKS, *SMALL, "algo.n_epochs=1"),
     "mine_dqn": ("env=mine_daily_small", "agent=mlp", *OFF, *SMALL),
     "duel_dqn": ("env=fighting", "agent=mlp", "env.obs=ram", *OFF, *SMALL),
     "nclone": ("env=nclone", "agent=mlp", *NETWORKS, *SMALL, "algo.n_epochs=1"),
