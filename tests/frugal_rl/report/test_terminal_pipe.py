@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from frugal_rl.errors import DiskError
-from frugal_rl.report.speech import Watched, speaking
+from frugal_rl.report.speech import Mode, Watched, speaking
 from frugal_rl.report.terminal import lead_nowhere, open_console, say
 
 
@@ -41,6 +41,24 @@ def test_a_terminal_that_was_closed_ends_no_command(hung_up):
     words.flush()
     assert not words.missing
     print("and by others", file=hung_up, flush=True)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_results_are_the_first_words_after_a_terminal_was_closed(mode, hung_up, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", hung_up)
+    with speaking(mode) as out:
+        out.write("results of a launcher that was silent until then\n")
+        out.flush()
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_results_that_a_full_disk_did_not_take_are_told(mode, monkeypatch):
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        with pytest.raises(DiskError, match=r"is missing .*\(No space left"), speaking(mode) as out:
+            out.write("results\n")
+        monkeypatch.undo()
+        lead_nowhere(full)
 
 
 def test_words_that_a_full_disk_did_not_take_are_told_at_the_end(monkeypatch):
