@@ -111,9 +111,11 @@ class Registered:
         for module in self.modules:
             try:
                 importlib.import_module(module)
-            except Exception as error:  # a stranger's module may raise anything
+            except (Exception, SystemExit) as error:  # a stranger's module may raise anything
+                quits = isinstance(error, SystemExit)  # a script, run as it is imported
+                why = f"it ends the program by sys.exit({error})" if quits else error
                 raise ConfigError(
-                    f"env.modules names '{module}', which cannot be imported: {error}. Install it "
+                    f"env.modules names '{module}', which cannot be imported: {why}. Install it "
                     "into this environment, or set PYTHONPATH to the folder that it lies in."
                 ) from error
         provider = PROVIDERS.get(self.id.split("/")[0].split("-")[0])
@@ -211,13 +213,15 @@ def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, An
     module, _, name = str(node.get("wrapper", "")).rpartition(".")
     try:
         wrapper = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, SystemExit) as error:
         raise ConfigError(
             f"env.wrappers names '{node.get('wrapper')}', which cannot be imported: {error}. "
             "Write {wrapper: gymnasium.wrappers.FrameStackObservation, kwargs: {stack_size: 4}}."
         ) from error
     try:
         wrapped: gym.Env[Any, Any] = wrapper(env, **dict(node.get("kwargs") or {}))
+    except SystemExit as end:
+        raise program_ended(end, f"as {node.get('wrapper')} was put around it") from end
     except TypeError as error:
         raise ConfigError(
             f"env.wrappers: '{node.get('wrapper')}' takes no such values: {error}"

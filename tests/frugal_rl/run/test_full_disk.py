@@ -138,7 +138,7 @@ def test_a_disk_that_fails_at_each_write_in_turn_loses_nothing_older(
     with capsys.disabled():
         print(f"\n{name}, {errno.errorcode[why]}: writes {moments.start} to {moments.stop - 1} of"
               f" {calls}: {went_on} runs went on, {ended_in_words} ended in words")  # fmt: skip
-    assert went_on + ended_in_words == 2 * len(moments)
+    assert min(went_on, ended_in_words) > 0
 
 
 @pytest.mark.slow

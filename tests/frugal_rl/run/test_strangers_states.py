@@ -54,9 +54,14 @@ def kept(name):
     return pickle.dumps(learner.state())
 
 
-def go_on(name, state, iterations=2):
+@cache
+def ready(name):
+    """A learner that each child has for itself, as it was before its first step."""
+    return learner_of(name)
+
+
+def go_on(learner, state, iterations=2):
     """Load a state as a resume does, and learn on."""
-    learner = learner_of(name)
     try:
         with understood(Path("last.pt")):
             check_form(learner.state(), state, "last.pt")
@@ -69,12 +74,13 @@ def go_on(name, state, iterations=2):
 
 def in_a_child(name, state):
     """What else than words became of a state: a signal or another error; empty if nothing."""
+    learner = ready(name)
     reading, writing = os.pipe()
     pid = os.fork()
     if not pid:
         said = "it ended"
         try:
-            go_on(name, state)
+            go_on(learner, state)
             said = ""
         except FrugalError as error:
             said = "refused" if str(error).isprintable() else repr(error)
@@ -131,9 +137,11 @@ def spoilt(value, rng):
     return changed
 
 
-def fuzzed(name, count):
+def fuzzed(name, count, patch):
     """How many of so many changed states were learned from, refused, and anything else."""
     state = pickle.loads(kept(name))
+    if name.startswith("duel"):  # its machines are as they were, and a trial of them takes a second
+        patch.setattr("fighting.machine.emulators.try_states", lambda rom, states: None)
     assert in_a_child(name, state) == ""
     everywhere = list(places(state["collector"], ("collector",)))
     rng, ends, wrong = np.random.default_rng(len(name)), {"": 0, "refused": 0}, []
@@ -150,14 +158,16 @@ def fuzzed(name, count):
     return ends[""], ends["refused"]
 
 
-def test_a_changed_state_is_learned_from_or_refused_in_words():
-    assert min(fuzzed("dqn", 4)) > 0
+def test_a_changed_state_is_learned_from_or_refused_in_words(monkeypatch):
+    assert min(fuzzed("dqn", 4, monkeypatch)) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
-def test_five_hundred_changed_states_are_learned_from_or_refused_in_words(name, capsys):
-    learned, refused = fuzzed(name, 500)
+def test_five_hundred_changed_states_are_learned_from_or_refused_in_words(
+    name, capsys, monkeypatch
+):
+    learned, refused = fuzzed(name, 500, monkeypatch)
     with capsys.disabled():
         print(f"\n{name}: 500 changed states, {learned} learned from, {refused} refused")
 
@@ -183,7 +193,7 @@ def changed_to(name, path, value):
 )
 def test_what_is_observed_is_looked_at_before_anything_follows_it(path, value, words):
     with pytest.raises(FrugalError, match=words):
-        go_on("ppo", changed_to("ppo", path, value), 0)
+        go_on(learner_of("ppo"), changed_to("ppo", path, value), 0)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +208,7 @@ def test_what_is_observed_is_looked_at_before_anything_follows_it(path, value, w
 )
 def test_what_a_replay_holds_is_looked_at_before_anything_follows_it(path, value, words):
     with pytest.raises(FrugalError, match=words):
-        go_on("dqn", changed_to("dqn", ("replay", 0, *path), value), 0)
+        go_on(learner_of("dqn"), changed_to("dqn", ("replay", 0, *path), value), 0)
 
 
 def test_priorities_are_those_of_what_is_held():
@@ -206,4 +216,4 @@ def test_priorities_are_those_of_what_is_held():
         state = pickle.loads(kept("prioritised"))
         state["collector"]["replay"][0] |= change
         with pytest.raises(FrugalError, match="priorities are not those of what it holds"):
-            go_on("prioritised", state, 0)
+            go_on(learner_of("prioritised"), state, 0)

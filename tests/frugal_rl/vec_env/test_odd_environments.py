@@ -15,6 +15,7 @@ from gymnasium import spaces
 from rich.console import Console
 
 from frugal_rl.errors import ConfigError, EncodingError, FrugalError, WorkerError
+from frugal_rl.run.building import find_class
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.trainer import train
 from frugal_rl.vec_env.ending import close_all
@@ -193,6 +194,17 @@ def test_one_that_quits_as_it_is_made_or_begins_is_told():
     gym.register("Quits-v0", QuitsWhenMade)
     with pytest.raises(WorkerError, match=r"sys\.exit\(7\) while env\.id=Quits-v0 was made"):
         Registered(id="Quits-v0").spec()
+
+
+def test_a_module_that_quits_as_it_is_imported_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "a_script_of_a_test.py").write_text("import sys; sys.exit()")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match=r"'a_script_of_a_test'.* ends the program by sys\.exit"):
+        Registered(id="CartPole-v1", modules=("a_script_of_a_test",))
+    with pytest.raises(ConfigError, match=r"importing a_script_of_a_test ends the program"):
+        find_class("a_script_of_a_test.Env", "env", ["a_script_of_a_test"])
+    with pytest.raises(ConfigError, match=r"wrappers names 'a_script_of_a_test.W', which cannot"):
+        Registered(id="CartPole-v1", wrappers=({"wrapper": "a_script_of_a_test.W"},)).spec()
 
 
 def test_one_that_begins_oddly_is_named_with_its_seed(tmp_path):
