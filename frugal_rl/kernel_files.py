@@ -69,11 +69,13 @@ class LastLocator(caching.UserProvidedCacheLocator):  # type: ignore[misc]
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> Any:
-        """The kernel's place in that folder.
+        """The kernel's place in that folder; none for one that was typed, and has no file.
 
         Raises:
             ConfigError: there is not even room for temporary files.
         """
+        if not os.path.exists(py_file):
+            return None
         _make_folder()
         return super().from_function(py_func, py_file)
 

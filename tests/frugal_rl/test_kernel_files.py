@@ -140,6 +140,13 @@ def test_where_no_place_takes_files_they_lie_in_a_folder_that_ends_with_the_proc
     assert not folder.exists()
 
 
+def test_a_kernel_that_was_typed_has_no_file_and_moves_no_others(nowhere):
+    space = {}
+    with pytest.raises(RuntimeError, match="no locator available"):
+        exec(compile(SOURCE, "<typed>", "exec"), space)
+    assert config.CACHE_DIR == ""
+
+
 def test_without_room_for_temporary_files_the_remedy_is_named(kernel, nowhere, monkeypatch):
     def refused(prefix):
         raise FileNotFoundError(2, "No usable temporary directory found")
