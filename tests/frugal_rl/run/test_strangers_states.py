@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import signal
 import traceback
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,8 @@ RUNS = {
 }
 ODD = (-1, 0, 1, 5, 21, 255, 4096, 65535, 1 << 24, (1 << 31) - 1, -(1 << 31), 1 << 40)
 ODD_FLOATS = (np.nan, np.inf, -1e30, 1e6)
+PATIENCE_SECONDS = 60
+"""Two iterations take less than a second."""
 
 
 @cache
@@ -79,6 +82,7 @@ def in_a_child(name, state):
     pid = os.fork()
     if not pid:
         said = "it ended"
+        signal.alarm(PATIENCE_SECONDS)  # ends it, also inside a kernel
         try:
             go_on(learner, state)
             said = ""
@@ -115,8 +119,13 @@ def held_at(state, at):
     return state
 
 
-def put(state, at, value):
-    held_at(state, at[:-1])[at[-1]] = value
+def changed_at(state, at, value):
+    """The state with another value in one place; all else is shared, as a child changes its own."""
+    if not at:
+        return value
+    changed = copy.copy(state)
+    changed[at[0]] = changed_at(state[at[0]], at[1:], value)
+    return changed
 
 
 def spoilt(value, rng):
@@ -147,9 +156,7 @@ def fuzzed(name, count, patch):
     rng, ends, wrong = np.random.default_rng(len(name)), {"": 0, "refused": 0}, []
     for _ in range(count):
         at = everywhere[rng.integers(len(everywhere))]
-        changed = copy.deepcopy(state)
-        put(changed, at, spoilt(held_at(changed, at), rng))
-        end = in_a_child(name, changed)
+        end = in_a_child(name, changed_at(state, at, spoilt(held_at(state, at), rng)))
         if end in ends:
             ends[end] += 1
         else:
