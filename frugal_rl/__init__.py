@@ -10,6 +10,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from frugal_rl.after_import import after_import
 from frugal_rl.former_names import FormerNames
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ _ROOMS = {
     "frugal_rl.testing.env": ("check_env",),
 }
 sys.meta_path.append(FormerNames())
+after_import("numba.core.caching", lambda: import_module("frugal_rl.kernel_files"))
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
 
 

@@ -32,6 +32,10 @@ class CheckpointError(FrugalError, ValueError):
     """A checkpoint is missing, damaged, or belongs to another configuration."""
 
 
+class OtherFormatError(CheckpointError):
+    """A checkpoint was written by another version; it is sound, and no older one stands in."""
+
+
 class WorkerError(FrugalError, RuntimeError):
     """An environment worker failed; carries its traceback."""
 

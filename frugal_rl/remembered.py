@@ -1,7 +1,8 @@
 """What was found once and is asked for again: small JSON files in the user's cache folder.
 
-Each is named by a fingerprint of all that it depends on, so that nothing stale is ever read.
-Deleting the folder is harmless; one that cannot be written costs a second measurement.
+Each is named by a fingerprint of all that it depends on, so that nothing stale is ever read, and
+holds a checksum, so that nothing damaged is. Deleting the folder is harmless; one that cannot be
+written costs a second measurement.
 """
 
 from __future__ import annotations
@@ -43,20 +44,24 @@ def fingerprint(*words: object) -> str:
 
 
 def read(name: str) -> Any:
-    """What was kept under a name; None where there is nothing, or nothing that can be read."""
+    """What was kept under a name; None where there is nothing, or nothing that can be trusted."""
     try:
-        return json.loads((folder() / f"{name}.json").read_text())
-    except (OSError, ValueError):
+        path = folder() / f"{name}.json"
+        kept = json.loads(path.read_text()) if path.is_file() else None  # a pipe never ends
+        text = json.dumps(kept["values"]) if kept else ""
+        return kept["values"] if kept and kept["sum"] == fingerprint(name, text) else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
 
 def write(name: str, values: Mapping[str, Any]) -> None:
-    """Keep values under a name; whole or not at all."""
+    """Keep values under a name, with a checksum; whole or not at all."""
     try:
         part = folder() / f".{name}.{os.getpid()}.part"
         folder().mkdir(parents=True, exist_ok=True)
+        kept = {"values": values, "sum": fingerprint(name, json.dumps(values))}
         try:
-            part.write_text(json.dumps(values))
+            part.write_text(json.dumps(kept))
             part.replace(folder() / f"{name}.json")
         finally:
             part.unlink(missing_ok=True)  # a full disk keeps what it took of it

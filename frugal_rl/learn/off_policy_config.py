@@ -171,6 +171,7 @@ class OffPolicyConfig(ABC):
     def check(self, space: spaces.Space[Any]) -> None:
         """Refuse actions that the algorithm cannot choose among."""
         if isinstance(space, spaces.Discrete if self.discrete else spaces.Box):
+            self.check_bounds(space)
             return
         kind = "one of a number" if self.discrete else "vectors of numbers"
         other = "sac, td3, tqc or crossq" if self.discrete else "dqn or qr_dqn"
@@ -178,6 +179,22 @@ class OffPolicyConfig(ABC):
             f"{self.kind} chooses actions that are {kind}; these are {space}. "
             f"Choose algo={other} where they fit, or algo=ppo."
         )
+
+    def check_bounds(self, space: spaces.Space[Any]) -> None:
+        """Refuse vectors without bounds, to which actions are scaled, or of whole numbers."""
+        if not isinstance(space, spaces.Box):
+            return
+        if not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise ConfigError(
+                f"{self.kind} scales its actions to their bounds, and {space} has none: put a "
+                "wrapper into env.wrappers that bounds them, or choose algo=ppo."
+            )
+        if not np.issubdtype(space.dtype, np.floating):
+            raise ConfigError(
+                f"{self.kind} chooses fractions, and {space} takes whole numbers: put a wrapper "
+                "into env.wrappers that rounds them, or that makes them a MultiDiscrete for "
+                "algo=ppo."
+            )
 
 
 def agent_of(run: RunConfig, kind: str) -> MlpAgent:

@@ -47,6 +47,7 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            errors="backslashreplace",  # an environment may print any bytes
             env={**os.environ, **own, WORDS: words.name},
         ) as process,
     ):

@@ -253,7 +253,8 @@ def name_of(run: RunConfig) -> str:
     kind = (run.env, run.agent, type(algo).__name__, run.vec, *memory, run.launch.size)
     more = [getattr(algo, name, "") for name in ("engine", "compile", "prioritised", "her")]
     machine = (run.hardware.device, run.hardware.threads, os.cpu_count())
-    return f"seconds_{remembered.fingerprint(*map(repr, (*kind, *scale, *more, *machine)))}"
+    form = (*Timed.__annotations__, *Cost.__annotations__)  # another version keeps other values
+    return f"seconds_{remembered.fingerprint(*map(repr, (*kind, *scale, *more, *machine, *form)))}"
 
 
 def _evaluations(run: RunConfig) -> int:

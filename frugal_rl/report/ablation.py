@@ -5,6 +5,7 @@ Every cell is a training process of its own, so that one does not inherit anothe
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
 from frugal_rl.report.results import Row, RunResult, compare
 from frugal_rl.report.wandb_sink import open_wandb
+from frugal_rl.run.lock import writer_of
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.search_path import choices, folder
 
@@ -146,10 +148,16 @@ def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunRes
         known = RunResult.read(at)
         if [o for o in known.overrides if not o.startswith("hydra.run.dir")] == overrides:
             return known
+    if writer_of(at) is None:  # of other words, or killed: a run begins in no other's folder
+        shutil.rmtree(at, ignore_errors=True)
     beside = ["--config-dir", config_dir] if config_dir else []
     command = [sys.executable, str(folder("scripts") / "train.py"), *beside, *overrides]
     done = subprocess.run(
-        [*command, f"hydra.run.dir={value(at)}"], capture_output=True, text=True, check=False
+        [*command, f"hydra.run.dir={value(at)}"],
+        capture_output=True,
+        text=True,
+        errors="backslashreplace",  # an environment may print any bytes
+        check=False,
     )
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]

@@ -12,6 +12,7 @@ from typing import Any
 from frugal_rl.errors import DataError
 from frugal_rl.run.disk import write_whole
 from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.limits import lack_of_room
 from frugal_rl.untrusted.nested import parse_json
 from frugal_rl.untrusted.printing import shown
 
@@ -24,6 +25,10 @@ PICTURES = "pictures"
 """Folder of a run's pictures (`visualization=true`), and of a report's."""
 LONGEST_LINE_BYTES = 1 << 20
 """More than any line of metrics has."""
+
+
+HELD_PER_BYTE = 4
+"""What a line's numbers take by name, for each byte of its text."""
 
 
 def write_text(path: Path, text: str) -> None:
@@ -63,6 +68,8 @@ def read_metrics(folder: Path) -> Iterator[dict[str, Any]]:
     path, skipped = folder / METRICS, 0
     if not path.is_file():
         raise DataError(f"{shown(folder)} has no {METRICS}: is it a run folder?")
+    if lack := lack_of_room(HELD_PER_BYTE * path.stat().st_size):  # a file's holes take no disk
+        raise DataError(f"{shown(path)} is not read: {lack}")
     with path.open("rb") as file:
         while line := file.readline(LONGEST_LINE_BYTES):
             values = metrics_of(line)

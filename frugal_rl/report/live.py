@@ -81,6 +81,8 @@ class LiveRun:
         if not path.is_file():
             return
         with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < self.read_bytes:
+                self.read_bytes = 0  # a resumed run dropped the steps that it does again
             file.seek(self.read_bytes)
             for line in file:
                 if not line.endswith(b"\n"):
@@ -94,6 +96,8 @@ class LiveRun:
             if name in ("step", "seconds") or not isinstance(value, int | float):
                 continue
             points = self.curves.setdefault(name, [])
+            while points and points[-1][0] >= line["step"]:
+                points.pop()
             points.append((float(line["step"]), float(value)))
             if len(points) > MOST_POINTS:
                 del points[1:-1:2]

@@ -21,6 +21,7 @@ from frugal_rl.report.files import (
     RESOLVED,
     RUN,
     SUMMARY,
+    metrics_of,
     plain,
     write_json,
     write_text,
@@ -66,6 +67,15 @@ class MetricsFile:
         self.lines = AppendedLines(folder / METRICS)
         if self.lines.torn_bytes:
             warnings.warn(f"{METRICS} ended in a torn line, which was cut off.", stacklevel=2)
+
+    def go_on_from(self, step: int) -> None:
+        """Forget the lines of steps that are done again."""
+
+        def before(line: bytes) -> bool:
+            values = metrics_of(line)
+            return values is not None and values["step"] <= step
+
+        self.lines.drop_behind(before)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Append one line."""
@@ -123,6 +133,15 @@ class Log:
         with told(self.lock.path.parent):
             self.head()
         return True
+
+    def go_on_from(self, step: int) -> None:
+        """The run goes on from this step, in a folder where it may have been further once."""
+
+        def forget(sink: Sink) -> None:
+            if isinstance(sink, MetricsFile):  # trackers keep what they were given
+                sink.go_on_from(step)
+
+        self._each(forget)
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Numbers at one step of the run."""

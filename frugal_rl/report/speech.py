@@ -20,7 +20,7 @@ from typing import IO, Any, TextIO, cast
 
 from frugal_rl.doing import Work, now
 from frugal_rl.errors import DiskError
-from frugal_rl.report.terminal import GONE, lead_nowhere, visible
+from frugal_rl.report.terminal import GONE, lead_nowhere, open_closed, visible
 
 FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 1.7, 30.0
 """Silence before the first words, before further ones, and in the log of a run of many hours."""
@@ -174,6 +174,7 @@ _EARLY: list[Heartbeat] = []
 
 def speak_early() -> None:
     """Say that a command starts while it is still being imported, until `speaking` begins."""
+    open_closed()
     if _EARLY or set(UNHEARD) & set(sys.argv):
         return
     beat = Heartbeat(sys.stderr if "--json" in sys.argv else sys.stdout, sys.stderr)
@@ -212,10 +213,13 @@ def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
     out = sys.stdout
     with open(os.devnull, "w") as nowhere:
         if mode is Mode.quiet:
+            results = Watched(out, lambda: None)
             with redirect_stdout(nowhere):
-                yield out
+                yield cast(TextIO, results)
+            _tell_missing(results)
             return
         beat = Heartbeat(sys.stderr if mode is Mode.json else out, sys.stderr)
+        results = Watched(out, beat.heard)
         _go_on_from_early(beat)
         atexit.register(_end, beat)  # libraries take seconds to end, which is not silent either
         beat.thread.start()
@@ -224,16 +228,25 @@ def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
                 redirect_stdout(cast(TextIO, beat.out)),
                 redirect_stderr(cast(TextIO, beat.error)),
             ):
-                yield out
+                yield cast(TextIO, results)
         except BaseException:
             beat.stop()
             raise
         beat.ending = True
-        if missing := beat.out.missing or beat.error.missing:
-            raise DiskError(
-                f"A part of what this command said is missing where its output goes ({missing}). "
-                "What it did is done."
-            )
+        _tell_missing(results, beat.out, beat.error)
+
+
+def _tell_missing(*streams: Watched) -> None:
+    """Say at the end that a disk did not take all words.
+
+    Raises:
+        DiskError: with the reason.
+    """
+    for missing in (stream.missing for stream in streams if stream.missing):
+        raise DiskError(
+            f"A part of what this command said is missing where its output goes ({missing}). "
+            "What it did is done."
+        )
 
 
 @contextmanager

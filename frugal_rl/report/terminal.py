@@ -20,6 +20,18 @@ GONE = {errno.EPIPE, errno.EIO}
 closed."""
 
 
+def open_closed() -> None:
+    """Lead streams nowhere that whoever called us has closed (`>&-`).
+
+    The next file that is opened would have their number, and hold what C libraries print.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = open(os.devnull, mode)  # noqa: SIM115 - for as long as the process
+            os.set_inheritable(stream.fileno(), True)
+            setattr(sys, name, stream)
+
+
 def lead_nowhere(stream: TextIO) -> None:
     """Let what is written to a stream vanish, whoever writes it."""
     with suppress(OSError, ValueError):  # a stream without a file has nothing to lead elsewhere

@@ -35,6 +35,20 @@ def in_our_words(arguments: Sequence[str]) -> list[str]:
     return [f"++{word}" if word.startswith(OPEN) and "=" in word else word for word in said]
 
 
+def check_place() -> None:
+    """Refuse to start in a folder that was deleted: nothing has a place beside it.
+
+    Raises:
+        ConfigError: it is gone.
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise ConfigError(
+            "The folder that this command is started in was deleted; change into one that is there."
+        ) from error
+
+
 def take_mode(arguments: list[str]) -> Mode:
     """How to speak; takes `--json` and `--quiet` out of the words, which Hydra does not know.
 

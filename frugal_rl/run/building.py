@@ -56,6 +56,10 @@ def find_class(target: str, where: str = "", plugins: Sequence[str] = ()) -> typ
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         raise ConfigError(f"{where}._target_={target} cannot be imported: {error}.") from error
+    except SystemExit as end:
+        raise ConfigError(
+            f"{where}._target_={target}: importing {module_name} ends the program by sys.exit()."
+        ) from end
     cls = getattr(module, class_name, None)
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         classes = [n for n, c in vars(module).items() if dataclasses.is_dataclass(c)]

@@ -231,6 +231,7 @@ def started(job: Job) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        errors="backslashreplace",  # an environment may print any bytes
     )
     with child, passing_on(lambda: [child.pid]) as asked:
         yield child, asked

@@ -118,6 +118,7 @@ class Script:
             FrugalError: the command line or the run is refused.
         """
         self.mode = arguments.take_mode(sys.argv)
+        arguments.check_place()
         arguments.check_letters(sys.argv[1:])
         typed = arguments.switches_first(sys.argv[1:])
         sys.argv[1:] = translated(arguments.in_our_words(typed))

@@ -10,11 +10,24 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from frugal_rl.errors import DiskError, FrugalError
+from frugal_rl.untrusted.printing import shown
 
 Bytes = bytes | memoryview
 PIECE_BYTES = 1 << 16
 FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG}
 """What becomes of a disk, and is no mistake of the program that writes to it."""
+UNREACHED = {
+    errno.EACCES: "Its owner may allow it; or name another path",
+    errno.EPERM: "Its owner may allow it; or name another path",
+    errno.ENAMETOOLONG: "Name a shorter path",
+    errno.ELOOP: "Its links lead in a circle; name another path",
+    errno.EMFILE: "Allow more with `ulimit -n`, or use fewer vec.workers",
+    errno.ENFILE: "All programs of this machine have too many open; end some",
+    errno.ESTALE: "The disk behind it is gone; mount it again",
+    errno.ENOTCONN: "The disk behind it is gone; mount it again",
+    errno.EHOSTDOWN: "The disk behind it is gone; mount it again",
+}
+"""What keeps a command from a file that it was pointed to, and what to do."""
 
 
 def open_own(path: Path, flags: int) -> int:
@@ -125,17 +138,31 @@ class AppendedLines:
 
     def _repair(self) -> int:
         """Cut off what stands behind the last newline; its bytes."""
-        size = end = os.fstat(self.number).st_size
+        size = os.fstat(self.number).st_size
+        end = self._line_at(size)
+        if end < size:
+            os.ftruncate(self.number, end)
+        return size - end
+
+    def _line_at(self, end: int) -> int:
+        """Where the line begins that stands before `end`: behind the last newline."""
         while end:
             first = max(0, end - PIECE_BYTES)
             found = os.pread(self.number, end - first, first).rfind(b"\n")
             if found >= 0:
-                end = first + found + 1
-                break
+                return first + found + 1
             end = first
-        if end < size:
-            os.ftruncate(self.number, end)
-        return size - end
+        return 0
+
+    def drop_behind(self, kept: Callable[[bytes], bool]) -> None:
+        """Cut off the last lines, up to the last one that is kept."""
+        end = os.fstat(self.number).st_size
+        while end:
+            begin = self._line_at(end - 1)
+            if kept(os.pread(self.number, end - begin, begin)):
+                break
+            end = begin
+        os.ftruncate(self.number, end)
 
     def append(self, line: str) -> None:
         """Add a line, whole or not at all."""
@@ -204,15 +231,17 @@ def told(folder: Path) -> Iterator[None]:
     except FrugalError:
         raise
     except OSError as error:
+        file = error.filename2 or error.filename  # the second one is what a file is renamed to
+        at = f": {shown(Path(file).name)}" if isinstance(file, str | Path) else ""
         raise DiskError(
-            f"The folder {folder} cannot be written to ({error.strerror or error}). Free space or "
-            "allow writing there, or choose another with hydra.run.dir=..."
+            f"The folder {folder} cannot be written to ({error.strerror or error}{at}). Free space "
+            "or allow writing there, or choose another with hydra.run.dir=..."
         ) from error
 
 
 @contextmanager
 def disk_in_words() -> Iterator[None]:
-    """What a disk does not take of any file, said in a line instead of a traceback.
+    """What a disk does not take or give of any file, said in a line instead of a traceback.
 
     Raises:
         DiskError: naming the file, where the system does, and what to do.
@@ -222,13 +251,19 @@ def disk_in_words() -> Iterator[None]:
     except FrugalError:
         raise
     except OSError as error:
-        if error.errno not in FAULTS:
+        if error.errno not in FAULTS | UNREACHED.keys():
             raise
-        what = f"{error.filename} is" if error.filename else "A file is"
-        told_so = DiskError(
-            f"{what} not written ({error.strerror}). What was written before is as it was. Free "
-            "space or choose another folder, and give the command again."
-        )
+        told_so = DiskError(_in_words(error))
         for note in getattr(error, "__notes__", []):
             told_so.add_note(note)
         raise told_so from error
+
+
+def _in_words(error: OSError) -> str:
+    what = shown(error.filename) if isinstance(error.filename, str | Path) else "A file"
+    if error.errno in UNREACHED:
+        return f"{what} cannot be reached ({error.strerror}). {UNREACHED[error.errno]}."
+    return (
+        f"{what} is not written ({error.strerror}). What was written before is as it was. Free "
+        "space or choose another folder, and give the command again."
+    )

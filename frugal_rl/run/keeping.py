@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.errors import CheckpointError
+from frugal_rl.errors import CheckpointError, OtherFormatError
 from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.disk import write_whole
@@ -19,10 +19,15 @@ from frugal_rl.run.manifest import (
     find_checkpoint,
     older_in,
     read_manifest,
+    refuse_begun,
 )
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
+
+
+OTHER = "other_version.pt"
+"""Name of a newest checkpoint that another version wrote, once this one has saved in its folder."""
 
 
 def save_newest(folder: Path, content: Mapping[str, Any], keep: int) -> Path:
@@ -46,6 +51,9 @@ def _put_aside(last: Path) -> None:
     """Give the newest checkpoint a second name, by its steps."""
     try:
         values = read_manifest(last).values
+    except OtherFormatError:
+        last.replace(last.with_name(OTHER))
+        return
     except CheckpointError:
         return  # none there, or one that nobody can read
     steps = values.get("num_steps") if isinstance(values, dict) else None
@@ -98,6 +106,8 @@ def newest_sound(path: str | Path, complete: Complete = as_it_is) -> Found:
     for file in files:
         try:
             return Found(file, complete(load_checkpoint(file), file), tuple(unsound))
+        except OtherFormatError:
+            raise  # going on from an older one would replace what another version can read
         except CheckpointError as error:
             unsound.append(str(error))
     if len(files) == 1:
@@ -167,11 +177,16 @@ NONE_YET = "No checkpoint was saved yet; checkpoint_every_steps=... saves some o
 
 def own_checkpoints(run: RunConfig) -> bool:
     """Whether the run's own folder holds a checkpoint to go on from."""
-    return any(Path(run.run_dir, "checkpoints").glob("*.pt"))
+    return bool(checkpoints_in(Path(run.run_dir, "checkpoints")))
 
 
 def continuing(run: RunConfig) -> RunConfig:
-    """The run as it goes on after a restart: `launch.restarts` lets its own folder come first."""
+    """The run as it goes on after a restart: `launch.restarts` lets its own folder come first.
+
+    Raises:
+        FolderInUseError: it would begin anew in a folder that holds another run's checkpoints.
+    """
     if run.launch.restarts and own_checkpoints(run):
         return replace(run, resume=run.run_dir)
+    refuse_begun(Path(run.run_dir), run.resume)
     return run

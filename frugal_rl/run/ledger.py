@@ -22,7 +22,10 @@ import psutil
 from frugal_rl.doing import doing
 from frugal_rl.errors import CrowdedError, DiskError, LaunchError, MemoryBudgetError
 from frugal_rl.memory.part import human
+from frugal_rl.run.building import build_as
 from frugal_rl.run.disk import told, write_whole
+from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.nested import parse_json
 
 LOOK_SECONDS = 0.25
 SAME_PROCESS_SECONDS = 1.0
@@ -155,9 +158,9 @@ class Ledger:
 
     def _read(self) -> list[Entry]:
         try:
-            return [Entry(**values) for values in json.loads(self.path.read_text())]
-        except (OSError, ValueError, TypeError):
-            return []  # none yet, or of another version: running ones wait for nobody
+            return [build_as(Entry, values) for values in parse_json(read_text(self.path))]
+        except (ValueError, TypeError, AttributeError):
+            return []  # none yet, damaged, or of another version: running ones wait for nobody
 
     def admits(self, own: Entry, others: Sequence[Entry]) -> bool:
         """Whether an entry may have what it wants; those who came earlier are served first.

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from frugal_rl.errors import CheckpointError, DataError
+from frugal_rl.errors import CheckpointError, DataError, FolderInUseError, OtherFormatError
+from frugal_rl.invocation import override
 from frugal_rl.untrusted.limits import LIMITS, Limits
 from frugal_rl.untrusted.nested import parse_json
 from frugal_rl.untrusted.printing import printable, shown
@@ -28,6 +29,8 @@ OLDER_NAME = re.compile(r"step_\d{12,}\.pt")
 FORMAT = 2
 """Raised when files of an older form can no longer be read."""
 MAGIC = b"FRUGAL2\n"
+NAMED = re.compile(rb"FRUGAL(\d)\n")
+"""How a file of any format since 2 begins."""
 HEAD_BYTES = len(MAGIC) + 8 + 32
 FORMAT_1 = b"PK\x03\x04"
 """How a file of format 1 begins: a zip of torch's."""
@@ -81,6 +84,24 @@ def checkpoints_in(folder: Path) -> list[Path]:
     return [file for file in files if file.is_file()]
 
 
+def refuse_begun(folder: Path, resume: str | None) -> None:
+    """Refuse to begin a run where another one has left checkpoints: they would be mixed.
+
+    Args:
+        folder: the run's own.
+        resume: where it goes on from; the same folder is no other run.
+
+    Raises:
+        FolderInUseError: naming both ways on.
+    """
+    theirs = checkpoints_in(folder / "checkpoints")
+    if theirs and not (resume and Path(resume).resolve().is_relative_to(folder.resolve())):
+        raise FolderInUseError(
+            f"{shown(folder)} holds the checkpoints of a run. Go on with it: "
+            f"{override('resume', folder)}; or choose another folder with hydra.run.dir=..."
+        )
+
+
 def read_manifest(path: Path, limits: Limits = LIMITS) -> Manifest:
     """What the file holds, without its entries.
 
@@ -97,27 +118,45 @@ def read_manifest(path: Path, limits: Limits = LIMITS) -> Manifest:
 def _manifest(file: BinaryIO, path: Path, limits: Limits) -> Manifest:
     head = file.read(HEAD_BYTES)
     if head.startswith(FORMAT_1):
-        raise CheckpointError(
-            f"{shown(path)} has checkpoint format 1, this version reads {FORMAT}. Resume it with "
-            "the version that wrote it."
-        )
-    if len(head) < HEAD_BYTES or not head.startswith(MAGIC):
+        raise _other_format(path, 1)
+    named = NAMED.match(head)
+    if len(head) < HEAD_BYTES or named is None:
         raise CheckpointError(
             f"{shown(path)} is no checkpoint of this program, or its first bytes are damaged; give "
             "a run folder of it."
         )
     length, size = int.from_bytes(head[8:16], "little"), os.fstat(file.fileno()).st_size
-    if length > min(size - HEAD_BYTES, limits.text_bytes):
+    whole = length <= min(size - HEAD_BYTES, limits.text_bytes)
+    raw = file.read(length) if whole else b""
+    sound = whole and hashlib.sha256(raw).digest() == head[16:48]
+    if int(named[1]) != FORMAT:
+        if sound and _format_of(parse_json(raw, limits)) == FORMAT:
+            raise DataError("its first bytes are damaged.")  # else a bit would change its version
+        raise _other_format(path, int(named[1]))
+    if not whole:
         raise DataError("its manifest is longer than the file, or than any should be.")
-    raw = file.read(length)
-    if hashlib.sha256(raw).digest() != head[16:48]:
+    if not sound:
         raise DataError("its manifest has another checksum than it was written with.")
     return _checked(parse_json(raw, limits), path, HEAD_BYTES + length, size, limits)
 
 
+def _format_of(raw: Any) -> Any:
+    return raw.get("format") if isinstance(raw, dict) else None
+
+
+def _other_format(path: Path, number: int) -> OtherFormatError:
+    return OtherFormatError(
+        f"{shown(path)} has checkpoint format {number}, this version reads {FORMAT}. Resume it "
+        "with the version that wrote it."
+    )
+
+
 def _checked(raw: Any, path: Path, at: int, size: int, limits: Limits) -> Manifest:
-    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
-        raise DataError(f"its manifest is not of format {FORMAT}.")
+    number = _format_of(raw)
+    if type(number) is not int:
+        raise DataError("its manifest names no format.")
+    if number != FORMAT:
+        raise _other_format(path, number)
     described = raw.get("entries")
     if not isinstance(described, list) or len(described) > limits.entries:
         raise DataError("its manifest lists no entries, or too many.")

@@ -18,7 +18,7 @@ from frugal_rl.errors import CheckpointError, ConfigError, DiskError
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import human
 from frugal_rl.run.identity import check_same_run
-from frugal_rl.run.manifest import LAST, find_checkpoint, read_manifest
+from frugal_rl.run.manifest import LAST, find_checkpoint, read_manifest, refuse_begun
 from frugal_rl.untrusted.printing import shown
 
 if TYPE_CHECKING:
@@ -186,6 +186,13 @@ def checkpoints(command: Command) -> None:
         raise ConfigError("checkpoint= is empty; name a run folder, or none.")
 
 
+def begun(command: Command) -> None:
+    """A run begins in a folder without checkpoints of another, before Hydra writes there."""
+    restarts = (command.values.get("launch") or {}).get("restarts")
+    if command.name == "train" and not restarts:
+        refuse_begun(command.folder, command.word("resume"))
+
+
 def places(command: Command) -> None:
     """What is written must have a place that can be written to, with some room."""
     writable(command.folder, "hydra.run.dir")
@@ -246,6 +253,7 @@ CHECKS: tuple[Callable[[Command], None], ...] = (
     device,
     window,
     checkpoints,
+    begun,
     places,
 )
 

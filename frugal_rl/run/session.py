@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 
 def train_planned(run: RunConfig, plan: Plan) -> dict[str, Any]:
     """Print the plan and what the checks found, train under meter and watchdog; the summary."""
-    return _lead(continuing(run), plan, ALONE)
+    at = str(Path(run.run_dir).absolute())  # an environment may change into another folder
+    return _lead(continuing(replace(run, run_dir=at)), plan, ALONE)
 
 
 def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
@@ -99,8 +100,9 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     with told_compiling(), MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
         began = time.perf_counter()
+        kept = {"hold": log.hold, "go_on_from": log.go_on_from}
         with told_when_full(plan):
-            summary = train(run, log, phase=meter.phase, watch=watch, hold=log.hold, ranks=ranks)
+            summary = train(run, log, phase=meter.phase, watch=watch, ranks=ranks, **kept)
         summary |= meter.summary(plan) | {"seconds": time.perf_counter() - began}
         keep_libraries(run, meter.libraries)
         if ranks.size > 1:

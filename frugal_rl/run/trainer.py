@@ -72,6 +72,10 @@ def no_meter(phase: Phase) -> AbstractContextManager[Any]:
     return nullcontext()
 
 
+def nothing_to_forget(step: int) -> None:
+    """A log that begins with the run."""
+
+
 def held_by_none() -> bool:
     """A folder that nobody keeps is never gone."""
     return False
@@ -83,7 +87,8 @@ class Trainer:
 
     `phase` tells the meter what goes on; `watch` returns advice once memory is nearly used up, and
     an empty string before: then the run saves a checkpoint and stops. `hold` keeps the run's
-    folder, and tells whether it was gone and had to be made again.
+    folder, and tells whether it was gone and had to be made again. `go_on_from` tells the log at
+    which step the run begins.
     """
 
     run: RunConfig
@@ -91,6 +96,7 @@ class Trainer:
     phase: PhaseContext = no_meter
     watch: Callable[[], str] = str
     hold: Callable[[], bool] = held_by_none
+    go_on_from: Callable[[int], None] = nothing_to_forget
     console: Console = field(default_factory=open_console)
     ranks: Ranks = ALONE
     """The processes that train this run together; the first one evaluates, logs and saves."""
@@ -121,6 +127,7 @@ class Trainer:
             self.saves = Saves(run, self.learner, self.ranks)
             if run.resume:
                 say(self.saves.resume(run.resume).words, self.console)
+            self.go_on_from(self.learner.num_steps)
             with asked_to_stop() as stop:
                 return self.guarded(stop)
         finally:

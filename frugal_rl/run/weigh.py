@@ -16,6 +16,7 @@ from frugal_rl.errors import FrugalError
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
 from frugal_rl.run.asked import asked_run
+from frugal_rl.vec_env.ending import close_all
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -35,8 +36,7 @@ def weigh(run: RunConfig) -> int:
     while len(kept) < MOST_ENVS + 2 and (len(kept) < 3 or time.monotonic() - began < SECONDS):
         kept.append(_played(run, len(kept)))
     grown = max(0, _held() - before) // (len(kept) - 2)
-    for env in kept:
-        env.close()
+    close_all(kept)
     return grown
 
 
@@ -45,7 +45,9 @@ def _played(run: RunConfig, seed: int) -> Any:
     env, until = run.env.make(seed), time.monotonic() + SECONDS
     env.reset(seed=seed)
     env.action_space.seed(seed)
-    with suppress(Exception):  # one that refuses an action at random is as large as before it
+    with suppress(
+        Exception, SystemExit
+    ):  # one that refuses an action at random is as large as before it
         for _ in range(STEPS):
             _, _, terminated, truncated, _ = env.step(env.action_space.sample())
             if terminated or truncated:

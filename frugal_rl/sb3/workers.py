@@ -87,8 +87,7 @@ class PipedEnv(gym.Env[Any, Any]):
 
     def close(self) -> None:
         """Close the environment."""
-        for env in self.singles.envs:
-            env.close()
+        self.singles.close()
 
 
 def _space(values: np.ndarray) -> spaces.Space[Any]:

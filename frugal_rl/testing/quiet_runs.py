@@ -31,4 +31,5 @@ def quiet_run(words: tuple[str, ...], folder: Path, resume: str | None = None) -
     run, plan = planned(words)
     run = replace(run, run_dir=str(folder), resume=resume)
     with open_log(run, plan) as log:
-        return train(run, log, hold=log.hold, console=Console(file=io.StringIO()))
+        kept = {"hold": log.hold, "go_on_from": log.go_on_from}
+        return train(run, log, console=Console(file=io.StringIO()), **kept)

@@ -12,6 +12,7 @@ from frugal_rl.errors import DataError
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.encoder import Encoder, needed_raw
 from frugal_rl.vec_env.backend import EnvMaker, reuses
+from frugal_rl.vec_env.ending import close_all, program_ended
 from frugal_rl.vec_env.foreign import as_raw
 from frugal_rl.vec_env.interface import EndedEpisodes, Rows, Step, VectorEnv, env_seeds
 from frugal_rl.vec_env.resumable import why_not
@@ -35,8 +36,14 @@ def trial(env: EnvMaker) -> str:
 def layout_of(env: EnvMaker, num_envs: int, encoding: Encoding) -> tuple[Layout, Tables]:
     """The arrays that N environments write into, found by starting one; and its empty tables."""
     core = as_raw(env.make(), env.spec())
-    core.restart(0)
-    raw = core.raw()
+    try:
+        core.restart(0)
+        raw = core.raw()
+    except SystemExit as end:
+        raise program_ended(end, "in the very first reset, with seed 0") from end
+    except Exception as error:
+        error.add_note("In the very first reset, with seed 0.")
+        raise
     fields = {n: np.asarray(raw[n]) for n in needed_raw(encoding, raw)}
     layout = {f"raw/{n}": ((num_envs, *v.shape), v.dtype) for n, v in fields.items()}
     layout |= {f"final/{n}": ((num_envs, *v.shape), v.dtype) for n, v in fields.items()}
@@ -46,12 +53,8 @@ def layout_of(env: EnvMaker, num_envs: int, encoding: Encoding) -> tuple[Layout,
     layout["terminated"] = layout["truncated"] = ((num_envs,), np.dtype(np.bool_))
     layout["actions"] = ((num_envs, *action.shape), action.dtype)
     tables: Tables = core.tables.empty()
-    _close(core)
+    close_all([getattr(core, "env", core)])
     return layout, tables
-
-
-def _close(core: Any) -> None:
-    getattr(core, "env", core).close()
 
 
 def places_of(arrays: dict[str, np.ndarray]) -> Places:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,7 +37,7 @@ class Leaf:
 
     def read(self, observation: Any) -> np.ndarray:
         """The leaf of one observation, [*shape]; refused where it does not fit its space."""
-        value = np.asarray(self._found(observation))
+        value = self._as_array(self._found(observation))
         if self.counts:
             return self._one_hot(value)
         if value.shape != self.shape and value.size == math.prod(self.shape) == 1:
@@ -49,6 +49,15 @@ class Leaf:
                 "put a wrapper into env.wrappers that brings it into this form."
             )
         return value.astype(self.dtype, copy=False)
+
+    def _as_array(self, found: Any) -> np.ndarray:
+        try:
+            return np.asarray(found)
+        except (TypeError, ValueError) as error:  # lists of different lengths inside each other
+            raise EncodingError(
+                f"Observation '{self.name}' is declared as {self.shape} {self.dtype}, but what the "
+                f"environment gave is no array: {error}. Correct the environment."
+            ) from error
 
     def _found(self, observation: Any) -> Any:
         """What lies at the leaf's path."""
@@ -80,11 +89,43 @@ def scalar(reward: Any) -> float:
     """A reward, or the number of an array of one; anything else is refused."""
     try:
         return float(np.asarray(reward).item())
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise EncodingError(
             f"The environment gave {np.asarray(reward).tolist()!r:.80} as its reward; one number "
             "is learned from. Put a wrapper into env.wrappers that makes one of it."
         ) from error
+
+
+def flag(value: Any, name: str) -> bool:
+    """Whether an episode has ended, as the environment says; None is no.
+
+    A word would always be yes: it is refused.
+    """
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    given = np.asarray(False if value is None else value)
+    if given.size != 1 or given.dtype.kind not in "biuf":
+        raise EncodingError(
+            f"The environment gave {given.tolist()!r:.80} as '{name}', which is neither true nor "
+            "false. Put a wrapper into env.wrappers that makes it one of them."
+        )
+    return bool(given.item())
+
+
+def begun(given: Any) -> Any:
+    """The first observation of an episode, of what `reset` gave."""
+    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Mapping | None):
+        return given[0]
+    raise EncodingError(
+        f"The environment's reset gave {_kind(given)}, which is not an observation and an info. "
+        "Correct it, or put a wrapper into env.wrappers that gives both."
+    )
+
+
+def _kind(given: Any) -> str:
+    if isinstance(given, tuple):
+        return f"({', '.join(type(part).__name__ for part in given)})"
+    return f"a {type(given).__name__}"
 
 
 def leaves_of(space: spaces.Space[Any]) -> list[Leaf]:
@@ -121,7 +162,9 @@ def _leaf(space: spaces.Space[Any], path: tuple[Any, ...]) -> Leaf:
     name = "_".join(str(key) for key in path) or "observation"
     if isinstance(space, spaces.Box):
         low, high = float(space.low.min(initial=0)), float(space.high.max(initial=0))
-        return Leaf(name, path, space.shape or (1,), np.dtype(space.dtype), low, high)
+        dtype = np.dtype(space.dtype)
+        dtype = np.dtype(np.float64) if dtype.kind == "f" and dtype.itemsize > 8 else dtype
+        return Leaf(name, path, space.shape or (1,), dtype, low, high)
     if isinstance(space, spaces.MultiBinary):
         return Leaf(name, path, tuple(map(int, space.shape)), np.dtype(np.int8))
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
@@ -141,7 +184,19 @@ def _leaf(space: spaces.Space[Any], path: tuple[Any, ...]) -> Leaf:
 
 
 def actions_from_zero(space: spaces.Space[Any]) -> tuple[spaces.Space[Any], Any]:
-    """The space as learners count it, each choice from 0, and what to add to its actions."""
+    """The space as learners count it, each choice from 0, and what to add to its actions.
+
+    Raises:
+        ConfigError: no learner chooses such actions.
+    """
+    flat = isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary) and len(space.shape) == 1
+    numbers = isinstance(space, spaces.Box) and 0 not in space.shape
+    if not (flat or numbers or isinstance(space, spaces.Discrete)):
+        words = " ".join(str(space).split())
+        raise ConfigError(
+            f"Actions are {words}, which no algorithm chooses: put a wrapper into env.wrappers, "
+            "one that makes a Discrete, a Box, a MultiDiscrete or MultiBinary of one axis of them."
+        )
     if isinstance(space, spaces.Discrete) and space.start:
         return spaces.Discrete(space.n), space.start
     if isinstance(space, spaces.MultiDiscrete) and space.start.any():
@@ -164,15 +219,16 @@ class LeavesEnv(gym.Wrapper[dict[str, np.ndarray], Any, Any, Any]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """Start an episode."""
-        observation, info = self.env.reset(seed=seed, options=options)
-        return self._read(observation), info
+        given = self.env.reset(seed=seed, options=options)
+        return self._read(begun(given)), given[1]
 
     def step(self, action: Any) -> tuple[dict[str, np.ndarray], float, bool, bool, dict[str, Any]]:
         """Take one action."""
         if self._first is not None:
             action = action + self._first
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._read(observation), scalar(reward), bool(terminated), bool(truncated), info
+        ends = flag(terminated, "terminated"), flag(truncated, "truncated")
+        return self._read(observation), scalar(reward), *ends, info
 
     def _read(self, observation: Any) -> dict[str, np.ndarray]:
         return {leaf.name: leaf.read(observation) for leaf in self.leaves}

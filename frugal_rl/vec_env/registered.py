@@ -18,6 +18,7 @@ from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
 from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.ranges import at_least
+from frugal_rl.vec_env.ending import close_all, program_ended
 from frugal_rl.vec_env.leaves import Leaf, LeavesEnv, actions_from_zero, leaves_of
 from frugal_rl.vec_env.serial import Serial
 
@@ -110,9 +111,11 @@ class Registered:
         for module in self.modules:
             try:
                 importlib.import_module(module)
-            except Exception as error:  # a stranger's module may raise anything
+            except (Exception, SystemExit) as error:  # a stranger's module may raise anything
+                quits = isinstance(error, SystemExit)  # a script, run as it is imported
+                why = f"it ends the program by sys.exit({error})" if quits else error
                 raise ConfigError(
-                    f"env.modules names '{module}', which cannot be imported: {error}. Install it "
+                    f"env.modules names '{module}', which cannot be imported: {why}. Install it "
                     "into this environment, or set PYTHONPATH to the folder that it lies in."
                 ) from error
         provider = PROVIDERS.get(self.id.split("/")[0].split("-")[0])
@@ -134,6 +137,8 @@ class Registered:
             limit = {"max_episode_steps": self.episode_steps}
         try:
             env = gym.make(self.id, **{**self.kwargs, **limit})
+        except SystemExit as end:
+            raise program_ended(end, f"while env.id={self.id} was made") from end
         except TypeError as error:  # what Python says of an argument that nobody takes
             raise ConfigError(
                 f"env.id={self.id} cannot be made with env.kwargs={dict(self.kwargs)}: {error}"
@@ -201,20 +206,22 @@ def _spaces(config: Registered) -> tuple[list[Leaf], spaces.Space[Any]]:
     try:
         return leaves_of(env.observation_space), actions_from_zero(env.action_space)[0]
     finally:
-        env.close()
+        close_all([env])
 
 
 def _wrapped(env: gym.Env[Any, Any], node: Mapping[str, Any]) -> gym.Env[Any, Any]:
     module, _, name = str(node.get("wrapper", "")).rpartition(".")
     try:
         wrapper = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, SystemExit) as error:
         raise ConfigError(
             f"env.wrappers names '{node.get('wrapper')}', which cannot be imported: {error}. "
             "Write {wrapper: gymnasium.wrappers.FrameStackObservation, kwargs: {stack_size: 4}}."
         ) from error
     try:
         wrapped: gym.Env[Any, Any] = wrapper(env, **dict(node.get("kwargs") or {}))
+    except SystemExit as end:
+        raise program_ended(end, f"as {node.get('wrapper')} was put around it") from end
     except TypeError as error:
         raise ConfigError(
             f"env.wrappers: '{node.get('wrapper')}' takes no such values: {error}"

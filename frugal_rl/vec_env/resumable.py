@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.vec_env.ending import close_all
 from frugal_rl.vec_env.object_state import names_its_state, put_back, state_of
 
 if TYPE_CHECKING:
@@ -30,11 +31,13 @@ def why_not(make: Callable[[], Any], space: spaces.Space[Any]) -> str:
             return ""
         cores.append(make())
         return _tried(cores, space)
-    except Exception as error:  # whatever a stranger's objects raise when they are set
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # whatever a stranger's objects raise when they are set
         return f"{type(error).__name__}: {error}"
     finally:
-        for core in cores:
-            getattr(core, "env", core).close()
+        close_all(getattr(core, "env", core) for core in cores)
 
 
 def _tried(cores: Sequence[Any], space: spaces.Space[Any]) -> str:

@@ -53,5 +53,4 @@ class SerialEnv(GroupEnv):
 
     def close(self) -> None:
         """Close all environments."""
-        for env in self.singles.envs:
-            env.close()
+        self.singles.close()

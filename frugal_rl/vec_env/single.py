@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.vec_env.ending import close_all, program_ended
 from frugal_rl.vec_env.object_state import put_back, state_of
 from frugal_rl.vec_env.wire import Message, Wire, wires_of
 
@@ -95,8 +96,14 @@ class Singles:
         """Start all episodes."""
         self.seeds, report = list(seeds), Report()
         for i, (core, seed) in enumerate(zip(self.cores, seeds, strict=True)):
-            core.restart(seed)
-            self._begun(i, report)
+            try:
+                core.restart(seed)
+                self._begun(i, report)
+            except SystemExit as end:
+                raise self._ended(end, i, "in its first reset") from end
+            except Exception as error:
+                self._name(error, i, "in its first reset")
+                raise
         report.new_rows = self._new_rows()
         return report
 
@@ -132,8 +139,10 @@ class Singles:
                 action.item() if action.ndim == 0 else action
             )
             stats = _stats(info or {}) if terminated or truncated else {}
+        except SystemExit as end:
+            raise self._ended(end, i, self._at(i)) from end
         except Exception as error:
-            self._name(error, i, f"step {self.lengths[i]} of its episode, action {action.tolist()}")
+            self._name(error, i, self._at(i))
             raise
         places.reward[i] = reward
         places.terminated[i] = terminated
@@ -150,12 +159,27 @@ class Singles:
         self._restart(i)
         self._begun(i, report)
 
+    def close(self) -> None:
+        """Close all environments."""
+        close_all(self.envs)
+
     def _restart(self, i: int) -> None:
         try:
             self.cores[i].restart()
+        except SystemExit as end:
+            raise self._ended(end, i, f"in its reset after {self.lengths[i]} steps") from end
         except Exception as error:
             self._name(error, i, f"in its reset after {self.lengths[i]} steps")
             raise
+
+    def _at(self, i: int) -> str:
+        return f"step {self.lengths[i]} of its episode, action {self.places.actions[i].tolist()}"
+
+    def _ended(self, end: SystemExit, i: int, where: str) -> Exception:
+        """The error of an environment that ends the program, named."""
+        error = program_ended(end, "while it was played")
+        self._name(error, i, where)
+        return error
 
     def _name(self, error: Exception, i: int, where: str) -> None:
         """Tell which environment an error is of."""

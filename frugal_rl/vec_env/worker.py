@@ -99,8 +99,7 @@ def _serve(
         else:
             report = singles.step() if command == STEP else singles.reset(pickle.loads(command))
         connection.send_bytes(_packed(report))
-    for single in singles.envs:
-        single.close()
+    singles.close()
 
 
 def _packed(report: Report) -> bytes:

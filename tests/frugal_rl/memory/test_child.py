@@ -13,6 +13,8 @@ PROGRAMS = {
     "is_slow": "import os, pathlib, time; "
     "pathlib.Path(os.environ['FRUGAL_RL_WORDS']).write_text('kernel 3'); time.sleep(0.5); print(1)",
     "fails": "import sys; sys.exit('no such network')",
+    "says_bytes": "import sys; sys.stderr.buffer.write(b'\\xff'); "
+    "sys.stdout.buffer.write(b'\\xff\\n8')",
     "hangs": "import time; time.sleep(60)",
     "is_silent": "",
     "says_goodbye": "print(1); print('goodbye')",
@@ -31,6 +33,10 @@ def program(tmp_path, monkeypatch):
 
 def test_the_run_is_handed_over_and_the_last_line_comes_back(program):
     assert program("answers") == 7
+
+
+def test_bytes_that_are_no_text_end_no_measurement(program):
+    assert program("says_bytes") == 8
 
 
 def test_a_slow_measurement_says_that_it_goes_on(program, capfd):

@@ -127,6 +127,13 @@ def test_a_full_disk_is_reported_once_and_the_run_goes_on(run_in):
     assert broken.calls == 2
 
 
+def test_a_file_of_holes_is_refused_before_it_is_read(tmp_path):
+    with (tmp_path / "metrics.jsonl").open("wb") as file:
+        file.truncate(1 << 42)
+    with pytest.raises(DataError, match=r"metrics\.jsonl is not read: .* are free"):
+        next(read_metrics(tmp_path))
+
+
 def test_damaged_lines_are_skipped_and_counted(tmp_path):
     lines = b'{"step": 1}\n{"st\n\xff\n[1]\n{"x": 1}\n{"step": 3}\n{"ste'
     (tmp_path / "metrics.jsonl").write_bytes(lines)

@@ -1,5 +1,8 @@
 """Representations are checked on play, and each saving runs alone."""
 
+import subprocess
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,7 @@ from frugal_rl.report.results import RunResult
 from frugal_rl.report.storage import StorageOptions, verify_storage
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.digest import parameter_digest
+from frugal_rl.run.lock import locked
 
 RUN = ["env=toy", "tracking=disabled"]
 
@@ -95,6 +99,25 @@ def test_the_ablation_says_which_savings_leave_learning_unchanged(tmp_path, monk
     assert "| bfloat16 arithmetic | precision | - | - | 1 | 10 | - | no |" in text
     assert "| half precision storage | precision | - | - | - | - | - | impossible here |" in text
     assert "half is not possible here." in text
+
+
+def test_a_row_that_was_killed_is_trained_anew_and_one_that_still_trains_is_left(
+    tmp_path, monkeypatch
+):
+    seen = []
+
+    def run(command, **options):
+        seen.append(sorted(p.name for p in at.iterdir()) if at.is_dir() else None)
+        return subprocess.CompletedProcess(command, 1, "", "ConfigError: enough")
+
+    monkeypatch.setattr(ablation.subprocess, "run", run)
+    at = tmp_path / "row"
+    at.mkdir()
+    (at / "left").touch()
+    for writes in (nullcontext(), locked(at)):
+        with writes, pytest.raises(ConfigError, match="enough"):
+            ablation._train([], 0, at, "")
+    assert seen == [None, ["run.lock"]]
 
 
 @pytest.mark.slow

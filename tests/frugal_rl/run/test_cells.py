@@ -33,6 +33,8 @@ if words["seed"] == "3":
 if words["seed"] == "5" and not Path("tried").exists():
     Path("tried").touch()
     sys.exit("CrowdedError: Start fewer at once.")
+if words["seed"] == "6":
+    sys.stdout.buffer.write(b"\\xff\\xfe from a library\\n")
 if words["seed"] == "4":
     os.kill(os.getppid(), signal.SIGINT)  # and listens to nothing yet
     time.sleep(60)
@@ -61,6 +63,7 @@ def job(tmp_path, monkeypatch):
         (1, End.failed, "ended by SIGKILL"),
         (2, End.refused, "MemoryBudgetError: It needs 100 TB."),
         (3, End.failed, "ValueError: a mistake"),
+        (6, End.finished, ""),
     ],
 )
 def test_the_end_of_each_job_is_told_and_kept(job, seed, end, reason):

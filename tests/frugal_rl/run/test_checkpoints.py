@@ -255,7 +255,7 @@ def test_a_manifest_that_lies_is_refused_in_one_line(values, tmp_path):
         b"{",
         b"\xff",
         [],
-        {"format": 3, "values": {}, "entries": []},
+        {"format": "2", "values": {}, "entries": []},
         {"format": 2, "values": {}, "entries": {}},
         {"format": 2, "values": {}, "entries": [["x", -1, ""]]},
         {"format": 2, "values": {}, "entries": [["x", 1 << 50, ""]]},

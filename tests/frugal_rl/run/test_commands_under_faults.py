@@ -203,17 +203,43 @@ def test_a_sweep_on_a_full_disk_is_refused_before_it_begins(tmp_path):
     assert "choose another hydra.sweep.dir=" in said
 
 
-def test_a_full_dev_shm_is_refused_before_a_worker_starts(tmp_path):
-    setting = "mount -t tmpfs -o size=4k tmpfs /dev/shm && exec"
-    workers = ("vec=shared_memory", "vec.workers=2", "algo.num_envs=256")
-    words = ("scripts/train.py", *WORDS, *workers, f"hydra.run.dir={tmp_path / 'a'}")
-    quoted = " ".join(f"'{w}'" for w in (sys.executable, *words))
+def trained_behind(mounts, folder, *words, **env):
+    """A command that sees other file systems than we do."""
+    asked = ("scripts/train.py", *WORDS, *words, f"hydra.run.dir={folder}")
+    quoted = " ".join(f"'{w}'" for w in (sys.executable, *asked))
     done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", f"{setting} {quoted}"], cwd=ROOT, capture_output=True,
-        text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=240, check=False,
+        ["unshare", "--mount", "sh", "-c", f"{mounts} && exec {quoted}"], cwd=ROOT,
+        capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT), **env},
+        timeout=400, check=False,
     )  # fmt: skip
-    assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
+    return done
+
+
+def test_a_home_that_can_only_be_read_changes_nothing(tmp_path, whole):
+    home = tmp_path / "home"
+    home.mkdir()
+    done = trained_behind(f"mount -t tmpfs -o ro tmpfs {home}", tmp_path / "a", HOME=str(home))
+    assert done.returncode == 0, done.stderr
+    assert same_weights(tmp_path / "a", whole)
+
+
+def test_an_installation_and_a_home_that_can_only_be_read_change_nothing(tmp_path, whole):
+    home = tmp_path / "home"
+    home.mkdir()
+    read_only = f"mount --bind {ROOT} {ROOT} && mount -o remount,bind,ro {ROOT}"
+    mounts = f"mount -t tmpfs -o ro tmpfs {home} && {read_only}"
+    done = trained_behind(mounts, tmp_path / "a", HOME=str(home), TMPDIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "Give a folder that keeps them: NUMBA_CACHE_DIR=/a/folder" in done.stderr
+    assert not list(tmp_path.glob("frugal_rl_kernels_*"))
+    assert same_weights(tmp_path / "a", whole)
+
+
+def test_a_full_dev_shm_is_refused_before_a_worker_starts(tmp_path):
+    workers = ("vec=shared_memory", "vec.workers=2", "algo.num_envs=256")
+    done = trained_behind("mount -t tmpfs -o size=4k tmpfs /dev/shm", tmp_path / "a", *workers)
+    assert done.returncode == 1, done.stderr
     assert re.search(r"MemoryBudgetError: .*shared block of .*enlarge /dev/shm", done.stderr)
 
 

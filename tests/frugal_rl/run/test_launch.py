@@ -1,9 +1,12 @@
 """Starting processes that train together, losing one, and going on."""
 
+import fcntl
 import os
+import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +17,13 @@ import pytest
 import torch
 
 from frugal_rl.errors import ConfigError, FolderInUseError, RankError
+from frugal_rl.report.files import read_json
 from frugal_rl.run import launch
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run, composed_command
 from frugal_rl.run.config import Launch
 from frugal_rl.run.finite import not_finite
-from frugal_rl.run.keeping import NONE_YET, continuing, newest_sound
+from frugal_rl.run.keeping import NONE_YET, continuing, newest_sound, verify_checkpoints
 from frugal_rl.run.launch import (
     LAUNCHER_LOCK,
     Lost,
@@ -178,7 +182,8 @@ def test_with_restarts_a_run_goes_on_from_its_own_checkpoints(tmp_path):
     (tmp_path / "checkpoints" / "last.pt").touch()
 
     assert continuing(patient).resume == str(tmp_path)
-    assert continuing(run).resume == "older"
+    with pytest.raises(FolderInUseError, match=f"resume={tmp_path}; or"):
+        continuing(run)  # from "older" again it would mix both
 
 
 def train(folder, *words):
@@ -300,6 +305,43 @@ def test_a_launcher_that_was_killed_leaves_no_process_behind(tmp_path):
     _, alive = psutil.wait_procs(ranks, timeout=60)
     assert not alive
     assert load_checkpoint(tmp_path)["num_steps"] > 0
+
+
+def at_a_terminal(command):
+    """A command with a terminal of its own, and our end of it, which a thread reads."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(theirs)
+    return process, ours
+
+
+def read_until(terminal, is_so):
+    """Read what a command says, so that it can go on, until something is so."""
+    while not is_so():
+        if select.select([terminal], [], [], 0.05)[0]:
+            os.read(terminal, 65536)
+
+
+@pytest.mark.slow
+def test_a_closed_terminal_lets_all_processes_save_and_end(tmp_path):
+    asked = ["launch=torchrun", "algo.total_steps=100000000", "checkpoint_every_steps=512"]
+    launcher, terminal = at_a_terminal([*COMMAND, *asked, f"hydra.run.dir={tmp_path}"])
+    saved = tmp_path / "checkpoints" / "last.pt"
+    read_until(terminal, lambda: saved.exists() or launcher.poll() is not None)
+    ranks = psutil.Process(launcher.pid).children(recursive=True)
+    assert len(ranks) >= 2
+    os.close(terminal)  # the kernel sends SIGHUP
+
+    assert launcher.wait(120) == 0
+    _, alive = psutil.wait_procs(ranks, timeout=10)
+    assert not alive
+    assert not [v.problem for v in verify_checkpoints(tmp_path) if v.problem]
+    said = read_json(tmp_path / "report.json")
+    assert said["interrupted"]
+    assert load_checkpoint(tmp_path)["num_steps"] == said["num_steps"]
 
 
 @pytest.mark.slow

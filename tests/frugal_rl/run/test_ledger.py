@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import psutil
@@ -89,8 +89,14 @@ def test_lines_of_the_dead_are_dropped(ledger, other, change):
     assert lines(ledger) == []
 
 
-def test_a_damaged_ledger_is_begun_anew(ledger):
-    ledger.path.write_text('[{"pid": 1')
+@pytest.mark.parametrize(
+    "raw",
+    ['[{"pid": 1', '{"pid": 1}', "[1]", "7", "[" * 9999, '[{"pid": "x"}]', "NaN",
+     json.dumps([{**asdict(Entry.own("me", 1)), "pid": "x"}]),
+     json.dumps([{**asdict(Entry.own("me", 1)), "held": None}])],
+)  # fmt: skip
+def test_a_damaged_ledger_is_begun_anew(ledger, raw):
+    ledger.path.write_text(raw)
 
     with ledger.entered("me", 1):
         assert len(lines(ledger)) == 1

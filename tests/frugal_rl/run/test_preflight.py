@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from frugal_rl.errors import CheckpointError, ConfigError, DiskError
+from frugal_rl.errors import CheckpointError, ConfigError, DiskError, FolderInUseError
 from frugal_rl.run import preflight
 from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.command import STOPPED, forget
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.identity import identity
+from frugal_rl.run.keeping import continuing
 from frugal_rl.run.preflight import Command, check_resumed, has_display
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -56,6 +57,22 @@ def test_a_full_disk_is_refused_before_anything_is_written(tmp_path, monkeypatch
 
     with pytest.raises(DiskError, match=r"1\.0 MiB of free disk"):
         preflight.preflight(command(folder=str(tmp_path / "run")))
+
+
+def test_no_run_begins_where_another_left_checkpoints(tmp_path):
+    save_checkpoint(tmp_path / "checkpoints" / "last.pt", {"num_steps": 1})
+    other = tmp_path / "other"
+    save_checkpoint(other / "checkpoints" / "last.pt", {"num_steps": 1})
+    with pytest.raises(FolderInUseError, match=rf"resume={tmp_path}; or choose another"):
+        preflight.preflight(command(folder=tmp_path))
+    with pytest.raises(FolderInUseError, match="holds the checkpoints of a run"):
+        continuing(replace(compose_run(["env=toy"]), run_dir=str(tmp_path)))
+    with pytest.raises(FolderInUseError, match=f"resume={other}; or"):
+        preflight.preflight(command(folder=other, resume=str(tmp_path)))
+    for allowed in ({"resume": str(tmp_path)}, {"launch": {"restarts": 1}}):
+        preflight.preflight(command(folder=tmp_path, **allowed))
+    preflight.preflight(command(folder=tmp_path / "new", resume=str(tmp_path)))
+    preflight.preflight(command("evaluate", folder=tmp_path))
 
 
 def test_another_run_is_refused_by_the_manifest_alone(tmp_path):

@@ -10,6 +10,7 @@ import yaml
 from frugal_rl.errors import CheckpointError, ConfigError
 from frugal_rl.learn.trace import trace
 from frugal_rl.memory.auto import prepare
+from frugal_rl.run import session
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.probe import measured_update
@@ -33,6 +34,14 @@ def trained(tmp_path_factory):
 
 def asked(folder, *words):
     return replace(compose_run(["env=toy", *words], "evaluate"), run_dir=str(folder))
+
+
+def test_an_environment_that_changes_the_folder_moves_no_run(tmp_path, monkeypatch):
+    led = []
+    monkeypatch.setattr(session, "_lead", lambda run, plan, ranks: led.append(run.run_dir))
+    monkeypatch.chdir(tmp_path)
+    train_planned(replace(compose_run(WORDS), run_dir="runs/a"), None)
+    assert led == [str(tmp_path / "runs" / "a")]
 
 
 def test_a_run_folder_holds_configuration_plan_numbers_and_checkpoint(trained):

@@ -17,6 +17,7 @@ from frugal_rl.testing.fuzz import MIB, Reading
 SMALL = ("algo.num_envs=2", "algo.n_steps=8",
          "algo.batch_size=8", "tracking=disabled", "evaluation.episodes=2",
          "evaluation.num_envs=2", "hardware.device=cpu", "hardware.threads=1")  # fmt: skip
+NETWORKS = ("agent=mlp", "agent.actor=[4]", "agent.critic=[4]")
 ODD = (
     *(None, True, -1, 0, 3, 10**9, 1 << 70, 1.5, 1e300, "", "x", "0", "\x1b[2J\n# x", "a" * 9000),
     *([], [1], [[1]], [None], {}, {"a": 1}, {"_target_": "os.system"}, {1: 2}, b"x", (1, 2)),
@@ -104,12 +105,12 @@ def test_odd_values_anywhere_in_a_strangers_configuration_are_refused_in_a_line(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["env=toy", "env=gymnasium", "env=nclone agent=mlp",
-                                   "env=mine_daily_small", "env=fighting env.obs=ram"])  # fmt: skip
+@pytest.mark.parametrize("words", ["env=toy", "env=gymnasium", "env=nclone", "env=mine_daily_small",
+                                   "env=fighting env.obs=ram"])  # fmt: skip
 def test_five_hundred_odd_configurations_of_each_guest_are_refused_or_opened(
     words, asked, tmp_path
 ):
-    content = content_of(*words.split())
+    content = content_of(*words.split(), *NETWORKS)  # large ones would be read 500 times
     assert problems(content, 500, tmp_path, asked, 1) == []
 
 

@@ -1,14 +1,17 @@
 """Words of a command line: the nearest one to a mistake, what is asked for, what is an override."""
 
+import os
+
 import pytest
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, DiskError
 from frugal_rl.report.speech import Mode
 from frugal_rl.run.arguments import (
     asks,
     asks_for_help,
     check_form,
     check_letters,
+    check_place,
     in_our_words,
     overrides,
     sweeps,
@@ -18,7 +21,33 @@ from frugal_rl.run.arguments import (
     typed_words,
 )
 from frugal_rl.run.compose import named_plugins
+from frugal_rl.run.disk import FAULTS, UNREACHED, disk_in_words
 from frugal_rl.run.nearness import SHOWN_OPTIONS, in_one_line, nearest, nearest_key
+
+
+def test_a_command_does_not_start_where_there_is_no_folder(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    check_place()
+    gone.rmdir()
+    with pytest.raises(ConfigError, match="was deleted; change into one that is there"):
+        check_place()
+
+
+@pytest.mark.parametrize("number", [*UNREACHED, *FAULTS])
+def test_what_cannot_be_reached_is_told_with_its_path(number):
+    with pytest.raises(DiskError) as told, disk_in_words():
+        raise OSError(number, os.strerror(number), "/a/pa\x1bth")
+    words = str(told.value)
+    assert words.startswith("/a/pa\\x1bth ")
+    assert f"({os.strerror(number)}). " in words
+    assert words.isprintable()
+
+
+def test_a_mistake_of_the_program_stays_one():
+    with pytest.raises(FileNotFoundError), disk_in_words():
+        raise FileNotFoundError(2, "No such file or directory", "/a/path")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,51 @@
+"""Checkpoints of another version are sound: none stands in for them, and no save removes them."""
+
+import hashlib
+import json
+
+import pytest
+
+from frugal_rl.errors import CheckpointError
+from frugal_rl.run.keeping import newest_sound, save_newest
+from frugal_rl.run.manifest import HEAD_BYTES
+
+
+def another_version(path, format_number, manifest_format):
+    """Make a checkpoint one of another version, with checksums that are right."""
+    raw = path.read_bytes()
+    length = int.from_bytes(raw[8:16], "little")
+    said = json.loads(raw[HEAD_BYTES : HEAD_BYTES + length])
+    manifest = json.dumps(said | {"format": manifest_format}).encode()
+    head = b"FRUGAL%d\n" % format_number + len(manifest).to_bytes(8, "little")
+    sound = hashlib.sha256(manifest).digest()
+    path.write_bytes(head + sound + manifest + raw[HEAD_BYTES + length :])
+
+
+@pytest.mark.parametrize("numbers", [(3, 3), (2, 3)])
+def test_no_older_checkpoint_stands_in_for_one_of_another_version(numbers, tmp_path):
+    for steps in (1, 2):
+        save_newest(tmp_path, {"num_steps": steps}, keep=3)
+    another_version(tmp_path / "last.pt", *numbers)
+    with pytest.raises(CheckpointError, match=r"last\.pt has checkpoint format 3, .* reads 2"):
+        newest_sound(tmp_path)
+
+
+def test_a_save_leaves_the_checkpoint_of_another_version(tmp_path):
+    save_newest(tmp_path, {"num_steps": 1}, keep=3)
+    another_version(tmp_path / "last.pt", 3, 3)
+    theirs = (tmp_path / "last.pt").read_bytes()
+    for steps in (2, 3):
+        save_newest(tmp_path, {"num_steps": steps}, keep=2)
+    assert (tmp_path / "other_version.pt").read_bytes() == theirs
+    assert newest_sound(tmp_path).content["num_steps"] == 3
+
+
+def test_a_flipped_bit_in_the_version_is_damage_and_an_older_one_stands_in(tmp_path):
+    for steps in (1, 2):
+        save_newest(tmp_path, {"num_steps": steps}, keep=3)
+    raw = bytearray((tmp_path / "last.pt").read_bytes())
+    raw[6] ^= 1  # FRUGAL3
+    (tmp_path / "last.pt").write_bytes(raw)
+    found = newest_sound(tmp_path)
+    assert found.content["num_steps"] == 1
+    assert "its first bytes are damaged" in found.unsound[0]
