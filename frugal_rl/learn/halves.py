@@ -53,6 +53,7 @@ class Shared:
         """Both gradients on into what made the features; a sum of two has no order."""
         if self.features.requires_grad:
             assert self.of_actor.grad is not None
+            assert self.of_critic.grad is not None
             self.features.backward(self.of_actor.grad + self.of_critic.grad)  # type: ignore[no-untyped-call]
 
 
