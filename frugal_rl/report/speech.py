@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from enum import Enum
 from typing import IO, Any, TextIO, cast
 
-from frugal_rl.doing import Work, now
+from frugal_rl.doing import Work, hushed, now
 from frugal_rl.errors import DiskError
 from frugal_rl.report.terminal import GONE, lead_nowhere, visible
 
@@ -212,7 +212,7 @@ def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
     out = sys.stdout
     with open(os.devnull, "w") as nowhere:
         if mode is Mode.quiet:
-            with redirect_stdout(nowhere):
+            with redirect_stdout(nowhere), hushed():
                 yield out
             return
         beat = Heartbeat(sys.stderr if mode is Mode.json else out, sys.stderr)
