@@ -27,11 +27,11 @@ import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 from torch import Tensor
 
+from frugal_rl.learn.gauge import Gauge
 from frugal_rl.learn.update import Record, Update
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.probe_process import Gauge
 from frugal_rl.run.probe_rows import play
 from frugal_rl.run.trainer import no_meter
 

@@ -4,11 +4,11 @@
     python benchmarks/plan_seconds.py --cold     # each with nothing remembered of its kind
     python benchmarks/plan_seconds.py --table    # what is known
 
-Cold: nothing is remembered of this network or installation (kernels are compiled). Warm: the same
-plan once more. Processor seconds are those of the command and all its children, imports and what
-is beyond them those of its own process; other programs change them little. Silence is the longest
-time without a byte in a pipe. What is done stays in the results file; `--cold` goes on where it
-stopped.
+Cold: nothing is remembered of this network or, in the first plan, of this installation, and what a
+plan before it did not compile is compiled. Warm: the same plan once more. Processor seconds are
+those of the command and all its children, imports and what is beyond them those of its own process;
+other programs change them little. Silence is the longest time without a byte in a pipe. What is
+done stays in the results file; `--cold` goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ def plan(cell: str, home: Path) -> dict[str, float]:
     out = home / "told"
     code = BODY.format(out=str(out), words=cell.split())
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(home)}
+    if home != Path.home():
+        environment["NUMBA_CACHE_DIR"] = str(home / "kernels")
     used, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     with subprocess.Popen(
         [sys.executable, "-c", code],

@@ -38,6 +38,22 @@ class Work:
 
 
 _NOW: list[Work] = []
+_HUSHED: list[bool] = []
+
+
+@contextmanager
+def hushed() -> Iterator[None]:
+    """Inside the block nobody wants to hear what goes on, not even of a process that is asked."""
+    _HUSHED.append(True)
+    try:
+        yield
+    finally:
+        _HUSHED.pop()
+
+
+def may_speak() -> bool:
+    """Whether somebody wants to hear what goes on."""
+    return not _HUSHED
 
 
 @contextmanager

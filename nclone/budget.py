@@ -79,6 +79,6 @@ def _graphs(graphs: InternedGraphs, config: NppConfig, copies: int) -> Part:
 
 def _measured(game: NppGame, encoding: Encoding) -> dict[str, int]:
     for number in np.unique(game.level_number):
-        game.distances.release(game.distances.acquire(int(number), 0))
+        game.distances.reserve(int(number))
     rows = Encoder(encoding, game.tables, game.num_worlds).nbytes
     return game.parts() | {"rows": rows}

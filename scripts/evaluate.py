@@ -6,9 +6,11 @@ import frugal_rl.first_words  # noqa: F401
 from omegaconf import DictConfig
 
 from frugal_rl.doing import doing
+from frugal_rl.errors import ConfigError
 from frugal_rl.run.command import main
-from frugal_rl.run.compose import build_run, plain
+from frugal_rl.run.compose import build_run, options
 from frugal_rl.run.outcome import Outcome
+from frugal_rl.run.tools import EvaluateOptions
 
 
 @main("evaluate")
@@ -16,12 +18,14 @@ def evaluate(cfg: DictConfig) -> Outcome:
     """Play the fixed evaluation seeds, random play beside them; or a tournament."""
     with doing("loading torch"):
         from frugal_rl.run.session import contest, evaluate_saved
-    run = build_run(cfg)
-    if cfg.tournament:
-        return Outcome({"table": contest(plain(cfg)["checkpoint"], run)}, [run.run_dir])
-    results = evaluate_saved(str(cfg.checkpoint), run)
+    run, asked = build_run(cfg), options(cfg, EvaluateOptions)
+    if asked.tournament:
+        return Outcome({"table": contest(asked.checkpoint, run)}, [run.run_dir])
+    if not isinstance(asked.checkpoint, str):
+        raise ConfigError("Several checkpoints are for tournament=true; name one.")
+    results = evaluate_saved(asked.checkpoint, run)
     values = {player: result.metrics("eval") for player, result in results.items()}
-    return Outcome({"checkpoint": str(cfg.checkpoint), **values}, [run.run_dir])
+    return Outcome({"checkpoint": asked.checkpoint, **values}, [run.run_dir])
 
 
 if __name__ == "__main__":

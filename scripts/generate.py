@@ -6,18 +6,18 @@ import frugal_rl.first_words  # noqa: F401
 from omegaconf import DictConfig
 
 from frugal_rl.run.command import main
-from frugal_rl.run.compose import build_run
+from frugal_rl.run.compose import build_run, options
 from frugal_rl.run.outcome import Outcome
-from frugal_rl.run.tools import needed
+from frugal_rl.run.tools import GenerateOptions, needed
 
 
 @main("generate")
 def generate(cfg: DictConfig) -> Outcome:
     """Print the path of every file that was written."""
-    run = build_run(cfg)
+    run, asked = build_run(cfg), options(cfg, GenerateOptions)
     tool = needed(run.env, "generate", "env=nclone and env=mine can write problems.")
     paths = []
-    for path in tool(run, str(cfg.folder), int(cfg.count), int(cfg.seed)):
+    for path in tool(run, asked.folder, asked.count, asked.seed):
         print(path)
         paths.append(path)
     return Outcome(files=paths)

@@ -2,16 +2,20 @@
 
 import hashlib
 import io
+import warnings
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from pyboy import PyBoy
 
 from frugal_rl.errors import DataError
 from frugal_rl.untrusted.files import read_bytes
 from frugal_rl.untrusted.printing import printable
+
+with warnings.catch_warnings():  # of which SDL it found, in every command
+    warnings.simplefilter("ignore", UserWarning)
+    from pyboy import PyBoy
 
 SHADES = (0xFFFFFF, 0xAAAAAA, 0x555555, 0x000000)
 """The four shades of the DMG as red = green = blue values: 255, 170, 85, 0."""

@@ -11,6 +11,7 @@ import numpy as np
 from fighting.opponents.ratings import Payoff, exploits
 from fighting.opponents.saved_player import saved_player
 from fighting.tools.bouts import Contestant, anchors, known_contestants, pairings, round_robin
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.files import read_json, write_json, write_text
 from frugal_rl.run.evaluate import wilson
@@ -57,12 +58,13 @@ def fought_out(
     if known:
         print(f"{known} of {total} pairings are known already", flush=True)
     table = round_robin(players, fights, seed, levels_meet=False, payoff=payoff)
-    for number, (pair, _) in enumerate(table, 1):
-        one, two = payoff.names[pair.one], payoff.names[pair.two]
-        if number > known:
-            points = f"{payoff.score[pair.one, pair.two]:g} of {pair.rounds}"
-            print(f"{number} of {total}: {one} {points} against {two}", flush=True)
-            write_results(folder, payoff, rules)
+    with doing("fighting", total, "pairings") as work:
+        for work.done, (pair, _) in enumerate(table, 1):
+            one, two = payoff.names[pair.one], payoff.names[pair.two]
+            if work.done > known:
+                points = f"{payoff.score[pair.one, pair.two]:g} of {pair.rounds}"
+                print(f"{work.done} of {total}: {one} {points} against {two}", flush=True)
+                write_results(folder, payoff, rules)
 
 
 def write_results(folder: Path, payoff: Payoff, more: Mapping[str, Any]) -> None:

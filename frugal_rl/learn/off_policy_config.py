@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from abc import ABC
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from functools import partial
+from importlib import metadata
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
 
+from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.hindsight import check_goals
 from frugal_rl.learn.on_policy_config import Value
-from frugal_rl.memory.replay import replay_parts, replay_size
+from frugal_rl.memory.replay import ReplayNetworks, replay_parts, replay_size
 from frugal_rl.ranges import above, at_least, between, check_ranges
 
 if TYPE_CHECKING:
     from frugal_rl.learn.off_policy import OffPolicyLearner
     from frugal_rl.memory.part import Part
-    from frugal_rl.memory.replay import ReplayNetworks
     from frugal_rl.run.config import RunConfig
     from frugal_rl.store.replay import DictReplayBuffer
     from frugal_rl.vec_env.interface import VectorEnv
@@ -157,8 +159,23 @@ class OffPolicyConfig(ABC):
         """The networks by arithmetic on their operations."""
         self.check(run.env.action_space())
         agent = agent_of(run, self.kind)
+        name = f"replay_{self._fingerprint(run, agent)}"
+        kept = remembered.read(name)
+        if kept:
+            return ReplayNetworks(**kept)
         found: ReplayNetworks = trace_replay.replay_networks(run, self, agent)
+        remembered.write(name, asdict(found))
         return found
+
+    def _fingerprint(self, run: RunConfig, agent: MlpAgent) -> str:
+        """What decides the networks and what an update of them holds."""
+        shown = [(f.name, f.shape, f.dtype) for f in run.env.spec().fields]
+        shown += [(r.name, r.shape, r.window) for r in run.encoding().rows]
+        sizes = (self.networks, self.embeddings, self.quantiles, self.batch_size)
+        values = (shown, run.env.action_space(), agent, *sizes, run.memory.allocator)
+        code = remembered.code_digest("frugal_rl.learn", "frugal_rl.observation")
+        versions = (sys.version, metadata.version("torch"))
+        return remembered.fingerprint(type(self), repr(values), code, *versions)
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> OffPolicyLearner:
         """The learner for these environments."""

@@ -10,11 +10,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import torch
-
-from frugal_rl.learn.optimizer import FlatAdam
-from frugal_rl.learn.trace import CPU, Traced, act, learn
-from frugal_rl.learn.update import update_threads
+from frugal_rl.learn.blank import Blank
+from frugal_rl.learn.trace import samples_at_once
 from frugal_rl.memory.duration import Line, Pace
 
 if TYPE_CHECKING:
@@ -56,23 +53,8 @@ def _best(call: Callable[[], Any]) -> float:
 def pace_of(run: RunConfig) -> Pace:
     """Seconds of the run's update and of its acting, without an environment."""
     config: Any = run.algo
-    policy = Traced(run, CPU)
-    adam = FlatAdam(policy.parameters(), 1e-9, 1e-5, fused=False)
-    total = config.n_steps * config.num_envs
-    at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
-
-    def update(samples: int) -> Callable[[], None]:
-        def once() -> None:
-            adam.zero_grad()
-            learn(policy, run, samples)
-            adam.step(0.5)
-
-        return once
-
-    torch.set_num_threads(update_threads(run.hardware.threads, policy.network, at_once))
-    policy.network.train()
-    updating = line(update, at_once)
-    torch.set_num_threads(1)  # as while collecting
-    policy.network.eval()
-    acting = line(lambda samples: lambda: act(policy, run, samples), config.num_envs)
-    return Pace(updating, acting)
+    blank = Blank(run)
+    blank.learns()
+    updating = line(blank.update, samples_at_once(run))
+    blank.acts()
+    return Pace(updating, line(blank.acting, config.num_envs))

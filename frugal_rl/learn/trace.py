@@ -36,7 +36,7 @@ ADAM_COPIES = 2
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
 MEASURED_BELOW_BYTES = 8 * 2**30
 """Kernels of convolutions hold something else than a trace shows: by a tenth less on pictures, by a
-quarter less on pits. Below this, updates of growing size are measured."""
+quarter less on pits. Below this, updates of growing size are measured (`frugal_rl.learn.blank`)."""
 
 
 class Table:
@@ -62,13 +62,14 @@ class Shown(Mapping[str, Tensor]):
     def __init__(self, run: RunConfig, samples: int, device: torch.device) -> None:
         self.spec, self.samples, self.device = run.env.spec(), samples, device
         self._made: dict[str, Tensor] = {}
+        self.distinct = distinct_rows(run)
         tables = {f.table for f in self.spec.fields if isinstance(f, Static)}
         self.tables = {name: Table(self.spec, device) for name in tables}
         self.rows = {f"{name}_id": name for name in tables}
 
     def __getitem__(self, name: str) -> Tensor:
         if name in self.rows:
-            return torch.zeros(self.samples, dtype=torch.int64, device=self.device)
+            return torch.arange(self.samples, device=self.device) % self.distinct
         if name not in self._made:
             field: Any = self.spec.by_name[name]
             shape = getattr(field, "observed_shape", field.shape)
@@ -82,6 +83,13 @@ class Shown(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self.spec.by_name)
+
+
+def distinct_rows(run: RunConfig) -> int:
+    """Rows of a static table that a minibatch shows: at most one per environment."""
+    num_envs: int = run.algo.num_envs
+    most: int = getattr(run.env, "static_rows", num_envs)
+    return min(num_envs, most)
 
 
 class Traced:
@@ -100,6 +108,16 @@ class Traced:
     def parameters(self) -> list[torch.nn.Parameter]:
         """All weights."""
         return [*self.network.parameters(), *self.head.parameters()]
+
+    @property
+    def weight_bytes(self) -> int:
+        """What the weights that are learned take in the optimiser's flat tensor."""
+        return sum(padded(p) * p.itemsize for p in self.parameters() if p.requires_grad)
+
+    @property
+    def convolves(self) -> bool:
+        """Whether a trace shows less than its kernels hold."""
+        return any(isinstance(m, CONVOLUTIONAL) for m in self.network.modules())
 
     def outputs(self, fields: Shown) -> Output:
         """As `FrugalPolicy.outputs`, from decoded fields."""
@@ -126,13 +144,10 @@ def _trace(run: RunConfig) -> Probe | None:
     config = run.algo
     assert isinstance(config, OnPolicyConfig)
     policy = Traced(run)
-    at_once = _at_once(config, run.memory.micro_batch)
-    weights = sum(padded(p) * p.itemsize for p in policy.parameters() if p.requires_grad)
+    at_once, weights = samples_at_once(run), policy.weight_bytes
     held = _learning(policy, run, at_once)
     learning = held.peak
-    if learning < MEASURED_BELOW_BYTES and any(
-        isinstance(m, CONVOLUTIONAL) for m in policy.network.modules()
-    ):
+    if learning < MEASURED_BELOW_BYTES and policy.convolves:
         return None
     policy.network.eval()
     looking = Held(held.distinct)
@@ -151,25 +166,24 @@ def _trace(run: RunConfig) -> Probe | None:
     )
 
 
-def heap_bytes_per_sample(run: RunConfig) -> float:
-    """What of an update lies in the heap, also where its peak is measured; 0 where no trace shows.
+def heap_bytes_of(run: RunConfig) -> float | None:
+    """What of an update lies in the heap, also where its peak is measured.
 
-    A measured update begins with an empty heap, those of a run find the holes of the ones before.
+    None where no trace shows it, because it depends on what the network sees. A measured update
+    begins with an empty heap, those of a run find the holes of the ones before.
     """
-    config = run.algo
-    assert isinstance(config, OnPolicyConfig)
-    at_once = _at_once(config, run.memory.micro_batch)
+    at_once = samples_at_once(run)
     try:
         return _learning(Traced(run), run, at_once).heap_peak / at_once
     except (NotImplementedError, RuntimeError):
-        return 0.0
+        return None
 
 
-def _at_once(config: OnPolicyConfig, micro_batch: int | None) -> int:
+def samples_at_once(run: RunConfig) -> int:
     """Samples of one backward pass."""
-    sizes: Any = config
+    sizes: Any = run.algo
     total: int = sizes.n_steps * sizes.num_envs
-    size: int = min(micro_batch or sizes.batch_size, sizes.batch_size, total)
+    size: int = min(run.memory.micro_batch or sizes.batch_size, sizes.batch_size, total)
     return size
 
 
@@ -178,10 +192,8 @@ def _learning(policy: Traced, run: RunConfig, samples: int) -> Held:
     for p in policy.parameters():
         p.grad = torch.empty_like(p)
     policy.network.train()
-    num_envs = run.algo.num_envs
-    distinct = min(num_envs, getattr(run.env, "static_rows", num_envs))
     pinned = run.memory.allocator is Allocator.pinned
-    held = Held(distinct, MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES)
+    held = Held(distinct_rows(run), MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES)
     with held:
         learn(policy, run, samples)
     return held

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from frugal_rl.doing import may_speak
 from frugal_rl.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -54,12 +56,23 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
         asked = _Asked(doing, Path(words.name), most_seconds)
         answer, said = asked.heard(process, json.dumps(request))
     if process.returncode != 0:
-        last = (said.strip().splitlines() or ["nothing was said"])[-1]
-        raise ConfigError(f"{doing} fails: {last}")
+        raise ConfigError(f"{doing} fails: {_last_words(said, process.returncode)}")
     try:
         return json.loads(answer.strip().splitlines()[-1])
     except (IndexError, ValueError) as error:  # the environment ended it, or printed the last line
         raise ConfigError(f"{doing} ends without an answer.") from error
+
+
+def _last_words(said: str, status: int) -> str:
+    """Why a process failed: the signal that ended it, or the last line, without an error's name."""
+    if status < 0:
+        name = (
+            signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
+        )
+        full = "; is the machine's memory full?" if -status == signal.SIGKILL else ""
+        return f"it was ended by {name}{full}"
+    last = (said.strip().splitlines() or ["nothing was said"])[-1]
+    return last.removeprefix("frugal_rl.errors.ConfigError: ")
 
 
 def words_file() -> Path | None:
@@ -95,4 +108,5 @@ class _Asked:
                 "machine is less busy, or plan by arithmetic: plan=arithmetic."
             )
         words = self.words.read_text()
-        print(f"{self.doing}, {seconds:.0f} s{words and f' ({words})'}", file=sys.stderr)
+        if may_speak():
+            print(f"{self.doing}, {seconds:.0f} s{words and f' ({words})'}", file=sys.stderr)

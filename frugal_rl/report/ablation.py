@@ -122,7 +122,7 @@ def _cell(
     digest: Digest,
 ) -> Cell:
     """One row: trained on all seeds, or why it cannot be."""
-    own = {"base", "out", "seeds", "only", "seed", "memory"}
+    own = {"base", "out", "seeds", "only", "seed", "memory", *(w.split("=")[0] for w in words)}
     typed = [o for o in run.overrides if o.split("=")[0] not in own]
     at = Path(options.out) / "runs" / name.replace(" ", "_")
     try:

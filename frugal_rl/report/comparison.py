@@ -121,13 +121,18 @@ def comparison_document(runs: Sequence[RunResult], options: ReportOptions) -> Do
     """What the report says, whatever it is written as."""
     folder = Path(options.out)
     document = Document(options.title)
-    document.add(f"{len(runs)} runs of {len({r.env for r in runs})} environments.")
+    environments = len({run.env for run in runs})
+    document.add(f"{_counted(len(runs), 'run')} of {_counted(environments, 'environment')}.")
     document.add(*_incomplete(runs))
     for env in dict.fromkeys(run.env for run in runs):
         document.add(*_section(env, [r for r in runs if r.env == env], options, folder / PICTURES))
     document.add(Heading("Runs"), runs_table(runs))
     document.add(Heading("Commands"), CommandBlock(commands_of(runs)))
     return document
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' * (count != 1)}"
 
 
 def _incomplete(runs: Sequence[RunResult]) -> list[Block]:

@@ -233,7 +233,7 @@ class Searcher:
         beside = ["--config-dir", run.config_dir] if run.config_dir else []
         again = [f"resume={value(at)}"] if any((at / "checkpoints").glob("*.pt")) else []
         words = [
-            *own_words(run),
+            *(word for word in own_words(run) if word.partition("=")[0] not in trial.params),
             *self.words(trial).split(),
             *again,
             f"hydra.run.dir={value(at)}",

@@ -18,7 +18,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppres
 from enum import Enum
 from typing import IO, Any, TextIO, cast
 
-from frugal_rl.doing import Work, now
+from frugal_rl.doing import Work, hushed, now
 from frugal_rl.errors import DiskError
 from frugal_rl.report.terminal import GONE, lead_nowhere, open_closed, visible
 
@@ -214,7 +214,7 @@ def speaking(mode: Mode = Mode.people) -> Iterator[TextIO]:
     with open(os.devnull, "w") as nowhere:
         if mode is Mode.quiet:
             results = Watched(out, lambda: None)
-            with redirect_stdout(nowhere):
+            with redirect_stdout(nowhere), hushed():
                 yield cast(TextIO, results)
             _tell_missing(results)
             return

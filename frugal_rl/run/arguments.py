@@ -14,6 +14,7 @@ OTHER_CONFIGURATION = {"--config-path", "-cp", "--config-name", "-cn"}
 ASKING = {"--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
 ASKING_TO_COMPLETE = ("-sc", "--shell-completion", "--shell_completion")
 """Words that ask Hydra something, instead of running the command."""
+CONFIG_DIR = ("--config-dir", "-cd")
 SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve"}
 """Words of Hydra's that no other word belongs to."""
 
@@ -98,8 +99,7 @@ def overrides(arguments: Sequence[str]) -> list[str]:
 
 def typed_folders(arguments: Sequence[str]) -> list[str]:
     """The folders that `--config-dir` names: behind a blank or an equals sign."""
-    flags = ("--config-dir", "-cd")
-    behind = [b for a, b in pairwise(arguments) if a in flags]
+    behind = [b for a, b in pairwise(arguments) if a in CONFIG_DIR]
     joined = [a.partition("=")[2] for a in arguments if a.startswith("--config-dir=")]
     return [*behind, *joined]
 
@@ -110,6 +110,8 @@ def check_form(arguments: Sequence[str]) -> None:
     Raises:
         ConfigError: saying how an override is written.
     """
+    if arguments and arguments[-1] in CONFIG_DIR:
+        raise ConfigError(f"{arguments[-1]} names no folder; write {arguments[-1]} FOLDER.")
     behind_flag = {b for a, b in pairwise(arguments) if a.startswith("-") and "=" not in a}
     behind, before = dict(pairwise(arguments)), {b: a for a, b in pairwise(arguments)}
     for word in arguments:
@@ -120,15 +122,27 @@ def check_form(arguments: Sequence[str]) -> None:
             raise ConfigError(f"{word} is no option; write {bare if '=' in bare else bare + '='}")
         if word in behind_flag or word.startswith(("-", "~")):
             continue
+        if word.startswith("=") and word != "=":
+            raise ConfigError(f"{word} is no override, which are written key=value.")
         if "=" not in word:
             key, _, value = word.partition(":")
-            if word in NOT_FLAGS and "=" not in behind.get(word, "="):
-                value = behind[word]
+            after = behind.get(word, "")
+            if after == "=":  # blanks around the sign
+                value = behind.get("=", "")
+            elif word in NOT_FLAGS and after and "=" not in after:
+                value = after
             hint = f"{key}={value}" if value else f"{word}=VALUE"
-            blank = " Quote a value that holds blanks." if "=" in before.get(word, "") else ""
+            if word in ("help", "?"):
+                hint = "--help"
+            first = before.get(word, "")
+            blank = " Quote a value that holds blanks." if "=" in first else ""
+            if first.startswith(LISTS):
+                blank = f" A list is written {first.replace('=', '=[', 1)},{word}]."
             raise ConfigError(f"{word} is no override, which are written key=value: {hint}?{blank}")
 
 
+LISTS = ("runs=", "plugins=", "env.levels=", "checkpoint=")
+"""Beginnings of words behind which people leave blanks between several values."""
 NOT_FLAGS = ("agent", "algo", "env", "memory", "vec", "seed", "experiment", "resume", "checkpoint")
 """Keys that people type as if they were flags."""
 

@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any, TypeVar, Union
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.plugins import trusted
 from frugal_rl.ranges import check_ranges
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.renamed import VALUES, current
+from frugal_rl.untrusted.printing import printable
 
 T = TypeVar("T")
 LARGEST_WHOLE = 2**53
@@ -54,12 +55,16 @@ def find_class(target: str, where: str = "", plugins: Sequence[str] = ()) -> typ
         )
     try:
         module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise ConfigError(f"{where}._target_={target} cannot be imported: {error}.") from error
+    except FrugalError:
+        raise
     except SystemExit as end:
         raise ConfigError(
             f"{where}._target_={target}: importing {module_name} ends the program by sys.exit()."
         ) from end
+    except Exception as error:  # whatever a stranger's module raises, a slip of the pen included
+        kind = "" if isinstance(error, ModuleNotFoundError) else f"{type(error).__name__}: "
+        said = f"{kind}{printable(str(error))}"
+        raise ConfigError(f"{where}._target_={target} cannot be imported: {said}.") from error
     cls = getattr(module, class_name, None)
     if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
         classes = [n for n, c in vars(module).items() if dataclasses.is_dataclass(c)]
@@ -131,8 +136,23 @@ def _checked(made: Any, hint: Any, where: str) -> Any:
     checkable = dataclasses.is_dataclass(hint) or getattr(hint, "_is_runtime_protocol", False)
     valued = hint in (int, float, bool, str) or (isinstance(hint, type) and issubclass(hint, Enum))
     if isinstance(hint, type) and (checkable or valued) and not isinstance(made, hint):
-        raise _wrong(made, f"a {hint.__name__}", where)
+        raise _wrong(made, f"{article(hint.__name__)}{_lacking(made, hint)}", where)
     return made
+
+
+def article(name: str) -> str:
+    """As in "an EnvConfig"."""
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def _lacking(made: Any, hint: Any) -> str:
+    """What a value misses of a protocol: its class, or members of it."""
+    if isinstance(made, Mapping):
+        return ", named by a line _target_: package.module.Class"
+    public = [name for name in vars(hint) if not name.startswith("_")]
+    members = dict.fromkeys([*getattr(hint, "__annotations__", {}), *public])
+    missing = [name for name in members if not hasattr(made, name)]
+    return f", which also has {', '.join(missing)}" if missing else ""
 
 
 def _one_of(value: Any, options: tuple[Any, ...], where: str, plugins: Sequence[str]) -> Any:

@@ -35,6 +35,7 @@ from frugal_rl.run.compose import (
 )
 from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
+from frugal_rl.run.mistyped import check_taken_once
 from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Command, Job, check_launcher, preflight, writable
@@ -156,6 +157,7 @@ class Script:
                 raise ConfigError(f"--config-dir {folder} is no folder; name one with YAML files.")
         arguments.check_form(typed)
         words = arguments.typed_words(typed)
+        check_taken_once(words)
         launchers = [w.partition("=")[2] for w in words if w.startswith("hydra/launcher=")]
         for name in launchers:
             check_launcher(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Glob, Override
 from hydra.core.plugins import Plugins
 from hydra.errors import ConfigCompositionException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -33,8 +33,10 @@ from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.fitting import fitting_agent, fitting_words, refuse_without_overlay
 from frugal_rl.run.honouring import honouring
-from frugal_rl.run.nearness import in_one_line, nearest, nearest_key
-from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra
+from frugal_rl.run.mistyped import check_swept, meant, mend, one_only, several_values
+from frugal_rl.run.nearness import in_one_line, nearest_key
+from frugal_rl.run.own_files import UNREADABLE, fault_in_words
+from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra, version_base
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.search_path import (
     choices,
@@ -42,7 +44,9 @@ from frugal_rl.run.search_path import (
     further,
     groups,
     is_group,
+    own_choices,
     searching,
+    typed_folder,
 )
 from frugal_rl.run.zoo.words import translated
 
@@ -92,7 +96,8 @@ def run_jobs(
             raise Refused(error) from error
 
     with past_hydra(utils), mode_known(Hydra, command.mode) if command else nullcontext():
-        hydra.main(config_path=str(folder("conf")), config_name=config_name, **_version())(task)()
+        conf = str(folder("conf"))
+        hydra.main(config_path=conf, config_name=config_name, **version_base())(task)()
 
 
 def _present_job(config_name: str, cfg: DictConfig) -> Job:
@@ -102,14 +107,14 @@ def _present_job(config_name: str, cfg: DictConfig) -> Job:
     launcher = str(choices.get("hydra/launcher"))
     command = Command(config_name, plain(cfg), choices, at, os.environ)
     number = int(known.job.num) if known.mode == RunMode.MULTIRUN else 0
-    beside = _typed_folder(known.runtime.config_sources)
+    beside = typed_folder(known.runtime.config_sources)
     return Job(number, launcher != "basic", command, tuple(known.overrides.task), beside)
 
 
 def sweep_folder(config_name: str, words: Sequence[str]) -> Path:
     """Where the jobs of a sweep will lie."""
     own = [word for word in words if word.startswith("hydra.sweep.dir=")]
-    with initialize_config_dir(str(folder("conf")), **_version()):
+    with _composing(own):
         cfg = compose(config_name, own, return_hydra_config=True)
         return Path(str(cfg.hydra.sweep.dir))
 
@@ -120,15 +125,12 @@ def composed_command(config_name: str, words: Sequence[str]) -> Command:
     Raises:
         ConfigError: the words compose nothing.
     """
-    try:
-        with initialize_config_dir(str(folder("conf")), **_version()):
-            cfg = compose(config_name, list(words), return_hydra_config=True)
-            at, choices = Path(str(cfg.hydra.run.dir)), dict(cfg.hydra.runtime.choices)
-            mode = cfg.hydra.mode
-            values = plain(_without_hydra(cfg))
-            return Command(config_name, values, choices, at, os.environ, mode)
-    except (ConfigCompositionException, OmegaConfBaseException) as error:
-        raise ConfigError(in_one_line(error)) from error
+    with _composing(words):
+        cfg = compose(config_name, list(words), return_hydra_config=True)
+        at, choices = Path(str(cfg.hydra.run.dir)), dict(cfg.hydra.runtime.choices)
+        mode = cfg.hydra.mode
+        values = plain(_without_hydra(cfg))
+        return Command(config_name, values, choices, at, os.environ, mode)
 
 
 def build_run(cfg: DictConfig) -> RunConfig:
@@ -142,7 +144,7 @@ def build_run(cfg: DictConfig) -> RunConfig:
     if HydraConfig.initialized():
         hydra_config = HydraConfig.get()
         typed = tuple(hydra_config.overrides.task)
-        chosen = _own_choices(hydra_config.runtime.choices)
+        chosen = own_choices(hydra_config.runtime.choices)
         config_name = str(hydra_config.job.config_name)
         if fitting_agent(cfg, typed):
             cfg, chosen = compose_plain(config_name, typed)
@@ -150,7 +152,7 @@ def build_run(cfg: DictConfig) -> RunConfig:
         values["run_dir"] = str(hydra_config.runtime.output_dir)
         values["config_name"], values["choices"] = config_name, chosen
         values["typed_folders"] = [w for w in hydra_config.overrides.hydra if w.startswith(FOLDERS)]
-        values["config_dir"] = _typed_folder(hydra_config.runtime.config_sources)
+        values["config_dir"] = typed_folder(hydra_config.runtime.config_sources)
     return run_from(values, typed, tuple(values.get("plugins") or ()))
 
 
@@ -221,7 +223,8 @@ def plain(cfg: DictConfig, whole: bool = True) -> dict[str, Any]:
         key = getattr(error, "full_key", None) or "A value"
         raise ConfigError(f"{key} has no value; add {key}=... to the command line.") from error
     except OmegaConfBaseException as error:
-        raise ConfigError(f"The configuration does not resolve: {error}") from error
+        said = in_one_line(str(error))
+        raise ConfigError(f"The configuration does not resolve: {said}") from error
     return {str(k): v for k, v in dict(values).items() if k != "hydra"}  # type: ignore[arg-type]
 
 
@@ -254,11 +257,10 @@ def check_choices(overrides: Sequence[str], sweep: bool = True) -> None:
     ours = _ours(overrides)
     several = [o for o in ours if o.is_sweep_override()]
     if several and not sweep:
-        word, (key, _, value) = several[0].input_line, str(several[0].input_line).partition("=")
-        raise ConfigError(
-            f"{word} names several values. Add -m to run a job for each, or write {key}=[{value}] "
-            "for one list."
-        )
+        raise ConfigError(several_values(str(several[0].input_line)))
+    for override in several:
+        of_choices, word = isinstance(override.value(), Glob), str(override.input_line)
+        check_swept(word, override.is_interval_sweep(), of_choices)
     for override in _chosen(ours):
         _check_choice(override)
 
@@ -274,7 +276,8 @@ def check_keys(config_name: str, overrides: Sequence[str]) -> None:
     keys = [o for o in ours if o not in chosen and not (o.is_add() or o.is_delete())]
     if not keys:
         return
-    cfg, _ = compose_plain(config_name, [_first_choice(o) for o in chosen])
+    words = [f"{o.key_or_group}={v[0]}" if (v := _values(o)) else o.input_line for o in chosen]
+    cfg, _ = compose_plain(config_name, [str(word) for word in words])
     known = set(_dotted(cfg)) | groups()
     for override in keys:
         name = str(override.key_or_group)
@@ -287,6 +290,11 @@ def _ours(words: Sequence[str]) -> list[Override]:
 
 
 def _chosen(ours: Sequence[Override]) -> list[Override]:
+    """The words that choose something of a group; one that every run needs is not taken away."""
+    for override in ours:
+        if override.is_delete() and str(override.key_or_group) in RUN_FIELDS:
+            name = override.key_or_group
+            raise ConfigError(f"{override.input_line} leaves no {name}; write {name}=CHOICE.")
     return [o for o in ours if is_group(o.key_or_group) and not o.is_delete()]
 
 
@@ -301,31 +309,31 @@ def _parsed(words: Sequence[str]) -> list[Override]:
         try:
             parsed += parser.parse_overrides([word])
         except OverrideParseException as error:
-            raise ConfigError(
-                f"{word} cannot be read: close its brackets and quotes, leave no comma at its end, "
-                "and quote a value that holds blanks or signs, as in key=\"'a b'\"."
-            ) from error
+            raise ConfigError(f"{word} cannot be read: {mend(word)}.") from error
     return parsed
 
 
 def _check_choice(override: Override) -> None:
     group = str(override.key_or_group)
     offered = choices(group)
+    if override.is_add() or override.is_force_add():
+        word = str(override.input_line)
+        raise ConfigError(f"{word} adds what there is already; write {word.lstrip('+')}.")
     for value in _values(override):
+        if isinstance(value, list) and group in RUN_FIELDS:
+            raise ConfigError(one_only(str(override.input_line), group, value))
         names = value if isinstance(value, list) else [value]
         for name in (n for n in names if n is not None and str(n) not in offered):
-            raise ConfigError(f"{group}={name} is no choice; {nearest(str(name), offered)}")
+            raise ConfigError(f"{group}={name} is no choice; {meant(group, str(name), offered)}")
 
 
 def _values(override: Override) -> list[Any]:
+    value = override.value()
+    if isinstance(value, Glob):
+        return list(value.filter(sorted(choices(str(override.key_or_group)))))
     if override.is_sweep_override():
         return list(override.sweep_iterator()) if not override.is_range_sweep() else []
     return [override.value()]
-
-
-def _first_choice(override: Override) -> str:
-    values = _values(override)
-    return f"{override.key_or_group}={values[0]}" if values else str(override.input_line)
 
 
 def _dotted(node: Any, prefix: str = "") -> Iterator[str]:
@@ -343,14 +351,26 @@ def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
     return OmegaConf.is_list(parent) or (name.startswith(OPEN) and OmegaConf.is_dict(parent))
 
 
+@contextmanager
+def _composing(words: Sequence[str]) -> Iterator[None]:
+    """Compose inside the block; what cannot be is told with the user's file that it lies in."""
+    opened: Any = nullcontext()
+    if not GlobalHydra.instance().is_initialized():  # inside a job its search path is used
+        opened = initialize_config_dir(str(folder("conf")), **version_base())
+    try:
+        with opened:
+            yield
+    except (ConfigCompositionException, OmegaConfBaseException, *UNREADABLE) as error:
+        raise ConfigError(fault_in_words(words, str(error))) from error
+
+
 def compose_plain(config_name: str, overrides: Sequence[str]) -> tuple[DictConfig, dict[str, Any]]:
     """The composed configuration without Hydra's own keys, and the choice of each group."""
-    running = GlobalHydra.instance().is_initialized()  # inside a job its search path is used
-    with nullcontext() if running else initialize_config_dir(str(folder("conf")), **_version()):
+    with _composing(overrides):
         fitting = fitting_words(overrides, lambda some: compose(config_name, list(some)))
         words = [*overrides, *fitting]
         cfg = compose(config_name, words, return_hydra_config=True)
-    chosen = _own_choices(cfg.hydra.runtime.choices)
+    chosen = own_choices(cfg.hydra.runtime.choices)
     return _without_hydra(cfg), chosen
 
 
@@ -364,20 +384,10 @@ def fitting_agent_of(config_name: str, typed: Sequence[str]) -> list[str]:
     """The word for an overlay's agent, to be added to the words; empty where none is needed."""
 
     def composed(words: Sequence[str]) -> DictConfig:
-        with initialize_config_dir(str(folder("conf")), **_version()):
+        with _composing(words):
             return compose(config_name, list(words))
 
     return fitting_words(typed, composed)
-
-
-def _typed_folder(sources: Sequence[Any]) -> str:
-    """The folder of `--config-dir`, empty where none was typed."""
-    return next((str(s["path"]) for s in sources if s["provider"] == "command-line"), "")
-
-
-def _own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
-    """The choice of each of our groups, without Hydra's own."""
-    return {str(k): v for k, v in choices.items() if not str(k).startswith("hydra")}
 
 
 def named_plugins(words: Sequence[str]) -> list[str]:
@@ -388,9 +398,3 @@ def named_plugins(words: Sequence[str]) -> list[str]:
             value = _parsed([word])[0].value()
             named += [str(v) for v in (value if isinstance(value, list) else [value])]
     return named
-
-
-def _version() -> dict[str, str]:
-    """Hydra 1.3 needs `version_base`; from 1.4 on it is deprecated."""
-    major, minor = (int(n) for n in hydra.__version__.split(".")[:2])
-    return {"version_base": "1.3"} if (major, minor) < (1, 4) else {}

@@ -14,7 +14,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory.probe import Planning
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.ranges import SEED, above, at_least, one_of
+from frugal_rl.ranges import SEED, above, at_least, between, one_of
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -121,13 +121,17 @@ class Evaluation:
     """Film an episode of each evaluation, where the environment offers `film`."""
 
 
+MOST_THREADS = 1024
+"""The system ends a process that asks for hundreds of thousands, without a word."""
+
+
 @dataclass(frozen=True)
 class Hardware:
     """The machine that the planner assumes; None means: look."""
 
     device: Annotated[str, one_of("auto", "cpu", "cuda", pattern=r"cuda:\d+")] = "auto"
     """`auto`, `cpu`, `cuda` or `cuda:0`."""
-    threads: Annotated[int, at_least(0)] = 0
+    threads: Annotated[int, between(0, MOST_THREADS)] = 0
     """Torch threads while updating; 0 means all cores."""
     ram_gib: Annotated[float | None, above(0)] = None
     """Pretend this much memory."""

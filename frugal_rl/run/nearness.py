@@ -42,7 +42,11 @@ def nearest_key(name: str, known: set[str]) -> str:
     return nearest(name, known)
 
 
-def in_one_line(error: Exception) -> str:
+TIPS = ("Note", "See http", "full_key", "reference_type", "object_type")
+"""Beginnings of lines that help nobody who types a command."""
+
+
+def in_one_line(words: str) -> str:
     """What Hydra says, without its tips."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return " ".join(line for line in lines if not line.startswith(("Note", "See http", "full_key")))
+    lines = [line.strip() for line in words.splitlines() if line.strip()]
+    return " ".join(line for line in lines if not line.startswith(TIPS))

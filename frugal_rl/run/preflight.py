@@ -176,6 +176,8 @@ def has_display(environ: Mapping[str, str], sockets: Path = Path("/tmp/.X11-unix
 
 def checkpoints(command: Command) -> None:
     """A run to continue or to look at must be there, and be one."""
+    if command.values.get("resume") == "":
+        raise ConfigError("resume= is empty; name a run folder, or leave it out.")
     for name in ("resume", "checkpoint"):
         path = command.word(name)
         if path and not (path == "none" and command.values.get("tournament")):

@@ -6,11 +6,12 @@ cannot replace ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.plugins import declared
@@ -48,7 +49,8 @@ def is_group(name: str) -> bool:
 
 def choices(group: str) -> set[str]:
     """What may stand behind `group=`."""
-    return {path.stem for conf in conf_folders() for path in (conf / group).glob("*.yaml")}
+    found = (path for conf in conf_folders() for path in (conf / group).glob("*.yaml"))
+    return {path.stem for path in found if path.is_file()}
 
 
 def groups() -> set[str]:
@@ -62,7 +64,18 @@ def plugin_conf(package: str) -> Path | None:
     Raises:
         ConfigError: where Python does not find the package.
     """
-    spec = find_spec(package)
+    if package.endswith(".py") or not all(map(str.isidentifier, package.split("."))):
+        raise ConfigError(
+            f"plugins names '{package}', and a package's name has neither path nor ending. Set "
+            f"PYTHONPATH to the folder that it lies in, and write plugins=[{_bare(package)}]."
+        )
+    try:
+        spec = find_spec(package)
+    except ModuleNotFoundError:  # of a name with a dot, whose first part there is not
+        spec = None
+    except Exception as error:  # the first part of such a name is imported, and raises what it may
+        said = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"plugins names '{package}', whose import fails: {said}.") from error
     if spec is None:
         raise ConfigError(
             f"plugins names '{package}', which Python does not find. Install it into this "
@@ -70,6 +83,11 @@ def plugin_conf(package: str) -> Path | None:
         )
     places = (Path(place) / "conf" for place in spec.submodule_search_locations or ())
     return next((conf for conf in places if conf.is_dir()), None)
+
+
+def _bare(name: str) -> str:
+    """What is probably meant by a path: its last part, without the ending of a file."""
+    return Path(name.rstrip("/")).name.removesuffix(".py") or "NAME"
 
 
 @contextmanager
@@ -83,3 +101,13 @@ def searching(plugins: Sequence[str], config_dirs: Sequence[str] = ()) -> Iterat
         yield
     finally:
         _FURTHER.reset(token)
+
+
+def typed_folder(sources: Sequence[Any]) -> str:
+    """The folder of `--config-dir`, empty where none was typed."""
+    return next((str(s["path"]) for s in sources if s["provider"] == "command-line"), "")
+
+
+def own_choices(choices: Mapping[str, Any]) -> dict[str, Any]:
+    """The choice of each of our groups, without Hydra's own."""
+    return {str(k): v for k, v in choices.items() if not str(k).startswith("hydra")}

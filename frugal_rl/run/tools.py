@@ -28,18 +28,44 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.ranges import SEED, at_least
 
 if TYPE_CHECKING:
     from frugal_rl.memory.finding import Finding
     from frugal_rl.run.config import RunConfig
 
 Tool = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class GenerateOptions:
+    """The options of `scripts/generate.py` beside those of a run."""
+
+    count: Annotated[int, at_least(1)] = 1
+    """How many problems."""
+    folder: str = "generated"
+    """Where they are written."""
+    seed: Annotated[int, SEED] = 0
+    """Of the first; the others follow."""
+
+
+@dataclass(frozen=True)
+class EvaluateOptions:
+    """The options of `scripts/evaluate.py` beside those of a run."""
+
+    checkpoint: str | tuple[str, ...] = ""
+    """A run folder or file; of a tournament several, or `none`."""
+    tournament: bool = False
+    """Let the environment's own players and the checkpoints play each other."""
+
+
 TOOLS = ("checks", "draw", "film", "generate", "play", "player", "record", "tournament", "watch")
 """Every tool that the core asks for."""
 _WITHOUT_RUN = ("checks", "draw", "generate")

@@ -1,5 +1,7 @@
 """The trace's process: torch's meta device loads 80 MiB that no training process should hold.
 
+Convolutions are measured here too, on observations without content.
+
 python -m frugal_rl.run.trace_process < request.json
 """
 
@@ -9,6 +11,7 @@ import json
 from dataclasses import replace
 
 from frugal_rl.errors import FrugalError
+from frugal_rl.learn.blank import measure_blank
 from frugal_rl.learn.timing import pace_of
 from frugal_rl.learn.trace import trace
 from frugal_rl.run.asked import asked_run
@@ -18,7 +21,7 @@ def main() -> None:
     """Read the request, print the answer as one line of JSON; null where nothing can be traced."""
     try:
         run = asked_run()
-        found = trace(run)
+        found = trace(run) or measure_blank(run)
         answer = None if found is None else replace(found, pace=pace_of(run)).as_json()
     except FrugalError as error:
         answer = {"refused": str(error)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -17,6 +17,7 @@ from gymnasium import spaces
 from frugal_rl.memory.part import Part
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Private, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
+from frugal_rl.ranges import at_least
 from frugal_rl.vec_env.game import Advance, Game, generator_states, restored
 from frugal_rl.vec_env.game_env import GameEnv, GameVecEnv
 
@@ -235,8 +236,8 @@ class Toy:
 
     name: str = "toy"
     fields: Mapping[str, str] = field(default_factory=dict)
-    episode_steps: int = 20
-    levels: int = 4
+    episode_steps: Annotated[int, at_least(1)] = 20
+    levels: Annotated[int, at_least(1)] = 4
 
     def spec(self) -> ObservationSpec:
         """The observation, declared."""

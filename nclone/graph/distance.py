@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from nclone.graph.landmarks import Landmarks
 
 
+NO_DOORS = -1
+"""Bits that no doors have."""
+
+
 class MineBlock(Enum):
     """Whether deadly mines take nodes out of the lattice."""
 
@@ -154,6 +158,12 @@ class DistanceTables:
         self._holders[slot] += 1
         return slot
 
+    def reserve(self, level: int) -> None:
+        """Take places as for one entry of a level, where nobody will look: to count their bytes."""
+        key = _Key(level, NO_DOORS, b"")
+        if key not in self._slots:
+            self._keep(key, self._placed(self.levels[level]))
+
     def release(self, entry: int) -> None:
         """Give an entry back; it is kept until its place is needed."""
         if self._holders[entry] <= 0:
@@ -196,12 +206,10 @@ class DistanceTables:
         deadly = np.frombuffer(key.deadly, np.bool_) if key.deadly else None
         area = self._flood(marks, key.door_bits, deadly)
         reachable = self._spawn_hops != UNREACHABLE
-        slot = self._take_slot(len(marks.goals))
+        slot = self._placed(marks)
         for goal, (x, y) in marks.goals.items():
-            row = self._free_rows.pop()
-            touch = TOUCH_RADIUS_PX[goal]
+            row, touch = self.goal_row[slot, goal], TOUCH_RADIUS_PX[goal]
             goal_hops(self._steps, reachable, x, y, touch, self._queue, self.hops[row])
-            self.goal_row[slot, goal] = row
         near = self.mine_reachable[slot, : len(marks.mines_xy)]
         touch = MINE_RADIUS_PX + PLAYER_RADIUS_PX
         self.mines[slot] = near_any(reachable, marks.mines_xy, touch, self._queue, near)
@@ -216,6 +224,16 @@ class DistanceTables:
         row = self.goal_row[slot, EXIT_DOOR]
         self.exit_reachable[slot] = row >= 0 and bool((self.hops[row] == 0).any())
         self.limit_frames[slot] = self.truncation.frames(area, int(self.mines[slot]))
+        return self._keep(key, slot)
+
+    def _placed(self, marks: Landmarks) -> int:
+        """A slot with a row for each goal, still without content."""
+        slot = self._take_slot(len(marks.goals))
+        for goal in marks.goals:
+            self.goal_row[slot, goal] = self._free_rows.pop()
+        return slot
+
+    def _keep(self, key: _Key, slot: int) -> int:
         self._slots[key] = slot
         self._keys[slot] = key
         return slot

@@ -45,7 +45,7 @@ def test_a_table_gives_rows_for_ids_and_refuses_ragged_ones():
     shown = Shown(run, 5, CPU)
     (table_id,) = shown.rows
     ids = shown[table_id]
-    assert (ids.dtype, ids.tolist()) == (torch.int64, [0] * 5)
+    assert (ids.dtype, ids.tolist()) == (torch.int64, [0, 1, 2, 3, 0])
     table = shown.tables[shown.rows[table_id]]
     field = run.env.spec().by_name["walls"]
     rows = table.rows("walls", ids)
@@ -84,8 +84,8 @@ def test_holes_in_the_heap_are_traced_where_the_peak_itself_is_measured():
     many = compose_run([*words, "algo.n_steps=32", "algo.batch_size=256"])
 
     assert trace.trace(few) is None
-    assert trace.heap_bytes_per_sample(few) > 4 * trace.heap_bytes_per_sample(many) > 0
-    assert trace.heap_bytes_per_sample(run_of()) == trace.trace(run_of()).heap_bytes_per_sample
+    assert trace.heap_bytes_of(few) > 4 * trace.heap_bytes_of(many) > 0
+    assert trace.heap_bytes_of(run_of()) == trace.trace(run_of()).heap_bytes_per_sample
 
 
 def test_convolutions_that_are_small_are_left_to_be_measured(monkeypatch):

@@ -6,6 +6,7 @@ import pytest
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import child
+from frugal_rl.report.speech import Mode, speaking
 from frugal_rl.run.compose import compose_run
 
 PROGRAMS = {
@@ -15,6 +16,9 @@ PROGRAMS = {
     "fails": "import sys; sys.exit('no such network')",
     "says_bytes": "import sys; sys.stderr.buffer.write(b'\\xff'); "
     "sys.stdout.buffer.write(b'\\xff\\n8')",
+    "is_refused": "import sys; sys.exit('frugal_rl.errors.ConfigError: no room')",
+    "is_killed": "import os; os.kill(os.getpid(), 9)",
+    "crashes": "import os; os.kill(os.getpid(), 11)",
     "hangs": "import time; time.sleep(60)",
     "is_silent": "",
     "says_goodbye": "print(1); print('goodbye')",
@@ -45,9 +49,29 @@ def test_a_slow_measurement_says_that_it_goes_on(program, capfd):
     assert "It, 0 s (kernel 3)" in capfd.readouterr().err
 
 
+def test_a_quiet_command_does_not_say_so(program, capfd):
+    with speaking(Mode.quiet):
+        assert program("is_slow") == 1
+
+    assert capfd.readouterr() == ("", "")
+
+
 def test_a_failure_is_told_by_its_last_line(program):
     with pytest.raises(ConfigError, match="It fails: no such network"):
         program("fails")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("is_refused", "It fails: no room$"),
+        ("is_killed", r"It fails: it was ended by SIGKILL; is the machine's memory full\?$"),
+        ("crashes", "It fails: it was ended by SIGSEGV$"),
+    ],
+)
+def test_a_failure_says_what_ended_it_and_not_its_error_twice(program, name, words):
+    with pytest.raises(ConfigError, match=words):
+        program(name)
 
 
 def test_one_that_hangs_is_ended_with_a_remedy(program):

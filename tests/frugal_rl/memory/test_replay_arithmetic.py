@@ -9,6 +9,7 @@ from gymnasium import spaces
 from torch import nn
 
 from frugal_rl.errors import MemoryBudgetError
+from frugal_rl.learn import off_policy_config
 from frugal_rl.learn.held import Held
 from frugal_rl.learn.off_policy_kinds import QrDqnConfig, TqcConfig
 from frugal_rl.learn.trace import Shown
@@ -145,6 +146,17 @@ def test_a_network_of_values_is_its_embedding_its_layers_and_one_output_each(alg
     assert (found.learning, found.targets) == (weights, weights)
 
 
+def test_networks_are_traced_once_and_then_remembered(monkeypatch, tmp_path):
+    monkeypatch.setattr("pathlib.Path.home", lambda: tmp_path)
+    run = compose_run(["env=toy", "algo=dqn", "algo.batch_size=24"])
+    found = run.algo.traced(run)
+
+    monkeypatch.setattr(off_policy_config, "trace_replay", None)  # a second trace would fail
+    assert run.algo.traced(run) == found
+    with pytest.raises(AttributeError):
+        run.variant(["algo.batch_size=25"]).algo.traced(run)
+
+
 def test_what_was_traced_of_one_algorithm_or_minibatch_is_not_taken_for_another():
     env = ["env=gymnasium", "env.id=Pendulum-v1", "algo.buffer_size=900", "algo.num_envs=2"]
     sac, td3, large = (
@@ -152,7 +164,7 @@ def test_what_was_traced_of_one_algorithm_or_minibatch_is_not_taken_for_another(
         for words in (["algo=sac"], ["algo=td3"], ["algo=sac", "algo.batch_size=512"])
     )
     small = sac.algo.traced(sac)
-    assert sac.algo.traced(sac) is small
+    assert sac.algo.traced(sac) == small
 
     assert td3.algo.traced(td3).targets > small.targets  # its actor has one, too
     per_sample = [algo.bytes_per_sample for algo in (small, large.algo.traced(large))]

@@ -57,6 +57,7 @@ def test_the_page_holds_its_pictures_and_the_table(tmp_path):
     assert "| memory=lossless | lossless | 1 | - | 12 | 100 B | 110 B | -9.1% |" in (
         markdown.read_text()
     )
+    assert "2 runs of 1 environment." in text
     assert text.count("data:image/png;base64,") == 2
     assert not re.search(r'(src|href)="(?!data:)', text)
     assert "memory=&lt;b&gt;" in text
@@ -162,6 +163,7 @@ def test_each_environment_has_a_section_of_its_own(tmp_path):
     (markdown,) = write_report(ReportOptions((runs,), out, format=Format.markdown))
 
     text = markdown.read_text()
+    assert "2 runs of 2 environments." in text
     assert text.index("## nclone") < text.index("## toy") < text.index("## Runs")
     assert not (tmp_path / "out" / "report.html").exists()
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,6 +68,15 @@ def test_a_space_is_read_from_words(text, expected):
 def test_what_is_no_space_is_refused(text):
     with pytest.raises(ConfigError, match=r"space: "):
         drawn(text)
+
+
+def test_what_a_trial_draws_takes_the_place_of_what_was_typed(run, tmp_path):
+    searcher = object.__new__(Searcher)
+    searcher.run_config = replace(run, overrides=("env=toy", "agent=mlp", "trials=3"))
+    trial = SimpleNamespace(params={"agent": "cnn"})
+
+    words = searcher.command(trial, tmp_path)[2:]
+    assert words[:2] == ["env=toy", "agent=cnn"]
 
 
 def test_an_empty_space_is_refused_with_an_example(run, tmp_path):

@@ -120,6 +120,23 @@ def test_a_row_that_was_killed_is_trained_anew_and_one_that_still_trains_is_left
     assert seen == [None, ["run.lock"]]
 
 
+def test_a_row_says_nothing_twice_that_was_typed_as_well(tmp_path, monkeypatch):
+    asked = []
+
+    def trained(words, seed, at, config_dir):
+        asked.append(words)
+        raise ConfigError("enough")
+
+    monkeypatch.setattr(ablation, "_train", trained)
+    run = compose_run([*RUN, "vec=serial", "memory=parallel"])
+    options = AblationOptions(out=str(tmp_path))
+    ablation._cell(run, options, "one", "lossless", ("memory=baseline", "vec=batch"), str)
+
+    keys = [word.partition("=")[0] for word in asked[0]]
+    assert len(set(keys)) == len(keys)
+    assert asked[0][-2:] == ["memory=baseline", "vec=batch"]
+
+
 @pytest.mark.slow
 def test_an_ablation_of_the_toy_trains_and_lossless_savings_change_no_bit(tmp_path):
     run = compose_run(

@@ -1,5 +1,6 @@
 """The command line: what a typed word becomes, and what is said about a mistyped one."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from frugal_rl import cli
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.compose import check_words, run_from
+from frugal_rl.run.compose import check_choices, check_words, run_from
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,6 +51,10 @@ def run_script(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         (["memory=parallel,spars"], "memory=spars is no choice; did you mean 'sparse'?"),
         (["memory.storag=half,dense"], "memory.storag is no option; did you mean 'memory.storage'"),
         (["hardwre.ram_gib=3"], "did you mean 'hardware.ram_gib'?"),
+        (["algo.n_steps=glob(*)"], "matches choices, and algo.n_steps has none; name values"),
+        (["algo.n_steps=interval(0,1)"], "is for a search, not for a sweep; name values"),
+        (["+memory=lossless"], "adds what there is already; write memory=lossless."),
+        (["++memory=lossless"], "adds what there is already; write memory=lossless."),
     ],
 )
 def test_a_mistyped_word_is_answered_with_the_nearest_valid_one(words, message):
@@ -59,10 +64,26 @@ def test_a_mistyped_word_is_answered_with_the_nearest_valid_one(words, message):
     assert message in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [("0,99", "0.99"), ("-0,005", "-0.005"), ("1,000", "1000"), ("1,000,000", "1000000")],
+)
+def test_a_number_with_commas_is_told_as_it_is_written_here(typed, written):
+    with pytest.raises(ConfigError, match=rf"A number is written {re.escape(written)}\.$"):
+        check_choices([f"algo.gamma={typed}"], sweep=False)
+
+
+@pytest.mark.parametrize("word", ["env.levels=walk,jump", "seed=0,1", "algo.n_steps=64,128"])
+def test_several_values_are_no_number(word):
+    with pytest.raises(ConfigError, match=r"for one list\.$"):
+        check_choices([word], sweep=False)
+
+
 def test_words_that_hydra_understands_pass_the_check():
     check_words("train", ["seed=0,1,2", "memory=parallel,baseline", "algo.total_steps=1e6"])
     check_words("train", ["+algo.new=1", "~experiment", "hydra/launcher=joblib", "env=toy"])
     check_words("plan", ["compare=true", "format=json", "seed=range(0,3)"])
+    check_words("train", ["env=glob(mine_*)", "env.max_steps=3"])
 
 
 def test_the_choices_that_a_group_offers_are_all_listed_where_none_is_near():

@@ -8,13 +8,13 @@ import torch
 import yaml
 
 from frugal_rl.errors import CheckpointError, ConfigError
+from frugal_rl.learn.gauge import Gauge
 from frugal_rl.learn.trace import trace
 from frugal_rl.memory.auto import prepare
 from frugal_rl.run import session
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.probe import measured_update
-from frugal_rl.run.probe_process import Gauge
 from frugal_rl.run.session import evaluate_saved, train_planned
 
 WORDS = (

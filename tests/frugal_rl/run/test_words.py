@@ -105,7 +105,7 @@ def test_what_hydra_says_becomes_one_line_without_its_tips():
     error = ValueError(
         "Could not override 'x'.\n  To append use +x\nNote: more\nSee https://h\nfull_key: x\n"
     )
-    assert in_one_line(error) == "Could not override 'x'. To append use +x"
+    assert in_one_line(str(error)) == "Could not override 'x'. To append use +x"
 
 
 def test_keys_that_people_type_otherwise_are_ours():

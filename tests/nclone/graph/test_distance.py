@@ -122,6 +122,22 @@ def test_equal_keys_share_one_entry_and_releases_are_counted():
         tables.release(first)
 
 
+def test_places_that_are_only_counted_are_as_many_and_nobody_is_shown_them():
+    searched, counted = DistanceTables(), DistanceTables()
+    marks = [room("a", door=True, mines=[(132.0, 60.0)]), room("b")]
+    for level in searched.add_levels(marks):
+        searched.acquire(level, 0)
+    for level in counted.add_levels(marks):
+        counted.reserve(level)
+    assert counted.nbytes == searched.nbytes > DistanceTables().nbytes
+
+    entry = counted.acquire(0, 0)
+    np.testing.assert_array_equal(
+        counted.hops[counted.goal_row[entry, EXIT_DOOR]],
+        searched.hops[searched.goal_row[0, EXIT_DOOR]],
+    )
+
+
 def test_entries_in_use_stay_and_the_longest_unused_go_first():
     tables = DistanceTables(capacity_mib=0.3)  # 35 rows, 17 levels
     levels = tables.add_levels([room(str(k), columns=range(1, 20 + k)) for k in range(20)])

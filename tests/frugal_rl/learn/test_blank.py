@@ -1,0 +1,96 @@
+"""What convolutions hold is measured on observations without content, without an environment."""
+
+import pytest
+import torch
+
+from frugal_rl.learn import blank, trace
+from frugal_rl.learn.blank import Blank, measure_blank
+from frugal_rl.learn.gauge import Line
+from frugal_rl.learn.trace import Shown, Traced, distinct_rows
+from frugal_rl.memory.child import ask_child
+from frugal_rl.run.compose import compose_run
+
+SIZES = ["algo.num_envs=4", "algo.n_steps=32", "algo.batch_size=128", "hardware.threads=1"]
+PICTURES = ["env=fighting", "env.obs=gray", "agent=nature_cnn", *SIZES]
+
+
+def test_a_probe_is_made_of_the_chords_of_updates_and_of_acting(monkeypatch):
+    asked = []
+
+    class Told:
+        def __init__(self, device):
+            assert device.type == "cpu"
+
+        def line(self, call, few, largest):
+            asked.append((few, largest, torch.get_num_threads()))
+            call(2)()
+            return Line(7.0, 10.0 * len(asked))
+
+    monkeypatch.setattr(blank, "Gauge", Told)
+    monkeypatch.setattr(blank, "heap_bytes_of", lambda run: 5.0)
+    found = measure_blank(compose_run(["env=toy", *SIZES]))
+
+    assert asked == [(8, 128, 1), (4, 4, 1)]
+    assert (found.bytes_per_sample, found.forward_bytes_per_sample) == (10.0, 20.0)
+    assert (found.heap_bytes_per_sample, found.fixed_bytes, found.traced) == (5.0, 0, False)
+
+
+@pytest.mark.slow
+def test_of_pictures_what_is_kept_for_the_backward_pass_is_found():
+    run = compose_run(PICTURES)
+    found, least = measure_blank(run), first_layer_bytes(run)
+
+    assert least < found.bytes_per_sample < 20 * least
+    assert not found.traced
+    assert found.parameter_bytes == found.gradient_bytes == Traced(run).weight_bytes
+    assert found.optimizer_bytes == 2 * found.parameter_bytes
+    assert found.heap_bytes_per_sample == trace.heap_bytes_of(run)
+
+
+def first_layer_bytes(run):
+    """Four frames as float32, and 32 planes of every fourth pixel."""
+    height, width = run.env.spec().by_name["frame"].shape
+    return 4 * (4 * height * width + 32 * ((height - 8) // 4 + 1) * ((width - 8) // 4 + 1))
+
+
+def test_no_environment_is_made_for_it(monkeypatch):
+    run = compose_run(PICTURES)
+    for name in ("make", "make_vec"):
+        monkeypatch.setattr(type(run.env), name, None)  # calling it would fail
+    blanked = Blank(run)
+    blanked.learns()
+    blanked.update(3)()
+    blanked.acts()
+    blanked.acting(3)()
+
+
+@pytest.mark.parametrize("why", ["content", "accelerator"])
+def test_what_depends_on_content_or_lies_on_an_accelerator_is_left_alone(monkeypatch, why):
+    def asks(*_):
+        raise NotImplementedError("the rows differ in length")
+
+    if why == "content":
+        monkeypatch.setattr(trace, "learn", asks)
+    else:
+        monkeypatch.setattr(blank, "has_accelerator", lambda device: True)
+    assert measure_blank(compose_run(PICTURES)) is None
+
+
+def test_a_minibatch_shows_as_many_levels_as_there_are_environments_at_most():
+    run = compose_run(["env=toy", *SIZES])
+    few = compose_run(["env=mine_daily_small", *SIZES])
+    shown = Shown(run, 6, torch.device("cpu"))
+
+    assert distinct_rows(run) == 4
+    assert distinct_rows(few) == min(4, few.env.static_rows)
+    assert shown["map_id"].tolist() == [0, 1, 2, 3, 0, 1]
+
+
+@pytest.mark.slow
+def test_a_mine_is_measured_without_compiling_or_opening_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    run = compose_run(["env=mine", "algo.num_envs=2", "algo.n_steps=4", "algo.batch_size=8"])
+    found = ask_child("frugal_rl.run.trace_process", run, "Tracing")
+
+    assert found["bytes_per_sample"] > 0
+    assert not list(tmp_path.rglob("*.nbi"))
