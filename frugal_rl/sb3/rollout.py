@@ -46,6 +46,11 @@ def compact(
             with it: for doubters and for bug reports.
         algorithm: the class of the model, where it is sb3-contrib's MaskablePPO or off-policy.
     """
+    if isinstance(env, str):
+        raise ConfigError(
+            f"compact looks at an environment, and '{env}' is the name of one. Make it: "
+            f"env = gymnasium.make('{env}'), and give env to both."
+        )
     space = env.observation_space
     check_space(space)
     if algorithm is not None and issubclass(algorithm, OffPolicyAlgorithm):
@@ -91,6 +96,12 @@ def shrink(model: Any, budget: str | int | None = None, compare_with_dense: bool
         budget: as for `compact`.
         compare_with_dense: as for `compact`.
     """
+    if isinstance(model, OffPolicyAlgorithm):
+        name = type(model).__name__
+        raise ConfigError(
+            f"{name} learns from a replay. Build it with {name}(policy, env, "
+            f"**compact(env, algorithm={name}))."
+        )
     stock, space = model.rollout_buffer, model.observation_space
     check_space(space)
     given: list[Any] = [stock.buffer_size, space, model.action_space]

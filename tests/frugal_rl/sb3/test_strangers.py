@@ -255,3 +255,10 @@ def test_a_replay_has_no_options_of_a_rollout():
         compact(env, budget="1GiB", algorithm=DQN)
     with pytest.raises(ConfigError, match="leave it out"):
         DQN("MlpPolicy", env, optimize_memory_usage=True, **compact(env, algorithm=DQN))
+    with pytest.raises(ConfigError, match=r"\*\*compact\(env, algorithm=DQN\)"):
+        shrink(DQN("MlpPolicy", env, buffer_size=8))
+
+
+def test_the_name_of_an_environment_is_told_from_one():
+    with pytest.raises(ConfigError, match=r"env = gymnasium.make\('CartPole-v1'\)"):
+        compact("CartPole-v1")
