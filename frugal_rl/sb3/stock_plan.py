@@ -98,7 +98,8 @@ def plan_stock(
     Args:
         algorithm: PPO or A2C of Stable-Baselines3, MaskablePPO or RecurrentPPO of sb3-contrib.
         policy: its policy, as the model is given it.
-        env: the environment.
+        env: the environment; reset it before where that loads something (a renderer), which is
+            then part of the process as it is.
         n_steps: steps per rollout and environment.
         batch_size: samples per minibatch; A2C takes the whole rollout.
         studied: what `study` found of this environment; without it rows count as they are.
