@@ -121,6 +121,7 @@ def run(name: str, kind: str) -> dict[str, Any]:
     policy = "MultiInputPolicy" if isinstance(space, spaces.Dict) else "MlpPolicy"
     policy = "CnnPolicy" if picture else policy
     given = {"n_steps": STEPS, "batch_size": BATCH, "n_epochs": 1, "device": "cpu", "seed": 0}
+    env.reset()  # a renderer is loaded by the first picture
     plan = plan_stock(PPO, policy, env, **given)
     usage.reset_peak()
     keywords = {

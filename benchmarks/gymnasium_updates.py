@@ -1,7 +1,8 @@
 """Updates of stock PPO with and without `compact`, paired in one run: processor time of train().
 
-`python benchmarks/gymnasium_updates.py [name ...]`; worlds are those of gymnasium_stores.py.
-Both models draw from the same random numbers in turn, so that their parameters are not compared.
+`python benchmarks/gymnasium_updates.py [name ...]`; worlds are those of gymnasium_worlds.py.
+Who begins changes from pair to pair. Both models draw from the same random numbers in turn, so that
+their parameters are not compared. gymnasium_updates.md holds what it printed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from stable_baselines3 import PPO
 
 from frugal_rl.sb3 import compact
 
-STEPS, ENVS, UPDATES = 128, 4, 5
+STEPS, ENVS, PAIRS = 128, 4, 8
 
 
 class TimedPPO(PPO):
@@ -44,11 +45,16 @@ def main() -> None:
     torch.set_num_threads(1)
     for name in sys.argv[1:] or ["Breakout, 4 x 84 x 84", "noise, 4 x 84 x 84", "CartPole"]:
         stock, small = model(name, lambda env: {}), model(name, compact)
-        for _ in range(UPDATES):
-            for one in (stock, small):
+        for pair in range(PAIRS + 1):
+            for one in (stock, small) if pair % 2 else (small, stock):
                 one.learn(STEPS * ENVS, reset_num_timesteps=False)
-        ratio = np.median(np.array(small.spent[1:]) / np.array(stock.spent[1:]))
-        print(f"{name}: updates take {ratio:.3f} of stock's", flush=True)
+        ratios = np.array(small.spent[1:]) / np.array(stock.spent[1:])
+        least, low, middle, high, most = np.percentile(ratios, [0, 25, 50, 75, 100])
+        print(
+            f"{name}: updates take {middle:.3f} of stock's in the median of {PAIRS} pairs "
+            f"(quartiles {low:.3f}, {high:.3f}; {least:.3f} to {most:.3f})",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ Kernels hold more than dispatch shows: convolutions on a CPU lay out what they r
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -37,6 +37,10 @@ class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.heap, self.heap_peak, self.mapped_from = 0, 0, mapped_from
         self.sizes: set[int] = set()
         self._alive: set[int] = set()
+
+    def leave_out(self, tensors: Iterable[Tensor]) -> None:
+        """Tensors that are there already: views of them, and what is added in place, are none."""
+        self._alive.update(t.untyped_storage()._cdata for t in tensors)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__

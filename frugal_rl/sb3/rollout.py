@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
 from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.sb3.spaces import check_space
 from frugal_rl.store.found.column import FIRST_LOOK, FoundColumn
+from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
 from frugal_rl.store.rollout import RolloutBuffer
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ def compact(
 ) -> dict[str, Any]:
     """Keywords of a stock SB3 model: `PPO("CnnPolicy", env, **compact(env, budget="8GiB"))`.
 
+    Off-policy: `DQN("CnnPolicy", env, **compact(env, algorithm=DQN))`.
+
     Args:
         env: the environment that the model is given; an observation that cannot be stored, or that
             Stable-Baselines3 cannot read, is refused by name.
@@ -40,13 +44,31 @@ def compact(
             tell that the rollout will not fit, with a size that does.
         compare_with_dense: keep every observation a second time as it is and compare each draw
             with it: for doubters and for bug reports.
-        algorithm: the class of the model, where it is sb3-contrib's MaskablePPO.
+        algorithm: the class of the model, where it is sb3-contrib's MaskablePPO or off-policy.
     """
+    if isinstance(env, str):
+        raise ConfigError(
+            f"compact looks at an environment, and '{env}' is the name of one. Make it: "
+            f"env = gymnasium.make('{env}'), and give env to both."
+        )
     space = env.observation_space
     check_space(space)
+    if algorithm is not None and issubclass(algorithm, OffPolicyAlgorithm):
+        return _replay_keywords(space, budget is None and not compare_with_dense)
     kind = buffer_class(algorithm, isinstance(space, spaces.Dict))
     keywords = {"budget_bytes": as_bytes(budget), "compare_with_dense": compare_with_dense}
     return {"rollout_buffer_class": kind, "rollout_buffer_kwargs": keywords}
+
+
+def _replay_keywords(space: spaces.Space[Any], plain: bool) -> dict[str, Any]:
+    """Of an off-policy model: the replay, which takes no further options here."""
+    if not plain:
+        raise ConfigError(
+            "budget and compare_with_dense are options of rollouts; a replay has neither. Leave "
+            "them out, and choose buffer_size by `model.replay_buffer.parts()`."
+        )
+    dictionary = isinstance(space, spaces.Dict)
+    return {"replay_buffer_class": DictReplayBuffer if dictionary else ReplayBuffer}
 
 
 def buffer_class(algorithm: type | None, dictionary: bool) -> type[CompactRolloutBuffer]:
@@ -74,6 +96,12 @@ def shrink(model: Any, budget: str | int | None = None, compare_with_dense: bool
         budget: as for `compact`.
         compare_with_dense: as for `compact`.
     """
+    if isinstance(model, OffPolicyAlgorithm):
+        name = type(model).__name__
+        raise ConfigError(
+            f"{name} learns from a replay. Build it with {name}(policy, env, "
+            f"**compact(env, algorithm={name}))."
+        )
     stock, space = model.rollout_buffer, model.observation_space
     check_space(space)
     given: list[Any] = [stock.buffer_size, space, model.action_space]

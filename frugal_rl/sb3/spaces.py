@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from gymnasium import spaces
@@ -17,6 +18,8 @@ def check_space(space: spaces.Space[Any]) -> None:
         ConfigError: names the entry and the wrapper that helps.
     """
     entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"obs": space}
+    if not entries:
+        raise ConfigError("The observation is a Dict without an entry; there is nothing to learn.")
     for name, inner in entries.items():
         trouble = _trouble(inner)
         if trouble:
@@ -30,6 +33,22 @@ def _trouble(space: spaces.Space[Any]) -> str:
         return (
             f"is a nested {type(space).__name__}, which Stable-Baselines3 does not take. "
             "Flatten it: gymnasium.wrappers.FlattenObservation."
+        )
+    if isinstance(space, spaces.Box) and not math.prod(space.shape):
+        return (
+            f"has the shape {space.shape}, which holds no number. Leave it out: "
+            "gymnasium.wrappers.FilterObservation."
+        )
+    if isinstance(space, spaces.Box) and not space.shape:
+        return (
+            "is a single number without an axis, which Stable-Baselines3 does not read. Give it "
+            "one: gymnasium.wrappers.ReshapeObservation(env, (1,))."
+        )
+    if space.dtype is not None and not space.dtype.isnative:
+        return (
+            f"comes as {space.dtype.str}, in the byte order of another machine, which torch does "
+            "not read. Turn it: gymnasium.wrappers.TransformObservation(env, lambda obs: "
+            f"obs.astype('{space.dtype.name}'), ...)."
         )
     if isinstance(space, spaces.Discrete) and space.start:
         return (

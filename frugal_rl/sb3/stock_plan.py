@@ -24,7 +24,7 @@ from torch.distributions import Distribution
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.learn.held import Held
-from frugal_rl.memory.allocator import kept_free_bytes
+from frugal_rl.memory.allocator import DYNAMIC_MOST_BYTES, kept_free_bytes
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.observation.found_spec import FoundSpec
 from frugal_rl.sb3.rollout import as_bytes
@@ -77,6 +77,8 @@ class StockPlan:
         ]
         lines = [f"{'MiB':34}{'stock':>10}{'compact':>10}"]
         lines += [f"{name:34}{a / 2**20:10,.1f}{b / 2**20:10,.1f}" for name, a, b in rows]
+        if self.compact - self.compact_rollout >= self.stock:
+            lines.append("So small a rollout does not pay for our code: leave compact() out.")
         return "\n".join(lines)
 
 
@@ -96,7 +98,8 @@ def plan_stock(
     Args:
         algorithm: PPO or A2C of Stable-Baselines3, MaskablePPO or RecurrentPPO of sb3-contrib.
         policy: its policy, as the model is given it.
-        env: the environment.
+        env: the environment; reset it before where that loads something (a renderer), which is
+            then part of the process as it is.
         n_steps: steps per rollout and environment.
         batch_size: samples per minibatch; A2C takes the whole rollout.
         studied: what `study` found of this environment; without it rows count as they are.
@@ -127,15 +130,17 @@ def plan_stock(
     samples = min(batch_size, samples) if hasattr(model, "batch_size") else samples
     update, sizes = update_bytes(model, samples)
     small_update(model)
-    process = resident_bytes()
+    learned = [t.nbytes for t in learned_tensors(model.policy)]
+    before = resident_bytes()  # of a probe, small blocks stay in the heap, large ones go back
+    process = before - sum(b for b in learned if b >= DYNAMIC_MOST_BYTES)
     load_kernels()
     plan = StockPlan(
         process=process,
-        kernels=max(0, resident_bytes() - process),
+        kernels=max(0, resident_bytes() - before),
         stock_rollout=sum(arrays),
         stock_flattening=max(arrays),
         compact_rollout=found + beside + scalar_bytes(n_steps, num_envs, model.action_space),
-        parameters=3 * sum(p.nbytes for p in model.policy.parameters()),
+        parameters=sum(learned),
         update=update,
         kept_free=kept_free_bytes(sizes),
     )
@@ -148,8 +153,8 @@ def _check_algorithm(algorithm: Any) -> None:
     names = [kind.__name__ for kind in getattr(algorithm, "__mro__", ())]
     if "OffPolicyAlgorithm" in names:
         raise ConfigError(
-            f"plan_stock knows rollouts; {algorithm.__name__} keeps a replay. Give it "
-            "replay_buffer_class=frugal_rl.ReplayBuffer, which tells its size: docs/replay.md."
+            f"plan_stock knows rollouts; {algorithm.__name__} keeps a replay. Give it compact(env, "
+            f"algorithm={algorithm.__name__}), whose replay tells its size: docs/replay.md."
         )
     if "OnPolicyAlgorithm" not in names or "TRPO" in names:
         what = getattr(algorithm, "__name__", repr(algorithm))
@@ -211,6 +216,7 @@ def _learned(model: Any, policy: Any, drawn: Callable[[Any], torch.Tensor]) -> H
         p.grad = torch.zeros_like(p)
     space = model.observation_space
     held = Held()
+    held.leave_out(learned_tensors(policy))
     with held:
         seen = (
             {name: drawn(inner) for name, inner in space.spaces.items()}
@@ -223,6 +229,14 @@ def _learned(model: Any, policy: Any, drawn: Callable[[Any], torch.Tensor]) -> H
         terms = [t.mean() for t in (values, likelihoods, entropies) if t is not None]
         torch.stack(terms).sum().backward()  # type: ignore[no-untyped-call]
     return held
+
+
+def learned_tensors(policy: Any) -> list[torch.Tensor]:
+    """Parameters, their gradients and what the optimiser keeps of them."""
+    parameters = list(policy.parameters())
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    states = [v for kept in policy.optimizer.state.values() for v in kept.values()]
+    return [*parameters, *gradients, *(s for s in states if isinstance(s, torch.Tensor))]
 
 
 def _recurrent(policy: Any, samples: int, device: torch.device) -> tuple[Any, ...]:

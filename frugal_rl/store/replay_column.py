@@ -134,8 +134,12 @@ class ReplayColumn:
 
     def _units(self, values: np.ndarray) -> np.ndarray:
         """Observations in the type of the space, as units [N, k * frame] that are compared."""
-        if type(values) is not np.ndarray or values.dtype != self.dtype or not values.flags.carray:
-            values = np.array(values, self.dtype, order="C")  # a kernel knows writable arrays only
+        plain = type(values) is np.ndarray and values.dtype == self.dtype and values.flags.carray
+        if not plain or values.nbytes != self.before.nbytes:
+            values = np.asarray(values, self.dtype)
+            if values.nbytes != self.before.nbytes:  # as an assignment to an array would have it
+                values = np.broadcast_to(values, (self.num_envs, *self.shape))
+            values = np.array(values, order="C")  # a kernel knows writable arrays only
         return np.ndarray(self._units_shape, self._unit, values)
 
     def _drop_whole(self, step: int) -> None:

@@ -115,6 +115,15 @@ class FoundColumn:
         self.staged = []
         self.column.load(state["column"])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickles and copies (SB3's `save_replay_buffer`): a region of addresses has none."""
+        return vars(self) | {"column": None if self.column is None else self.state()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept, column=None)
+        if kept["column"] is not None:
+            self.load(kept["column"])
+
     def parts(self) -> dict[str, int]:
         """Bytes by name."""
         staged = sum(int(a.nbytes + b.nbytes) for a, b in self.staged)

@@ -51,6 +51,7 @@ class FoundColumn(Column):
 
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int) -> None:
         self.spec, self.steps, self.num_envs = spec, steps, num_envs
+        self._shape = (num_envs, *spec.shape)
         self.form = AS_IT_IS
         self.rollouts = 0
         self._channels_last = False
@@ -64,7 +65,12 @@ class FoundColumn(Column):
         self.segments = [Segment(0, self._look_at, AS_IT_IS, waiting)]
 
     def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
-        """Keep step t; looks at what is there where it is time to."""
+        """Keep step t; looks at what is there where it is time to.
+
+        Rows of another type or shape become what an array would make of them in an assignment.
+        """
+        if shown.dtype != self.spec.dtype or shown.shape != self._shape:
+            shown = np.broadcast_to(shown.astype(self.spec.dtype), self._shape)
         if t == 0:
             self._begin()
             self._channels_last = lies_channels_last(shown)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -186,10 +186,19 @@ class StackedColumn(Column):
         self.last = np.zeros((num_envs, spec.row_bytes), np.uint8)
         self._in_pixels = False
         self._parts = np.zeros((num_envs, row_words(stack.part_bytes)), np.uint64)
-        self._part_bytes = self._parts.view(np.uint8)
-        self._last_pixels = self.last.view(np.uint32) if spec.row_bytes % 4 == 0 else self.last
+        self._see()
         self._envs = np.arange(num_envs)
         self._new = np.zeros(num_envs, np.int64)
+
+    def _see(self) -> None:
+        """Look at the same memory as bytes and as pixels."""
+        whole = self.spec.row_bytes % 4 == 0
+        self._part_bytes = self._parts.view(np.uint8)
+        self._last_pixels = self.last.view(np.uint32) if whole else self.last
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept)
+        self._see()  # copies of arrays share no memory
 
     def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
         """Keep step t; step 0 forgets the rollout before."""

@@ -16,7 +16,9 @@ class PackedColumn(PictureColumn):
     """T steps of N environments whose pictures are packed."""
 
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int) -> None:
-        def made(last: bool) -> partial[Packed]:
-            return partial(Packed, pixels=pixels_of(spec.shape, last))
+        super().__init__(spec, steps, num_envs, partial(packed_rows, spec))
 
-        super().__init__(spec, steps, num_envs, made)
+
+def packed_rows(spec: ColumnSpec, last: bool) -> partial[Packed]:
+    """Rows of pictures whose channels lie last in memory, or first."""
+    return partial(Packed, pixels=pixels_of(spec.shape, last))

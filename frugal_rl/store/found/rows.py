@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,11 @@ class Rows(ABC):
 
     @abstractmethod
     def __init__(self, num_envs: int, words: int) -> None: ...
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        for name, value in kept.items():
+            borrows = isinstance(value, np.ndarray) and not value.flags.owndata
+            setattr(self, name, value.copy() if borrows else value)  # a pickle's cannot grow
 
     @abstractmethod
     def append(self, rows: np.ndarray, env: np.ndarray, handles: np.ndarray) -> None:

@@ -63,9 +63,14 @@ class Tiled(Rows):
         few = 1 + tiles.count // NEW_SHARE
         self._counts = np.array([0, 0, few, MOST_TILES, *tiles.values])
         self._scratch = np.zeros(words + 1 + 2 * tiles.words + tiles.count, np.uint64)
-        self._keys = split_tile_scratch(self._scratch, words, tiles.words)[2]
         drawn = np.random.default_rng(0).integers(1 << 63, size=tiles.words, dtype=np.uint64)
         self._keys[:] = 2 * drawn + np.uint64(1)
+
+    @property
+    def _keys(self) -> np.ndarray:
+        """What contents are hashed with, a part of the scratch."""
+        keys: np.ndarray = split_tile_scratch(self._scratch, self.words, self.tiles.words)[2]
+        return keys
 
     @property
     def known(self) -> int:
@@ -218,11 +223,12 @@ class TiledColumn(PictureColumn):
     rows: Tiled
 
     def __init__(self, spec: ColumnSpec, steps: int, num_envs: int, tile: tuple[int, int]) -> None:
-        size = spec.dtype.itemsize
-        packs = can_be_packed(spec.shape, size)
+        super().__init__(spec, steps, num_envs, partial(rows_of_tiles, spec, tile))
 
-        def made(last: bool) -> partial[Tiled]:
-            new = partial(Packed, pixels=pixels_of(spec.shape, last)) if packs else Compressed
-            return partial(Tiled, tiles=lying(spec.shape, size, last, *tile), new=new)
 
-        super().__init__(spec, steps, num_envs, made)
+def rows_of_tiles(spec: ColumnSpec, tile: tuple[int, int], last: bool) -> partial[Tiled]:
+    """Rows of pictures whose channels lie last in memory, or first."""
+    size = spec.dtype.itemsize
+    packs = can_be_packed(spec.shape, size)
+    new = partial(Packed, pixels=pixels_of(spec.shape, last)) if packs else Compressed
+    return partial(Tiled, tiles=lying(spec.shape, size, last, *tile), new=new)

@@ -7,6 +7,8 @@ table is paid by what it saves: where words do not come again, they are written 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from frugal_rl.store.found.rows import WORTH_ORDERING, Rows, reading_order
@@ -49,8 +51,7 @@ class Worded(Rows):
         self.slots = np.zeros(2 * FIRST_WORDS, np.uint16)
         self._newest = np.zeros((num_envs + 1, words), np.uint64)
         self._states = np.zeros((num_envs + 1, 6), np.int64)
-        self.last, self._root = self._newest[:-1], self._newest[-1]
-        self.state, self.counts = self._states[:-1], self._states[-1, :3]
+        self._see()
         self._most_credit = FIRST_CREDIT * words
         groups = -(-words // 16)
         middles = -(-groups // 16)
@@ -58,6 +59,15 @@ class Worded(Rows):
         self._scratch = np.zeros(groups + middles + self._tops + words, np.uint16)
         self._path = np.zeros(LINKS + 1, np.int64)
         self.clear()
+
+    def _see(self) -> None:
+        """Name the parts of what kernels are handed as a whole."""
+        self.last, self._root = self._newest[:-1], self._newest[-1]
+        self.state, self.counts = self._states[:-1], self._states[-1, :3]
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        super().__setstate__(kept)
+        self._see()  # copies of arrays share no memory
 
     def append(self, rows: np.ndarray, env: np.ndarray, handles: np.ndarray) -> None:
         """Keep rows as records."""

@@ -144,6 +144,10 @@ def test_the_callback_logs_predicted_beside_measured():
     [
         (spaces.Dict(a=spaces.Tuple([spaces.Discrete(2)])), "'a' is a nested Tuple.*Flatten"),
         (spaces.Dict(a=spaces.Discrete(3, start=-1)), "'a' counts from -1.*TransformObs"),
+        (spaces.Dict(a=spaces.Box(0, 1, (3, 0))), r"'a' has the shape \(3, 0\).*FilterObs"),
+        (spaces.Box(0, 1, ()), "'obs' is a single number without an axis.*ReshapeObs"),
+        (spaces.Box(0, 1, (3,), ">f8"), r"'obs' comes as >f8.*astype\('float64'\)"),
+        (spaces.Dict(), "a Dict without an entry"),
         (spaces.MultiDiscrete([[2, 3], [4, 5]]), "'obs' is a MultiDiscrete of several axes"),
         (spaces.Dict(words=spaces.Text(4)), "cannot store 'words', a Text.*FilterObs"),
         (spaces.Sequence(spaces.Discrete(2)), "cannot store 'obs', a Sequence"),

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.held import Held
 from frugal_rl.memory import allocator
 from frugal_rl.observation.found_spec import UNKNOWN_SHARE
-from frugal_rl.sb3 import plan_stock
+from frugal_rl.sb3 import plan_stock, stock_plan
 from frugal_rl.sb3.stock_plan import update_bytes
 
 MIB = 1 << 20
@@ -60,7 +62,9 @@ def test_the_plan_of_an_update_is_what_its_operations_hold():
     policy, space = stock.policy, stock.observation_space
     for p in policy.parameters():
         p.grad = torch.zeros_like(p)
-    with Held() as held:
+    held = Held()
+    held.leave_out([*policy.parameters(), *(p.grad for p in policy.parameters())])
+    with held:
         seen = torch.as_tensor(np.stack([space.sample() for _ in range(32)]))
         values, likelihoods, entropies = policy.evaluate_actions(seen, torch.zeros(32))
         (values.mean() + likelihoods.mean() + entropies.mean()).backward()
@@ -75,6 +79,30 @@ def test_a_network_that_looks_at_values_is_counted_on_few_samples():
         stock = model(policy_kwargs={"features_extractor_class": kind})
         updates.append(update_bytes(stock, 512)[0])
     assert updates[0] == pytest.approx(updates[1], rel=0.1)
+
+
+class Wide(Camera):
+    """Many numbers."""
+
+    observation_space = gym.spaces.Box(0, 255, (30_000,), np.uint8)
+
+
+def test_what_a_probe_learns_in_large_blocks_is_counted_once(monkeypatch):
+    env, sizes = make_vec_env(Wide, n_envs=2), {"n_steps": 16, "batch_size": 32}
+    weight, rows = 64 * 30_000 * 4, 32 * 30_000
+    monkeypatch.setattr(stock_plan, "resident_bytes", lambda: 1 << 30)
+    monkeypatch.setattr(stock_plan, "DYNAMIC_MOST_BYTES", weight)
+    plan = plan_stock(PPO, "MlpPolicy", env, **sizes)
+
+    # two layers of weights, their gradients, two moments of Adam's
+    assert plan.parameters == pytest.approx(8 * weight, rel=0.01)
+    assert plan.process == (1 << 30) - 8 * weight
+    assert plan.kernels == 0
+    # as bytes, as float32, and the newest gradient before it is added up
+    assert plan.update == pytest.approx(5 * rows + weight, rel=0.02)
+    small = replace(plan, kernels=64 << 20)
+    assert "leave compact() out" in str(small)
+    assert "leave compact() out" not in str(replace(small, stock_rollout=1 << 30))
 
 
 def test_what_the_allocator_keeps_is_counted_where_nobody_pinned_it(monkeypatch):
