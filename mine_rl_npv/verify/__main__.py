@@ -31,6 +31,8 @@ def main(words: list[str] | None = None) -> int:
             print(f"value      {value!r}")
         else:
             names = dict(pair.split("=", 1) for pair in args.columns.split(",") if pair)
+            if args.levels and not args.size:
+                raise ValueError("--levels counts benches: state their height by --size")
             size = [float(word) for word in args.size.split(",") if word] or [1.0, 1.0, 1.0]
             sectors = [word for word in args.sectors.split(",") if word]
             down = args.down or (False if args.up else None)

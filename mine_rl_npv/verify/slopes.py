@@ -31,7 +31,7 @@ def judge(
         sectors: other slopes by azimuth, FROM-TO:DEGREES; 0 is north (+y), clockwise.
         down: whether z grows downward; None asks its name and its sign (`grows_down`).
     """
-    _refuse_rule(degrees, size, sectors)
+    _refuse_rule(degrees, size, levels, sectors)
     table = _rows(path)
     names = [columns.get(axis, axis) for axis in AXES]
     place = np.array([[_number(row[name]) for name in names] for row in table])
@@ -87,8 +87,10 @@ def _runs(azimuth: np.ndarray, degrees: float, sectors: Sequence[str]) -> np.nda
     return 1.0 / np.tan(np.radians(np.maximum(*steep)))
 
 
-def _refuse_rule(degrees: float, size: list[float], sectors: Sequence[str]) -> None:
+def _refuse_rule(degrees: float, size: list[float], levels: int, sectors: Sequence[str]) -> None:
     """Raises ValueError for angles and sizes under which nothing would rest on anything."""
+    if levels < 0:
+        raise ValueError(f"{levels} benches; 0 looks at all")
     angles = [degrees, *(float(sector.split(":")[1]) for sector in sectors)]
     if not all(0 < angle < 90 for angle in angles):
         raise ValueError(f"slopes of {angles} degrees; each lies between 0 and 90")

@@ -168,6 +168,8 @@ def test_a_block_that_stays_above_a_mined_one_is_undercut(wall, above):
         (["--degrees", "nan"], "0", "between 0 and 90"),
         (["--sectors", "0-90:120"], "0", "between 0 and 90"),
         (["--size", "10,10"], "0", "not three lengths"),
+        (["--levels", "-1"], "0", "0 looks at all"),
+        (["--levels", "2", "--size", ""], "0", "state their height by --size"),
         ([], "nan", "row 3 lies nowhere"),
         ([], "inf", "row 3 lies nowhere"),
     ],
