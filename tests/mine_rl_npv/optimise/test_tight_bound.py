@@ -145,8 +145,9 @@ def test_periods_side_by_side_give_a_certified_bound(seed):
 def test_decisions_that_are_counted_come_one_by_one_with_any_threads():
     instance, told = tiny(1), []
     lp = relaxation(instance)
-    alone, one = tighten(instance, lp, BUDGET, lambda *now: told.append(now[1]))
-    beside, many = tighten(instance, lp, replace(BUDGET, threads=3))
+    alone, one = tighten(instance, lp, CutsConfig(decisions=4))
+    three = CutsConfig(decisions=4, threads=3)
+    beside, many = tighten(instance, lp, three, lambda *now: told.append(now[1]))
     assert (alone.upper, one) == (beside.upper, many)
     assert max(np.diff(told)) == 1
 
