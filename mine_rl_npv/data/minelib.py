@@ -193,7 +193,11 @@ def _read_problem(path: Path, kind: str, blocks: int) -> _Problem:
     _borne_out(sections, path, "NRESOURCE_SIDE_CONSTRAINTS", resources, "RESOURCE_CONSTRAINT")
     low, high = _limits(sections, path, resources, periods)
     use = _coefficients(sections, path, blocks, destinations, resources, kind)
-    general = _general(sections, path, blocks, destinations, periods) if kind == "pcpsp" else None
+    general = None
+    if kind == "pcpsp":
+        general = _general(sections, path, blocks, destinations, periods)
+    elif any(keyword.startswith("GENERAL_") for keyword in sections):
+        raise DataError(f"{path}: side rows would be ignored; they belong to a .pcpsp file.")
     return _Problem(value, periods, rate, use, low, high, general)
 
 

@@ -284,6 +284,11 @@ def test_a_cpit_file_that_cannot_be_meant_is_refused(mine, old, new, words):
         read_instance(mine(cpit=CPIT.replace(old, new, 1)))
 
 
+def test_side_rows_of_a_cpit_file_are_not_ignored(mine):
+    with pytest.raises(DataError, match="side rows would be ignored"):
+        read_instance(mine(cpit=CPIT + GENERAL))
+
+
 @pytest.mark.parametrize(
     ("old", "new"), [("RATE: 0.25", "RATE: 0.3"), ("0 0 L 10", "0 0 L 9"), ("0 0 L 10\n", "")]
 )
