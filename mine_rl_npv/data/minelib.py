@@ -268,15 +268,19 @@ def _limits(
         if form in ("L", "I"):
             high[r, t] = numbers[-1]
         _refuse_impossible(one, low[r, t], high[r, t])
-    places = {(r, t) for r, t, _ in stated}
-    if open_ended := resources * periods - len(places):
-        free = next(p for p in np.ndindex(resources, periods) if p not in places)
-        warnings.warn(
-            f"{path}: {open_ended} of {resources * periods} limits are not stated (the first: "
-            f"resource {free[0]} in period {free[1]}); nothing bounds those.",
-            stacklevel=5,
-        )
+    _tell_open(path, {(r, t) for r, t, _ in stated}, resources, periods)
     return low, high
+
+
+def _tell_open(path: Path, stated: set[tuple[int, int]], resources: int, periods: int) -> None:
+    """A limit whose line was lost must not pass for one that was never meant."""
+    free = [place for place in np.ndindex(resources, periods) if place not in stated]
+    if free:
+        warnings.warn(
+            f"{path}: {len(free)} of {resources * periods} limits are not stated (the first: "
+            f"resource {free[0][0]} in period {free[0][1]}); nothing bounds those.",
+            stacklevel=6,
+        )
 
 
 def _refuse_impossible(one: Lines, low: float, high: float) -> None:
