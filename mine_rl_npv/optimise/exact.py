@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.blending import by_period_alone
 from mine_rl_npv.data.instance import NEVER, Instance
-from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.closure import paying_pit
 from mine_rl_npv.optimise.destinations import best_destinations
 
 LARGEST_EXACT_BLOCKS = 3000
@@ -68,7 +68,7 @@ def _model(instance: Instance, destinations: bool) -> _Model:
     general = instance.general if destinations else None
     keep = np.ones(instance.blocks, bool)
     if instance.without_limits_below() and general is None:
-        keep = max_closure(value.max(axis=1), instance.graph)
+        keep = paying_pit(value.max(axis=1), instance.discount, instance.graph)
     n, d, t = int(keep.sum()), value.shape[1], instance.periods
     slots = d * t
     money = np.einsum("nd,t->ntd", value[keep], instance.discount).reshape(n, slots)
