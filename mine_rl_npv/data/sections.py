@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -81,9 +82,11 @@ def read_sections(path: Path, known: frozenset[str]) -> dict[str, Lines]:
         if text[0].isalpha():
             keyword, value = _split_keyword(text)
             if keyword not in known:
+                near = get_close_matches(keyword, known, 1)
+                meant = f"; {near[0]} is meant?" if near else ""
                 raise DataError(
                     f"{path}, line {place}: no section of a MineLib file is called "
-                    f"{printable(keyword)}; put % before a comment."
+                    f"{printable(keyword)}{meant or '; put % before a comment.'}"
                 )
             if keyword in sections:
                 raise DataError(
