@@ -189,6 +189,16 @@ def test_no_plan_beats_all_plans_and_no_bound_lies_below_them(seed, destinations
     assert 0 <= found[Method.best] <= best + 1e-6
 
 
+@pytest.mark.parametrize("seed", [70000, 70013, 70035, 70037])
+def test_the_bound_beside_least_tonnages_holds_for_plans_that_share_blocks(seed):
+    """method=exact sends each block whole to one destination there; plans that share earn more."""
+    mine = random_mine(seed, 2, True)
+    best = best_of_all(mine, True)
+    found = solve(mine, SolveConfig(method=Method.exact, problem=Kind.pcpsp, seconds=5.0))
+    assert found.verdict.value <= best + 1e-6
+    assert found.upper == pytest.approx(best, rel=1e-5)
+
+
 @pytest.mark.parametrize("choice", [False, True])
 def test_waste_dug_early_is_paid_for_by_ore_dug_late_where_money_gains(choice):
     """Ore of 9 below waste of 10: no pit pays, but 9 / 0.7 after a period does."""
