@@ -77,7 +77,8 @@ def read_table(path: Path) -> CsvTable:
     """A header and rows of equal width; blank lines and lines with `%` or `#` are skipped.
 
     Raises:
-        DataError: no such file, no rows, a row of another width, or a column named twice.
+        DataError: no such file, no rows, a row of another width or of several lines, or a column
+            named twice.
     """
     lines = [
         (number, line)
@@ -89,9 +90,16 @@ def read_table(path: Path) -> CsvTable:
     place, texts = [number for number, _ in lines], [line for _, line in lines]
     delimiter = _delimiter(texts)
     try:
-        words = _split(texts, delimiter)
+        words = _split([*texts, "after the last"], delimiter)
     except csv.Error as error:  # a cell longer than the module takes
         raise DataError(f"{path} cannot be divided into cells: {printable(str(error))}.") from error
+    if len(words) <= len(texts):
+        at = next((i for i, line in enumerate(texts) if line.count('"') % 2), 0)
+        raise DataError(
+            f"{path}, line {place[at]}: a quotation mark opens a cell that ends in another line; "
+            "write each block into one line."
+        )
+    del words[-1]
     names = tuple(words[0])
     for number, row in zip(place, words, strict=True):
         if len(row) != len(names):

@@ -7,6 +7,7 @@ discounted, which is what the published values assume.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,16 @@ import numpy as np
 from frugal_rl.errors import DataError
 from frugal_rl.untrusted.printing import printable
 from mine_rl_npv.data.instance import GeneralRows, Graph, Instance
+from mine_rl_npv.data.minelib_prec import read_precedence
 from mine_rl_npv.data.sections import Lines, read_lines, read_sections, scalar, table, whole
 
 MOST_PERIODS = 10_000
+KEYWORDS = frozenset(
+    "NAME TYPE NBLOCKS NPERIODS NDESTINATIONS NRESOURCE_SIDE_CONSTRAINTS "
+    "NGENERAL_SIDE_CONSTRAINTS DISCOUNT_RATE OBJECTIVE_FUNCTION RESOURCE_CONSTRAINT_LIMITS "
+    "RESOURCE_CONSTRAINT_COEFFICIENTS GENERAL_CONSTRAINT_LIMITS "
+    "GENERAL_CONSTRAINT_COEFFICIENTS".split()
+)
 
 
 @dataclass(frozen=True)
@@ -162,44 +170,8 @@ def _column(words: tuple[str, ...]) -> np.ndarray:
         return np.array(words)
 
 
-def read_precedence(path: Path, blocks: int) -> Graph:
-    """The graph of a .prec file; blocks without a line have no predecessors.
-
-    Raises:
-        DataError: wrong counts, unknown or repeated blocks, or a cycle.
-    """
-    lines = read_lines(path)
-    needed: list[list[str] | None] = [None] * blocks
-    for at, text in enumerate(lines.text):
-        words = text.split()
-        if not all(word.isdigit() and len(word) < 10 for word in words) or len(words) < 2:
-            raise lines.error(at, "expected `block count predecessor...`, whole numbers.")
-        block, count = int(words[0]), int(words[1])
-        if block >= blocks:
-            raise lines.error(at, f"block {block} is unknown; known are 0 to {blocks - 1}.")
-        if count != len(words) - 2:
-            raise lines.error(
-                at, f"block {block} announces {count} predecessors and names {len(words) - 2}."
-            )
-        if needed[block] is not None:
-            raise lines.error(at, f"block {block} has a second line.")
-        needed[block] = words[2:]
-    rows = [row or [] for row in needed]
-    pointer = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
-    index = np.array([word for row in rows for word in row], dtype=np.int64)
-    if len(index) and index.max() >= blocks:
-        block = int(np.searchsorted(pointer, np.argmax(index >= blocks), side="right")) - 1
-        raise DataError(f"{path}: block {block} needs the unknown block {index.max()}.")
-    graph = Graph(pointer, index.astype(np.int32))
-    try:
-        _ = graph.order
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from None
-    return graph
-
-
 def _read_problem(path: Path, kind: str, blocks: int) -> _Problem:
-    sections = read_sections(path)
+    sections = read_sections(path, KEYWORDS)
     stated = sections.get("TYPE")
     if stated is not None and len(stated) and stated.text[0].upper() != kind.upper():
         raise stated.error(0, f"this is a {stated.text[0]} file, named .{kind}.")
@@ -221,7 +193,11 @@ def _read_problem(path: Path, kind: str, blocks: int) -> _Problem:
     _borne_out(sections, path, "NRESOURCE_SIDE_CONSTRAINTS", resources, "RESOURCE_CONSTRAINT")
     low, high = _limits(sections, path, resources, periods)
     use = _coefficients(sections, path, blocks, destinations, resources, kind)
-    general = _general(sections, path, blocks, destinations, periods) if kind == "pcpsp" else None
+    general = None
+    if kind == "pcpsp":
+        general = _general(sections, path, blocks, destinations, periods)
+    elif any(keyword.startswith("GENERAL_") for keyword in sections):
+        raise DataError(f"{path}: side rows would be ignored; they belong to a .pcpsp file.")
     return _Problem(value, periods, rate, use, low, high, general)
 
 
@@ -291,9 +267,30 @@ def _limits(
             low[r, t] = numbers[2]
         if form in ("L", "I"):
             high[r, t] = numbers[-1]
-        if low[r, t] > high[r, t]:
-            raise lines.error(at, f"the lower limit {low[r, t]:g} is above {high[r, t]:g}.")
+        _refuse_impossible(one, low[r, t], high[r, t])
+    _tell_open(path, {(r, t) for r, t, _ in stated}, resources, periods)
     return low, high
+
+
+def _tell_open(path: Path, stated: set[tuple[int, int]], resources: int, periods: int) -> None:
+    """A limit whose line was lost must not pass for one that was never meant."""
+    free = [place for place in np.ndindex(resources, periods) if place not in stated]
+    if free:
+        warnings.warn(
+            f"{path}: {len(free)} of {resources * periods} limits are not stated (the first: "
+            f"resource {free[0][0]} in period {free[0][1]}); nothing bounds those.",
+            stacklevel=6,
+        )
+
+
+def _refuse_impossible(one: Lines, low: float, high: float) -> None:
+    """Raises DataError for limits that are no numbers or that no amount keeps."""
+    if np.isnan(low) or np.isnan(high):
+        raise one.error(0, "a limit is not a number.")
+    if low > high:
+        raise one.error(0, f"the lower limit {low:g} is above {high:g}.")
+    if low == np.inf or high == -np.inf:
+        raise one.error(0, "no amount keeps this limit.")
 
 
 def _coefficients(
@@ -337,6 +334,7 @@ def _general(
     rows = table(lines, 5, "a general coefficient")
     low, high = np.full(count, -np.inf), np.full(count, np.inf)
     limit_lines = _need(sections, "GENERAL_CONSTRAINT_LIMITS", path)
+    stated: set[int] = set()
     for at, text in enumerate(limit_lines.text):
         words = text.split()
         form = words[1].upper() if len(words) > 1 else ""
@@ -345,11 +343,17 @@ def _general(
         one = Lines(path, [limit_lines.number[at]], [" ".join(words[:1] + words[2:])])
         numbers = table(one, len(words) - 1, "a limit")[0]
         j = int(whole(one, numbers[:1], count, "row")[0])
+        if j in stated:
+            raise limit_lines.error(at, f"row {j} has a limit already; state both sides as I.")
+        stated.add(j)
         if form in ("G", "I"):
             low[j] = numbers[1]
         if form in ("L", "I"):
             high[j] = numbers[-1]
-    return GeneralRows(
+        _refuse_impossible(one, low[j], high[j])
+    if missing := set(range(count)) - stated:
+        raise DataError(f"{path}: general row {min(missing)} has no limit; state one for each row.")
+    found = GeneralRows(
         row=whole(lines, rows[:, 3], count, "row"),
         block=whole(lines, rows[:, 0], blocks, "block"),
         destination=whole(lines, rows[:, 1], destinations, "destination"),
@@ -358,3 +362,15 @@ def _general(
         low=low,
         high=high,
     )
+    _refuse_repeated(lines, rows)
+    return found
+
+
+def _refuse_repeated(lines: Lines, rows: np.ndarray) -> None:
+    """Raises DataError for a coefficient of general rows that is no number or stated twice."""
+    if not np.isfinite(rows[:, 4]).all():
+        raise lines.error(int(np.argmin(np.isfinite(rows[:, 4]))), "a coefficient is not finite.")
+    _, first = np.unique(rows[:, :4], axis=0, return_index=True)
+    if len(first) < len(rows):
+        at = int(np.setdiff1d(np.arange(len(rows)), first)[0])
+        raise lines.error(at, "this block has such a coefficient in the row already.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -64,11 +65,15 @@ def refuse_control_characters(path: Path, content: str) -> None:
         raise DataError(f"{path}, line {line}: a control character ({code}); is it a text file?")
 
 
-def read_sections(path: Path) -> dict[str, Lines]:
+def read_sections(path: Path, known: frozenset[str]) -> dict[str, Lines]:
     """A file of `KEYWORD: value` lines and tables, in any order, by keyword.
 
     A one-line keyword keeps its value as its single line. Blanks inside keywords are read as
     underscores, as the format's specification prints them.
+
+    Raises:
+        DataError: a line starts with a word that is not `known`: what follows it would be taken
+            out of the table that it stands in.
     """
     lines = read_lines(path)
     sections: dict[str, Lines] = {}
@@ -76,6 +81,13 @@ def read_sections(path: Path) -> dict[str, Lines]:
     for place, text in zip(lines.number, lines.text, strict=True):
         if text[0].isalpha():
             keyword, value = _split_keyword(text)
+            if keyword not in known:
+                near = get_close_matches(keyword, known, 1)
+                meant = f"; {near[0]} is meant?" if near else ""
+                raise DataError(
+                    f"{path}, line {place}: no section of a MineLib file is called "
+                    f"{printable(keyword)}{meant or '; put % before a comment.'}"
+                )
             if keyword in sections:
                 raise DataError(
                     f"{path}, line {place}: section {printable(keyword)} appears twice."

@@ -22,7 +22,7 @@ from scipy.optimize import linprog
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import Graph, Instance
-from mine_rl_npv.optimise.closure import max_closure, rounding_bound
+from mine_rl_npv.optimise.closure import max_closure, paying_pit, rounding_bound
 
 _MERGE_ABOVE_CELLS = 1200
 LARGE_BLOCKS = 150_000
@@ -180,7 +180,7 @@ def inside_pit(instance: Instance, destinations: bool) -> tuple[np.ndarray, Slot
     use = instance.destination_use if destinations else instance.use[:, None]
     keep = np.ones(instance.blocks, bool)
     if instance.without_limits_below():
-        keep = max_closure(value.max(axis=1), instance.graph)
+        keep = paying_pit(value.max(axis=1), instance.discount, instance.graph)
     slots = instance.periods * value.shape[1]
     money = np.einsum("nd,t->ntd", value[keep], instance.discount).reshape(-1, slots)
     graph = instance.graph.restricted(keep)

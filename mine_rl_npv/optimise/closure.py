@@ -49,6 +49,23 @@ def max_closure(weight: np.ndarray, graph: Graph, stride: int = 1) -> np.ndarray
     return inside.reshape(weight.shape)
 
 
+def paying_pit(value: np.ndarray, discount: np.ndarray, graph: Graph) -> np.ndarray:
+    """Blocks (n,) bool outside of which no plan earns: the pit of the money that may be had.
+
+    Where money loses by waiting, what a plan digs by each period is a pit, which earns no more than
+    its part of the ultimate one. Where it gains (a rate below 0), waste dug early may be paid for
+    by ore dug late: then each block counts with the best of its factors.
+
+    Args:
+        value: (n,) float64 undiscounted, of the best destination.
+        discount: (T,) float64 factors by period.
+        graph: precedence between the n blocks.
+    """
+    if discount[-1] > discount[0]:
+        value = value * np.where(value > 0, discount[-1], discount[0])
+    return max_closure(value, graph)
+
+
 def certified_closure(
     weight: np.ndarray, graph: Graph, stride: int = 1
 ) -> tuple[np.ndarray, float]:

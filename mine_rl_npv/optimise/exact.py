@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import Bounds, LinearConstraint, linprog, milp
+from scipy.optimize import Bounds, LinearConstraint, OptimizeResult, linprog, milp
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.blending import by_period_alone
 from mine_rl_npv.data.instance import NEVER, Instance
-from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.closure import paying_pit
 from mine_rl_npv.optimise.destinations import best_destinations
 
 LARGEST_EXACT_BLOCKS = 3000
@@ -68,7 +68,7 @@ def _model(instance: Instance, destinations: bool) -> _Model:
     general = instance.general if destinations else None
     keep = np.ones(instance.blocks, bool)
     if instance.without_limits_below() and general is None:
-        keep = max_closure(value.max(axis=1), instance.graph)
+        keep = paying_pit(value.max(axis=1), instance.discount, instance.graph)
     n, d, t = int(keep.sum()), value.shape[1], instance.periods
     slots = d * t
     money = np.einsum("nd,t->ntd", value[keep], instance.discount).reshape(n, slots)
@@ -180,16 +180,30 @@ def exact_schedule(
     whole = np.ones(model.shape)
     if split:
         whole[:, :, :-1] = 0.0  # what is mined by the end of a period, in whichever shares
-    result = milp(
-        -model.profit / unit,
-        integrality=whole.ravel(),
-        bounds=Bounds(0, 1),
-        constraints=constraints,
-        options={"time_limit": seconds, "mip_rel_gap": gap},
-    )
+
+    def solved(integral: np.ndarray, left: float) -> OptimizeResult:
+        return milp(
+            -model.profit / unit,
+            integrality=integral.ravel(),
+            bounds=Bounds(0, 1),
+            constraints=constraints,
+            options={"time_limit": max(left, 1.0), "mip_rel_gap": gap},
+        )
+
+    result = solved(whole, seconds)
     if result.x is None:
-        raise ConfigError(f"No schedule of {instance.name} found: {result.message}")
+        among = "" if split or not destinations else " (each block whole to one destination)"
+        raise ConfigError(f"No schedule of {instance.name} found{among}: {result.message}")
     upper = -float(result.mip_dual_bound) * unit
+    if destinations and not split:
+        shared = np.zeros(model.shape)
+        shared[:, :, -1] = (
+            1.0  # plans that share a block may earn more, and the bound holds for them
+        )
+        left = seconds - (time.perf_counter() - started)
+        found = solved(shared, left).mip_dual_bound
+        apart = found is None or not np.isfinite(found)
+        upper = direct_relaxation(instance, True).upper if apart else -float(found) * unit
     shares = model.shares(
         np.where(whole.ravel() > 0, np.round(result.x), result.x), instance.blocks
     )

@@ -11,7 +11,7 @@ import numpy as np
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import NEVER, Graph, Instance
 from mine_rl_npv.data.kilograms import fineness, kilograms_down, kilograms_up
-from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.closure import paying_pit
 from mine_rl_npv.optimise.filling import filling_times
 from mine_rl_npv.optimise.mixtures import mixtures
 
@@ -142,7 +142,7 @@ def prepare(
         )
     value = instance.destination_value if destinations else instance.value[:, None]
     use = instance.destination_use if destinations else instance.use[:, None]
-    inside = max_closure(value.max(axis=1), instance.graph)
+    inside = paying_pit(value.max(axis=1), instance.discount, instance.graph)
     value, use = np.ascontiguousarray(value[inside]), np.ascontiguousarray(use[inside])
     fine = fineness(use)
     room = kilograms_down(instance.high * fine[:, None])

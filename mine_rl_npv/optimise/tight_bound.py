@@ -13,6 +13,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -38,6 +39,13 @@ class CutsConfig:
     """By the clock; no new decision after that."""
     decisions: int = 0
     """Decisions in all instead of the clock: the same bound everywhere."""
+    threads: int = 1
+    """Periods decided side by side, by the clock alone: it changes the order of decisions."""
+
+    @property
+    def abreast(self) -> int:
+        """Periods that one round of decisions takes."""
+        return 1 if self.decisions else self.threads
 
 
 @dataclass
@@ -111,21 +119,24 @@ def tighten(
         return bound, "tightened  not at all: nothing pays"
     constant, periods = _terms(slots, bound.prices)
     cone = cone_use(slots.graph, slots.use[:, 0])
-    best = bound.upper
     try:
-        while True:
-            best = min(best, _total(constant, periods))
-            spent = time.perf_counter() - started
-            decisions = sum(p.tree.expansions for p in periods if p.tree is not None)
-            if watch is not None:
-                watch(spent, decisions, best / bound.upper)
-            late = decisions >= config.decisions if config.decisions else spent >= config.seconds
-            waiting = [p for p in periods if not _finished(p, slots)]
-            if late or not waiting:
-                break
-            max(waiting, key=_urgency).advance(slots, cone)
-    except KeyboardInterrupt:
-        best = min(best, _total(constant, periods))
+        with ThreadPoolExecutor(config.abreast) as pool:
+            while True:
+                best = min(bound.upper, _total(constant, periods))
+                spent = time.perf_counter() - started
+                decisions = sum(p.tree.expansions for p in periods if p.tree is not None)
+                if watch is not None:
+                    watch(spent, decisions, best / bound.upper)
+                late = (
+                    decisions >= config.decisions if config.decisions else spent >= config.seconds
+                )
+                waiting = [p for p in periods if not _finished(p, slots)]
+                if late or not waiting:
+                    break
+                urgent = sorted(waiting, key=_urgency, reverse=True)[: config.abreast]
+                list(pool.map(lambda period: period.advance(slots, cone), urgent))
+    except KeyboardInterrupt:  # after the threads have ended their decisions
+        best = min(bound.upper, _total(constant, periods))
     line = _told(bound.upper, best, periods)
     seconds = bound.seconds + time.perf_counter() - started
     return replace(bound, upper=best, seconds=seconds, stage=_stage(keep, periods)), line

@@ -64,7 +64,8 @@ def _beside(table: CsvTable, rows: list[tuple[str, str, str]]) -> Iterable[str]:
     comma = table.decimal_comma
     for line, row in zip(table.lines, rows, strict=True):
         words = [word.replace(".", ",") if comma else word for word in row]
-        yield divide.join((line.rstrip(), *(w or ("-" if divide == " " else "") for w in words)))
+        own = line.rstrip() if divide == " " else line  # an empty last cell is a cell
+        yield divide.join((own, *(w or ("-" if divide == " " else "") for w in words)))
 
 
 def _plain(instance: Instance, rows: list[tuple[str, str, str]]) -> Iterable[str]:

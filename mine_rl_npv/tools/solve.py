@@ -13,7 +13,7 @@ from frugal_rl.doing import doing
 from mine_rl_npv.data.blending import by_period_alone
 from mine_rl_npv.optimise.bound import LARGE_BLOCKS, Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
-from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.optimise.closure import max_closure, paying_pit
 from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule, may_split
 from mine_rl_npv.optimise.problem import prepare
@@ -173,7 +173,7 @@ def _name(config: SolveConfig, order: str) -> str:
 
 def _some_pit_pays(instance: Instance, choice: bool) -> bool:
     value = instance.destination_value.max(axis=1) if choice else instance.value
-    return bool(max_closure(value, instance.graph).any())
+    return bool(paying_pit(value, instance.discount, instance.graph).any())
 
 
 def _nothing_pays(instance: Instance, config: SolveConfig, bound_seconds: float) -> Solution:

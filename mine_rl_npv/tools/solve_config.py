@@ -221,12 +221,12 @@ class SolveConfig:
     def cuts(self) -> CutsConfig | None:
         """The budget of a bound below the LP's; None for the LP's."""
         if self.bound is BoundKind.cuts:
-            return CutsConfig(self.bound_seconds, self.bound_decisions)
+            return CutsConfig(self.bound_seconds, self.bound_decisions, self.threads)
         sees_it = self.method in LEARNING and self.lp_features and self.problem is Kind.cpit
         if self.bound is BoundKind.lp or not sees_it:
             return None
         counted = self.bound_decisions or DECISIONS * bool(self.decodes)
-        return CutsConfig(min(self.bound_seconds, self.seconds / 2), counted)
+        return CutsConfig(min(self.bound_seconds, self.seconds / 2), counted, self.threads)
 
     @property
     def search_seconds(self) -> float:

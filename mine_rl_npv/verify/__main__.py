@@ -16,6 +16,7 @@ def main(words: list[str] | None = None) -> int:
     )
     parser.add_argument("files", nargs="+", help="DIR/NAME FILE.sol, or SCHEDULE.csv")
     parser.add_argument("--pcpsp", action="store_true", help="blocks choose their destination")
+    parser.add_argument("--lp", action="store_true", help="blocks may be mined in parts")
     parser.add_argument("--degrees", type=float, default=45.0)
     parser.add_argument("--sectors", default="", help="other slopes, as 90-180:38,300-60:42")
     parser.add_argument("--columns", default="", help="as x=EASTING,y=NORTHING,z=RL")
@@ -26,10 +27,12 @@ def main(words: list[str] | None = None) -> int:
     args = parser.parse_args(words)
     try:
         if len(args.files) == 2:
-            value, faults = minelib.judge(args.files[0], args.files[1], args.pcpsp)
+            value, faults = minelib.judge(args.files[0], args.files[1], args.pcpsp, args.lp)
             print(f"value      {value!r}")
         else:
             names = dict(pair.split("=", 1) for pair in args.columns.split(",") if pair)
+            if args.levels and not args.size:
+                raise ValueError("--levels counts benches: state their height by --size")
             size = [float(word) for word in args.size.split(",") if word] or [1.0, 1.0, 1.0]
             sectors = [word for word in args.sectors.split(",") if word]
             down = args.down or (False if args.up else None)
@@ -37,7 +40,7 @@ def main(words: list[str] | None = None) -> int:
                 args.files[0], args.degrees, names, size, args.levels, sectors, down
             )
             print(f"blocks     {blocks} mined\nvertical   {upward}")
-    except (OSError, KeyError, ValueError) as error:
+    except (OSError, LookupError, ValueError, OverflowError) as error:
         print(f"cannot be judged: {type(error).__name__} {error}", file=sys.stderr)
         return 2
     for fault in faults[:10]:

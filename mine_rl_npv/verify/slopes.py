@@ -31,17 +31,17 @@ def judge(
         sectors: other slopes by azimuth, FROM-TO:DEGREES; 0 is north (+y), clockwise.
         down: whether z grows downward; None asks its name and its sign (`grows_down`).
     """
+    _refuse_rule(degrees, size, levels, sectors)
     table = _rows(path)
     names = [columns.get(axis, axis) for axis in AXES]
     place = np.array([[_number(row[name]) for name in names] for row in table])
+    if not np.isfinite(place).all():
+        raise ValueError(f"row {np.argmin(np.isfinite(place).all(axis=1)) + 2} lies nowhere")
     down = grows_down(names[2], place[:, 2]) if down is None else down
     place[:, 2] *= -1 if down else 1
     upward = f"'{names[2]}' grows {'downward' if down else 'upward'}; --down and --up say otherwise"
     never = 10**9
-    stays = ("", "-")
-    period = np.array(
-        [never if row["period"] in stays else int(float(row["period"])) for row in table]
-    )
+    period = np.array([_period(row["period"], never) for row in table])
     reach = levels * size[2] if levels else np.inf
     faults = []
     for b in np.flatnonzero(period < never):
@@ -87,5 +87,28 @@ def _runs(azimuth: np.ndarray, degrees: float, sectors: Sequence[str]) -> np.nda
     return 1.0 / np.tan(np.radians(np.maximum(*steep)))
 
 
-def _number(word: str) -> float:
+def _refuse_rule(degrees: float, size: list[float], levels: int, sectors: Sequence[str]) -> None:
+    """Raises ValueError for angles and sizes under which nothing would rest on anything."""
+    if levels < 0:
+        raise ValueError(f"{levels} benches; 0 looks at all")
+    angles = [degrees, *(float(sector.split(":")[1]) for sector in sectors)]
+    if not all(0 < angle < 90 for angle in angles):
+        raise ValueError(f"slopes of {angles} degrees; each lies between 0 and 90")
+    if len(size) != 3 or not all(0 < edge < np.inf for edge in size):
+        raise ValueError(f"the block size {size} is not three lengths")
+
+
+def _period(word: str | None, never: int) -> int:
+    """A row's period; `never` where the cell is empty, a dash or below 0."""
+    if word is None or word.strip() in ("", "-"):
+        return never
+    period = float(word)
+    if period != int(period):
+        raise ValueError(f"'{word}' is no period")
+    return int(period) if period >= 0 else never
+
+
+def _number(word: str | None) -> float:
+    if word is None:
+        raise ValueError("a row ends before its coordinates")
     return float(word.replace(",", "."))

@@ -140,6 +140,20 @@ def test_a_table_keeps_its_lines_and_their_numbers(tmp_path):
     assert table.words == [["1", "2, 3", "4"]]
 
 
+@pytest.mark.parametrize("line", [0, 1, 2, 3])
+def test_a_cell_that_goes_on_in_the_next_line_is_refused_with_its_line(tmp_path, line):
+    rows = ["x,y,z,ton,rock", '1,2,3,4,5" pipe"', "5,6,7,8,b", "9,8,7,6,c"]
+    path = tmp_path / "model.csv"
+    path.write_text("\n".join(rows))
+    assert read_table(path).words[0][4] == '5" pipe"'
+    head, _, last = rows[line].rpartition(",")
+    rows[line] = f'{head},"{last}'.replace(' pipe"', "")
+    rows[line] = rows[line].replace('5"', "5")
+    path.write_text("\n".join(rows))
+    with pytest.raises(DataError, match=f"line {line + 1}: a quotation mark opens a cell"):
+        read_table(path)
+
+
 @pytest.mark.parametrize("content", [b"", b"x,y,z,ton\n", b"\x00\x01\x02\x03", b"x\ny\n1,2\n"])
 def test_what_is_no_table_is_refused_in_words(tmp_path, content):
     path = tmp_path / "model.csv"

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from frugal_rl.errors import DataError
-from mine_rl_npv.data.minelib import MOST_PERIODS, read_blocks, read_instance, read_precedence
+from mine_rl_npv.data.minelib import MOST_PERIODS, read_blocks, read_instance
+from mine_rl_npv.data.minelib_prec import read_precedence
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*have no line"),
+    pytest.mark.filterwarnings("ignore:.*are not stated"),
+]
 BLOCKS = "0 0 0 1 5.5 ox\n1 0 0 0 6.5 sul\n2 1 0 0 7.5 ox\n"
 PREC = "1 1 0\n"
 UPIT = "TYPE: UPIT\nNBLOCKS: 3\nOBJECTIVE_FUNCTION:\n2 3\n0 -1\n1 2\n"
@@ -116,6 +121,24 @@ def test_a_block_without_a_line_needs_nothing(mine):
     assert needs(graph) == [[], [0], [0, 1], []]
 
 
+def test_a_block_without_a_line_is_told(mine):
+    path = mine(prec="2 2 0 1\n1 1 0\n").with_suffix(".prec")
+    with pytest.warns(UserWarning, match=r"2 of 4 blocks have no line \(the first: 0\)"):
+        read_precedence(path, 4)
+
+
+def test_a_file_of_precedences_that_was_cut_off_is_refused(mine):
+    path = mine(prec="0 0\n1 1 0\n").with_suffix(".prec")
+    with pytest.raises(DataError, match=r"1 of 3 blocks have no line .*State `2 0` for a block"):
+        read_precedence(path, 3)
+
+
+def test_limits_that_no_line_states_are_told(mine):
+    told = r"1 of 4 limits are not stated \(the first: resource 1 in period 1\)"
+    with pytest.warns(UserWarning, match=told):
+        read_instance(mine(cpit=CPIT))
+
+
 @pytest.mark.parametrize(
     ("prec", "words"),
     [
@@ -199,6 +222,13 @@ def test_general_rows_name_block_destination_period_and_row(mine):
         ("0 1 1 0 2.5", "0 2 1 0 2.5", "destination 2 is unknown"),
         ("0 1 1 0 2.5", "0 1 2 0 2.5", "period 2 is unknown"),
         ("0 1 1 0 2.5", "3 1 1 0 2.5", "block 3 is unknown"),
+        ("0 1 1 0 2.5", "0 1 1 0 nan", "a coefficient is not finite"),
+        ("2 0 0 1 -1", "2 0 0 1 -1\n2 0 0 1 -1", "has such a coefficient in the row already"),
+        ("0 L 4", "0 L 4\n0 L 9", "row 0 has a limit already"),
+        ("0 L 4\n", "", "general row 0 has no limit|only 3 lines"),
+        ("0 L 4", "0 L nan", "a limit is not a number"),
+        ("1 I -1 3", "1 I 3 -1", "the lower limit 3 is above -1"),
+        ("0 L 4", "0 L -inf", "no amount keeps this limit"),
         ("0 1 1 0 2.5", "0 1 1 0", "a general coefficient needs 5 numbers, found 4"),
         ("CONSTRAINTS: 2\nDIS", "CONSTRAINTS: 5\nDIS", "only 4 lines speak of general constraint"),
         ("CONSTRAINTS: 2\nDIS", "CONSTRAINTS: -1\nDIS", "only 4 lines speak of general constraint"),
@@ -228,6 +258,10 @@ def test_general_rows_that_are_none_are_refused(mine, old, new, words):
         ("0 1 I 1 11", "0 1 I 12 11", "the lower limit 12 is above 11"),
         ("0 0 L 10", "0 0 L 10\n0 0 L 12", "resource 0 in period 0 has such a limit already"),
         ("0 1 I 1 11", "0 1 I 1 11\n0 1 G 2", "resource 0 in period 1 has such a limit already"),
+        ("0 0 L 10", "0 0 L nan", "a limit is not a number"),
+        ("0 0 L 10", "0 0 L -5", "the lower limit 0 is above -5"),
+        ("1 0 G 2", "1 0 G inf", "no amount keeps this limit"),
+        ("1 0 5", "x 1 0 5", "line [0-9]+: no section of a MineLib file is called x; put % before"),
         ("2 1 6", "2 1 6\n2 1 7", "block 2 and resource 1 have such a line already"),
         ("0 0 L 10", "2 0 L 10", "resource 2 is unknown"),
         ("0 0 L 10", "0 2 L 10", "period 2 is unknown"),
@@ -239,8 +273,8 @@ def test_general_rows_that_are_none_are_refused(mine, old, new, words):
         ("2 1 6", "2 1 inf", "block 2 uses inf tonnes"),
         ("0 -1\n", "0 inf\n", "a value is not finite"),
         ("0 -1\n", "1 -1\n", "has 3 rows for 2 blocks; each of the 3 blocks needs exactly one"),
-        ("OBJECTIVE_FUNCTION", "OBJECTIVE", "section OBJECTIVE_FUNCTION is missing"),
-        ("CONSTRAINT_COEFF", "CONSTRAINT_CEOFF", "CONSTRAINT_COEFFICIENTS is missing|only 3 lines"),
+        ("OBJECTIVE_FUNCTION", "OBJECTIVE", "no section of a MineLib file is called OBJECTIVE"),
+        ("CONSTRAINT_COEFF", "CONSTRAINT_CEOFF", "is called RESOURCE_CONSTRAINT_CEOFF"),
         ("TYPE: CPIT", "TYPE: PCPSP", r"this is a PCPSP file, named \.cpit"),
     ],
 )
@@ -248,6 +282,11 @@ def test_a_cpit_file_that_cannot_be_meant_is_refused(mine, old, new, words):
     assert old in CPIT
     with pytest.raises(DataError, match=words):
         read_instance(mine(cpit=CPIT.replace(old, new, 1)))
+
+
+def test_side_rows_of_a_cpit_file_are_not_ignored(mine):
+    with pytest.raises(DataError, match="side rows would be ignored"):
+        read_instance(mine(cpit=CPIT + GENERAL))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,10 @@ import pytest
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.sections import Lines, read_lines, read_sections, scalar, table, whole
 
+KNOWN = frozenset(
+    "NAME TYPE NPERIODS ROWS LAST RESOURCE_CONSTRAINT_LIMITS DISCOUNT_RATE A B".split()
+)
+
 
 @pytest.fixture
 def file(tmp_path):
@@ -60,7 +64,7 @@ def test_an_error_names_the_line_of_its_entry(file):
 
 
 def test_sections_hold_their_rows_or_their_value(file):
-    found = read_sections(file("NAME: a hill\nNPERIODS: 3\nROWS:\n1 2\n3 4\nLAST: 9\n"))
+    found = read_sections(file("NAME: a hill\nNPERIODS: 3\nROWS:\n1 2\n3 4\nLAST: 9\n"), KNOWN)
     assert list(found) == ["NAME", "NPERIODS", "ROWS", "LAST"]
     assert found["NAME"].text == ["a hill"]
     assert found["NPERIODS"].text == ["3"]
@@ -68,24 +72,24 @@ def test_sections_hold_their_rows_or_their_value(file):
 
 
 def test_blanks_inside_a_keyword_are_underscores(file):
-    found = read_sections(file("RESOURCE CONSTRAINT LIMITS:\n1\nDISCOUNT RATE: 0.1\n"))
+    found = read_sections(file("RESOURCE CONSTRAINT LIMITS:\n1\nDISCOUNT RATE: 0.1\n"), KNOWN)
     assert list(found) == ["RESOURCE_CONSTRAINT_LIMITS", "DISCOUNT_RATE"]
     assert found["DISCOUNT_RATE"].text == ["0.1"]
 
 
 @pytest.mark.parametrize("keyword", ["NAME", "TYPE"])
 def test_a_name_may_be_several_words(file, keyword):
-    assert read_sections(file(f"{keyword}: my old mine\n"))[keyword].text == ["my old mine"]
+    assert read_sections(file(f"{keyword}: my old mine\n"), KNOWN)[keyword].text == ["my old mine"]
 
 
 def test_a_section_that_stands_twice_is_refused_with_its_line(file):
     with pytest.raises(DataError, match="line 3: section A appears twice"):
-        read_sections(file("A: 1\nB: 2\nA: 3\n"))
+        read_sections(file("A: 1\nB: 2\nA: 3\n"), KNOWN)
 
 
 def test_rows_before_any_section_are_refused(file):
     with pytest.raises(DataError, match="line 1: a row stands before the first section"):
-        read_sections(file("1 2\nA: 1\n"))
+        read_sections(file("1 2\nA: 1\n"), KNOWN)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def test_rows_before_any_section_are_refused(file):
 )
 def test_a_single_number_is_read(file, text, kind, value):
     path = file(f"A: {text}\n")
-    found = scalar(read_sections(path), "A", path, kind)
+    found = scalar(read_sections(path, KNOWN), "A", path, kind)
     assert found == value
     assert type(found) is kind
 
@@ -103,14 +107,14 @@ def test_a_single_number_is_read(file, text, kind, value):
 def test_what_is_no_single_whole_number_is_refused_with_its_line(file, text):
     path = file(f"\nA: 1\nB:\n{text}\n")
     with pytest.raises(DataError, match="line 4: B must be one int"):
-        scalar(read_sections(path), "B", path)
+        scalar(read_sections(path, KNOWN), "B", path)
 
 
 @pytest.mark.parametrize("content", ["B: 1\n", "A:\nB: 1\n"])
 def test_a_number_that_is_missing_is_named(file, content):
     path = file(content)
     with pytest.raises(DataError, match="section A is missing or empty"):
-        scalar(read_sections(path), "A", path)
+        scalar(read_sections(path, KNOWN), "A", path)
 
 
 def rows_of(*text):
@@ -152,3 +156,10 @@ def test_the_first_id_that_is_none_is_named(wrong):
     lines = rows_of("0", "?", "?")
     with pytest.raises(DataError, match=r"line 11: block .* is unknown; known are 0 to 2"):
         whole(lines, np.array([0.0, wrong, wrong]), 3, "block")
+
+
+def test_a_word_that_opens_no_section_is_refused_with_its_line(file):
+    with pytest.raises(DataError, match=r"line 2: .* is called ROW; ROWS is meant\?"):
+        read_sections(file("ROWS:\nROW 1 2\n3 4\n"), KNOWN)
+    with pytest.raises(DataError, match=r"line 2: .* is called zzz; put % before a comment"):
+        read_sections(file("ROWS:\nzzz 1 2\n3 4\n"), KNOWN)

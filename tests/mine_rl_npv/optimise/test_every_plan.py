@@ -189,6 +189,39 @@ def test_no_plan_beats_all_plans_and_no_bound_lies_below_them(seed, destinations
     assert 0 <= found[Method.best] <= best + 1e-6
 
 
+@pytest.mark.parametrize("seed", [70000, 70013, 70035, 70037])
+def test_the_bound_beside_least_tonnages_holds_for_plans_that_share_blocks(seed):
+    """method=exact sends each block whole to one destination there; plans that share earn more."""
+    mine = random_mine(seed, 2, True)
+    best = best_of_all(mine, True)
+    found = solve(mine, SolveConfig(method=Method.exact, problem=Kind.pcpsp, seconds=5.0))
+    assert found.verdict.value <= best + 1e-6
+    assert found.upper == pytest.approx(best, rel=1e-5)
+
+
+@pytest.mark.parametrize("choice", [False, True])
+def test_waste_dug_early_is_paid_for_by_ore_dug_late_where_money_gains(choice):
+    """Ore of 9 below waste of 10: no pit pays, but 9 / 0.7 after a period does."""
+    money = np.array([[-10.0], [9.0]])
+    mine = replace(
+        random_mine(1, 1, False),
+        position=np.array([[0, 0, 1], [0, 0, 0]], np.int32),
+        graph=Graph(np.array([0, 0, 1]), np.array([0], np.int32)),
+        value=money[:, 0],
+        periods=2,
+        rate=-0.3,
+        use=np.ones((2, 1)),
+        low=np.zeros((1, 2)),
+        high=np.ones((1, 2)),
+        destination_value=money,
+        destination_use=np.ones((2, 1, 1)),
+    )
+    best, found = judge(mine, choice, [Method.toposort, Method.exact, Method.best])
+    assert best == pytest.approx(9 / 0.7 - 10)
+    assert found[Method.exact] == pytest.approx(best)
+    assert found[Method.best] == pytest.approx(best)
+
+
 @pytest.mark.parametrize("seed", [115, 120, 131])
 def test_a_price_that_rises_with_time_leaves_the_tightened_bound_one(seed):
     judge(random_mine(seed, 1, False), False, [Method.toposort], [BoundKind.cuts])

@@ -129,6 +129,29 @@ def test_budgets_of_decisions_reproduce():
     assert first == again
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_periods_side_by_side_give_a_certified_bound(seed):
+    """All of the tree decided: the order of decisions changes nothing that is claimed."""
+    instance = tiny(seed)
+    optimum, lp, _ = bounded(seed)
+    told = []
+    budget = CutsConfig(seconds=60.0, threads=3)
+    tight, _ = tighten(instance, lp, budget, lambda *now: told.append(now[1]))
+    assert optimum * (1 - 1e-9) <= tight.upper < lp.upper
+    assert tight.upper <= bounded(seed)[2].upper * (1 + 1e-9)
+    assert max(np.diff(told)) > 1, "no round decided in several periods"
+
+
+def test_decisions_that_are_counted_come_one_by_one_with_any_threads():
+    instance, told = tiny(1), []
+    lp = relaxation(instance)
+    alone, one = tighten(instance, lp, CutsConfig(decisions=4))
+    three = CutsConfig(decisions=4, threads=3)
+    beside, many = tighten(instance, lp, three, lambda *now: told.append(now[1]))
+    assert (alone.upper, one) == (beside.upper, many)
+    assert max(np.diff(told)) == 1
+
+
 def test_ctrl_c_keeps_a_certified_bound():
     instance = tiny(2)
     lp = relaxation(instance)
@@ -230,9 +253,9 @@ def test_the_scripts_bound_is_lower_and_says_so():
 
 def test_learning_gets_the_bound_by_itself_where_it_reads_it():
     learning = SolveConfig(method=Method.evolution, seconds=40)
-    assert learning.cuts == CutsConfig(20.0, 0)
-    assert replace(learning, decodes=500).cuts == CutsConfig(20.0, 60)
-    assert replace(learning, bound_seconds=5.0).cuts == CutsConfig(5.0, 0)
+    assert learning.cuts == CutsConfig(20.0, 0, learning.threads)
+    assert replace(learning, decodes=500).cuts == CutsConfig(20.0, 60, learning.threads)
+    assert replace(learning, bound_seconds=5.0).cuts == CutsConfig(5.0, 0, learning.threads)
     for other in ({"lp_features": False}, {"problem": Kind.pcpsp}, {"bound": BoundKind.lp}):
         assert replace(learning, **other).cuts is None
     assert SolveConfig(method=Method.toposort).cuts is None

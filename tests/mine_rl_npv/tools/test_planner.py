@@ -275,6 +275,17 @@ def test_the_schedule_comes_back_with_the_models_own_columns(tmp_path, path, div
     assert worth == pytest.approx(solution.verdict.value, abs=0.01 * len(rows))
 
 
+def test_an_empty_last_cell_shifts_no_column_of_the_schedule(tmp_path, path):
+    out, lines = tmp_path / "schedule.csv", path.read_text().splitlines()
+    rows = [lines[0] + ",remark", *(line + "," for line in lines[1:])]
+    path.write_text("\n".join(rows).replace(",", "\t"))
+    solution = run(SolveConfig(model=str(path), method=QUICK, schedule=str(out)))
+    rows = list(csv.DictReader(out.open(encoding="utf-8"), delimiter="\t"))
+    assert {row["remark"] for row in rows} == {""}
+    worth = sum(float(row["discounted_value"] or 0) for row in rows)
+    assert worth == pytest.approx(solution.verdict.value, abs=0.01 * len(rows))
+
+
 def test_the_page_stands_alone_and_tells_what_the_script_prints(tmp_path, path):
     page = tmp_path / "page.html"
     solution = run(SolveConfig(model=str(path), method=QUICK, report=str(page)))

@@ -47,6 +47,143 @@ def test_each_broken_rule_is_seen(tmp_path, capsys, broken):
     assert words in capsys.readouterr().out
 
 
+PAIR = {
+    "prec": "0 0\n1 1 0\n2 0\n",
+    "pcpsp": """NAME: pair
+TYPE: PCPSP
+NBLOCKS: 3
+NPERIODS: 2
+NDESTINATIONS: 2
+NRESOURCE_SIDE_CONSTRAINTS: 1
+NGENERAL_SIDE_CONSTRAINTS: 0
+DISCOUNT_RATE: 0.1
+OBJECTIVE_FUNCTION:
+0 -1 -1
+1 -1 9
+2 -5 -5
+RESOURCE_CONSTRAINT_LIMITS:
+0 0 L 5
+0 1 L 5
+RESOURCE_CONSTRAINT_COEFFICIENTS:
+0 0 0 3
+0 1 0 3
+1 0 0 3
+1 1 0 3
+2 0 0 3
+2 1 0 3
+""",
+}
+
+
+@pytest.fixture
+def judged(tmp_path, capsys):
+    """What the program says of a schedule of two blocks, one on the other, and one of waste."""
+
+    def said(schedule, *flags, **texts):
+        for ending, text in (PAIR | texts).items():
+            (tmp_path / f"pair.{ending}").write_text(text)
+        (tmp_path / "plan.sol").write_text(schedule)
+        status = main([str(tmp_path / "pair"), str(tmp_path / "plan.sol"), "--pcpsp", *flags])
+        return status, "".join(capsys.readouterr())
+
+    return said
+
+
+def test_a_schedule_written_by_hand_is_feasible(judged):
+    status, said = judged("0 0 0 1\n1 0 1 0.25\n1 1 1 0.75\n")
+    assert status == 0
+    assert float(said.split()[1]) == pytest.approx(-1 + 6.5 / 1.1)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ("0 0 0 1\n1 1 1 1\n2 0 0 -1\n", "the share -1 of block 2 is outside 0 to 1"),
+        ("0 0 0 1\n1 1 1 nan\n", "the share nan of block 1 is outside 0 to 1"),
+        ("0 -1 0 1\n1 1 0 1\n", "destination -1 is unknown"),
+        ("0 2 0 1\n1 1 1 1\n", "destination 2 is unknown"),
+        ("0 0 0 1\n1 1 1 0.5\n", "block 1 is mined in parts, at most 0.5 of it in one period"),
+        ("0 0 0 0.5\n0 0 1 0.5\n1 1 1 0.5\n", "block 0 is mined in parts"),
+        ("0 0 0 1\n1 1 0 1\n", "limit 0 of period 0: 6 is outside -inf to 5"),
+    ],
+)
+def test_shares_that_are_none_of_a_schedules_are_faults(judged, schedule, words):
+    status, said = judged(schedule)
+    assert (status, words in said) == (1, True), said
+
+
+def test_parts_are_those_of_a_relaxation_where_that_is_asked_for(judged):
+    assert judged("0 0 0 1\n1 1 0 0.6\n1 1 1 0.4\n", "--lp")[0] == 0
+
+
+@pytest.mark.parametrize("old", ["0 0 L 5", "0 1 L 5"])
+def test_limits_in_small_letters_count(judged, old):
+    both = "0 0 0 1\n1 1 0 1\n" if old.startswith("0 0") else "0 0 1 1\n1 1 1 1\n"
+    status, said = judged(both, pcpsp=PAIR["pcpsp"].replace(old, old.lower()))
+    assert (status, "is outside -inf to 5" in said) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("0 0 L 5", "0 0 L nan", "is no number"),
+        ("0 0 L 5", "0 0 X 5", "is none of L, G and I"),
+        ("0 0 0 3\n", "0 0 0 3\nx 1\n", "no section is called x"),
+    ],
+)
+def test_an_instance_that_hides_its_limits_cannot_be_judged(judged, old, new, words):
+    status, said = judged("0 0 0 1\n1 1 1 1\n", pcpsp=PAIR["pcpsp"].replace(old, new, 1))
+    assert (status, words in said) == (2, True), said
+
+
+def test_precedences_that_were_cut_off_judge_nothing(judged):
+    status, said = judged("1 1 0 1\n", prec="0 0\n")
+    assert (status, "block 1 has no line" in said) == (2, True), said
+    assert judged("0 0 0 1\n", prec="1 1 0\n")[0] == 0
+
+
+@pytest.fixture
+def wall(tmp_path, capsys):
+    """What the program says of a block that is mined below one with this period."""
+
+    def said(above, *flags, x="0"):
+        (tmp_path / "plan.csv").write_text(f"x,y,z,period\n0,0,0,1\n{x},0,10,{above}\n")
+        status = main([str(tmp_path / "plan.csv"), "--size", "10,10,10", *flags])
+        return status, "".join(capsys.readouterr())
+
+    return said
+
+
+@pytest.mark.parametrize("above", ["", "-", "-1", "2"])
+def test_a_block_that_stays_above_a_mined_one_is_undercut(wall, above):
+    assert wall("0")[0] == 0
+    status, said = wall(above)
+    assert (status, "row 2 undercuts row 3" in said) == (1, True), said
+
+
+@pytest.mark.parametrize(
+    ("flags", "x", "words"),
+    [
+        (["--degrees", "135"], "0", "between 0 and 90"),
+        (["--degrees", "nan"], "0", "between 0 and 90"),
+        (["--sectors", "0-90:120"], "0", "between 0 and 90"),
+        (["--size", "10,10"], "0", "not three lengths"),
+        (["--levels", "-1"], "0", "0 looks at all"),
+        (["--levels", "2", "--size", ""], "0", "state their height by --size"),
+        ([], "nan", "row 3 lies nowhere"),
+        ([], "inf", "row 3 lies nowhere"),
+    ],
+)
+def test_a_rule_under_which_nothing_rests_on_anything_is_refused(wall, flags, x, words):
+    status, said = wall("", *flags, x=x)
+    assert (status, words in said) == (2, True), said
+
+
+@pytest.mark.parametrize("period", ["inf", "nan", "1.5", "early"])
+def test_a_period_that_is_none_is_refused(wall, period):
+    assert wall(period)[0] == 2
+
+
 @pytest.mark.parametrize("faults", [9, 10, 11])
 def test_ten_broken_rules_are_named_and_all_are_counted(monkeypatch, capsys, faults):
     found = [f"rule {n}" for n in range(faults)]
