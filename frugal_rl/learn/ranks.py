@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import torch
 from torch import Tensor, distributed
@@ -24,6 +24,7 @@ from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.silence import end_silent_connections
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 STATISTICS_BYTES = 3 * 8
 """Count, sum and sum of squares of a minibatch's advantages, in float64."""
 ANSWER_SECONDS = 5.0
@@ -128,6 +129,15 @@ class Ranks:
         with self.told():
             distributed.all_gather_object(values, value)
         return values
+
+    def in_order(self, events: Sequence[tuple[int, *Ts]]) -> list[tuple[int, *Ts]]:
+        """Events of all ranks, each with the step of its rank: by step, then by rank."""
+        told = [
+            (event[0], rank, event)
+            for rank, own in enumerate(self.gathered(list(events)))
+            for event in own
+        ]
+        return [event for _, _, event in sorted(told, key=lambda e: e[:2])]
 
     def at_first(self, value: T) -> list[T]:
         """The value of every rank, on the first one; empty on the others."""
