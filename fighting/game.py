@@ -197,7 +197,7 @@ class DuelGame(Game):
         every = np.arange(len(rows))
         score = np.where(self.outcome[rows, ENDED] > 0, self.outcome[rows, SCORE], 0.5)
         for row, m, value in zip(rows, machine, score, strict=True):
-            self.levels.tell(int(self.level[m]), float(value))
+            self.levels.tell(int(self.level[m]), float(value), self.steps)
             opposite = len(self.rows_of[m]) == 1 and not self.computer[m]
             if self.rival is not None and opposite:
                 self.rival.tell(int(row - self.single[0]), float(value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from fighting.choices import Rival
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig
+    from frugal_rl.learn.ranks import Ranks
 
 MAX_LEVEL = 7
 
@@ -31,6 +33,10 @@ class Levels:
         self.recent: deque[float] = deque(maxlen=config.raise_after)
         self.played = np.arange(count) % len(self.pool)
         self.rising = config.opponent is Rival.curriculum and split == "train"
+        self.agreed: dict[str, Any] | None = None
+        """What all ranks last had in common; None in one process."""
+        self.since: list[tuple[int, int, float]] = []
+        """Step, level and score of the fights that ended here since."""
 
     def draw(self, place: int, rng: np.random.Generator) -> int:
         """The level of the next episode of one cartridge."""
@@ -44,9 +50,16 @@ class Levels:
             return int(rng.integers(max(min(self.pool), 0), self.present + 1))
         return self.present
 
-    def tell(self, level: int, score: float) -> None:
-        """The outcome of a fight: 1 won, 0.5 drawn, 0 lost."""
-        if not self.rising or level != self.present:
+    def tell(self, level: int, score: float, step: int = 0) -> None:
+        """The outcome of a fight: 1 won, 0.5 drawn, 0 lost; `step` orders those of ranks."""
+        if not self.rising:
+            return
+        if self.agreed is not None:
+            self.since.append((step, level, score))
+        self._heed(level, score)
+
+    def _heed(self, level: int, score: float) -> None:
+        if level != self.present:
             return
         self.recent.append(score)
         full = len(self.recent) == self.config.raise_after
@@ -55,16 +68,34 @@ class Levels:
             self.present += 1
             self.recent.clear()
 
+    def agree(self, ranks: Ranks) -> None:
+        """Decide anew from the fights of all ranks: else each would need as many as one process."""
+        if ranks.size == 1 or not self.rising:
+            return
+        if self.agreed is not None:
+            ended = ranks.in_order(self.since)
+            self.go_on(self.agreed)
+            for _, level, score in ended:
+                self._heed(level, score)
+        self.agreed, self.since = self.common(), []
+
+    def common(self) -> dict[str, Any]:
+        """What a run on another number of processes goes on with."""
+        return {"present": self.present, "recent": list(self.recent)}
+
+    def go_on(self, common: Mapping[str, Any]) -> None:
+        """Continue from `common()`."""
+        self.present = int(common["present"])
+        self.recent.clear()
+        self.recent.extend(common["recent"])
+        if self.agreed is not None:
+            self.agreed, self.since = self.common(), []
+
     def state(self) -> dict[str, Any]:
         """For an exact resume."""
-        return {
-            "present": self.present,
-            "recent": list(self.recent),
-            "played": self.played.tolist(),
-        }
+        return {**self.common(), "played": self.played.tolist()}
 
-    def load(self, state: dict[str, Any]) -> None:
+    def load(self, state: Mapping[str, Any]) -> None:
         """Continue from `state`."""
-        self.present = int(state["present"])
-        self.recent.extend(state["recent"])
+        self.go_on(state)
         self.played[:] = state["played"]

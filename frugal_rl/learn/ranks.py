@@ -6,14 +6,16 @@ the metrics of an iteration. Observations never do. Alone (`Ranks()`), nothing i
 
 from __future__ import annotations
 
+import math
 import os
 import socket
+import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import torch
 from torch import Tensor, distributed
@@ -24,8 +26,12 @@ from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.silence import end_silent_connections
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 STATISTICS_BYTES = 3 * 8
 """Count, sum and sum of squares of a minibatch's advantages, in float64."""
+BEATS = "beats"
+BEAT_SECONDS, LOOK_SECONDS = 1.0, 0.1
+"""Between two signs of life of a process that works for all, and between two looks for them."""
 ANSWER_SECONDS = 5.0
 """How long a process that could not reach the others looks which of them say the same."""
 
@@ -33,8 +39,9 @@ ANSWER_SECONDS = 5.0
 class RollCall:
     """Who still answers, asked in the launcher's own store: that outlives a lost process."""
 
-    def __init__(self, store: Store, rank: int, size: int) -> None:
-        self.store, self.rank, self.size = store, rank, size
+    def __init__(self, store: Store, rank: int, size: int, limit_s: float = math.inf) -> None:
+        self.store, self.rank, self.size, self.limit_s = store, rank, size, limit_s
+        self.blocks = 0
         store.set(f"who/{rank}", f"process {rank} of {size} (pid {os.getpid()} on {_host()})")
 
     def missing(self, wait_s: float = ANSWER_SECONDS) -> list[str]:
@@ -48,6 +55,42 @@ class RollCall:
             return [self.store.get(f"who/{rank}").decode() for rank in gone]
         except RuntimeError:  # the launcher is gone with its store
             return []
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """Show the others that this process lives while it works for all of them."""
+        self.blocks += 1
+        over = threading.Event()
+
+        def beat() -> None:
+            with suppress(RuntimeError):  # the launcher is gone with its store
+                while not over.wait(BEAT_SECONDS):
+                    self.store.add(BEATS, 1)
+
+        beating = threading.Thread(target=beat, name="pulse", daemon=True)
+        beating.start()
+        try:
+            yield
+        finally:
+            over.set()
+            beating.join()
+        self.store.set(f"done/{self.blocks}", "1")
+
+    def wait(self) -> None:
+        """Wait for the first process, however long it works, unless it falls silent.
+
+        Raises:
+            RuntimeError: nothing came from it for longer than the limit.
+        """
+        self.blocks += 1
+        beats, heard = -1, time.monotonic()
+        while not self.store.check([f"done/{self.blocks}"]):
+            now = self.store.add(BEATS, 0)
+            if now != beats:
+                beats, heard = now, time.monotonic()
+            elif time.monotonic() - heard > self.limit_s:
+                raise RuntimeError("the first process is silent")
+            time.sleep(LOOK_SECONDS)
 
     def _absent(self) -> list[int]:
         return [rank for rank in range(self.size) if not self.store.check([f"here/{rank}"])]
@@ -104,6 +147,19 @@ class Ranks:
         variance = (squares - count * mean.square()) / (count - 1)
         return mean.to(values.dtype), variance.clamp(min=0).sqrt().to(values.dtype)
 
+    @contextmanager
+    def led(self) -> Iterator[None]:
+        """What the first rank does alone in the block takes its time; the others wait before it."""
+        if self.roll is None:
+            yield
+        elif self.first:
+            with self.roll.at_work():
+                yield
+        else:
+            with self.told():
+                self.roll.wait()
+            yield
+
     def any(self, flag: bool) -> bool:
         """Whether the flag is set on any rank: all of them then do the same."""
         if self.size == 1:
@@ -128,6 +184,15 @@ class Ranks:
         with self.told():
             distributed.all_gather_object(values, value)
         return values
+
+    def in_order(self, events: Sequence[tuple[int, *Ts]]) -> list[tuple[int, *Ts]]:
+        """Events of all ranks, each with the step of its rank: by step, then by rank."""
+        told = [
+            (event[0], rank, event)
+            for rank, own in enumerate(self.gathered(list(events)))
+            for event in own
+        ]
+        return [event for _, _, event in sorted(told, key=lambda e: e[:2])]
 
     def at_first(self, value: T) -> list[T]:
         """The value of every rank, on the first one; empty on the others."""
@@ -192,5 +257,5 @@ def joined(timeout_s: float) -> Iterator[Ranks]:
             backend, store=store, rank=rank, world_size=size, timeout=limit
         )
     end_silent_connections(timeout_s)
-    yield Ranks(rank, size, RollCall(PrefixStore("roll", store), rank, size))
+    yield Ranks(rank, size, RollCall(PrefixStore("roll", store), rank, size, timeout_s))
     distributed.destroy_process_group()  # not after an error: it would wait for those who are gone

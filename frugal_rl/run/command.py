@@ -35,6 +35,7 @@ from frugal_rl.run.compose import (
 )
 from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
+from frugal_rl.run.lock import SWEEP_LOCK, locked
 from frugal_rl.run.mistyped import check_taken_once
 from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
@@ -47,7 +48,7 @@ from frugal_rl.threads import sleep_while_waiting
 INTERRUPTED = 128 + signal.SIGINT
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
-LEFT_BY_HYDRA = (".hydra", "*.log", "multirun.yaml")
+LEFT_BY_HYDRA = (".hydra", "*.log", "multirun.yaml", SWEEP_LOCK)
 """What lies in a folder before its run, or its sweep, has begun."""
 DOING = {
     "evaluate": "evaluating",
@@ -192,10 +193,13 @@ class Script:
         at = sweep_folder(self.config_name, arguments.overrides(sys.argv[1:]))
         writable(at, "hydra.sweep.dir")
         sys.argv.append(f"hydra.sweep.dir={value(at)}")  # the time in it goes on
-        try:
+        if not self.in_sweep:
             yield
-        finally:
-            if self.in_sweep:
+            return
+        with locked(at, SWEEP_LOCK):  # another sweep would take its running jobs for failed ones
+            try:
+                yield
+            finally:
                 self.outcomes.append(sum_up(at))
                 forget(at)
 

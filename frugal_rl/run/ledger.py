@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import os
 import socket
 import time
@@ -16,18 +17,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from frugal_rl.doing import doing
-from frugal_rl.errors import CrowdedError, DiskError, LaunchError, MemoryBudgetError
+from frugal_rl.errors import CrowdedError, DataError, DiskError, LaunchError, MemoryBudgetError
 from frugal_rl.memory.part import human
-from frugal_rl.run.building import build_as
 from frugal_rl.run.disk import told, write_whole
 from frugal_rl.untrusted.files import read_text
 from frugal_rl.untrusted.nested import parse_json
 
 LOOK_SECONDS = 0.25
+MOST_PID, MOST_BYTES = 2**31, 2**62
+"""In a line that somebody wrote."""
 SAME_PROCESS_SECONDS = 1.0
 """A process that began at another time has only inherited the number."""
 
@@ -59,6 +62,26 @@ class Entry:
         me = psutil.Process()
         where = socket.gethostname(), me.create_time()
         return cls(me.pid, me.ppid(), *where, time.time(), what, held, beside=beside)
+
+    @classmethod
+    def read(cls, line: Any) -> Entry | None:
+        """An entry as the file has it; None for anything else, as of another version."""
+        try:
+            entry = cls(**line)
+            times = (entry.began, entry.since)
+            sound = (
+                all(type(n) is int and 0 <= n < MOST_PID for n in (entry.pid, entry.parent))
+                and all(
+                    type(n) is int and 0 <= n < MOST_BYTES
+                    for n in (entry.held, entry.wants, entry.coming)
+                )
+                and all(type(t) in (int, float) and math.isfinite(t) for t in times)
+                and all(isinstance(text, str) for text in (entry.host, entry.what))
+                and isinstance(entry.beside, bool)
+            )
+        except TypeError:
+            return None
+        return entry if sound else None
 
     @property
     def alive(self) -> bool:
@@ -158,9 +181,11 @@ class Ledger:
 
     def _read(self) -> list[Entry]:
         try:
-            return [build_as(Entry, values) for values in parse_json(read_text(self.path))]
-        except (ValueError, TypeError, AttributeError):
-            return []  # none yet, damaged, or of another version: running ones wait for nobody
+            lines = parse_json(read_text(self.path))
+        except DataError:
+            return []  # none yet, or damaged: running ones wait for nobody
+        found = [Entry.read(line) for line in lines] if isinstance(lines, list) else []
+        return [entry for entry in found if entry is not None]
 
     def admits(self, own: Entry, others: Sequence[Entry]) -> bool:
         """Whether an entry may have what it wants; those who came earlier are served first.

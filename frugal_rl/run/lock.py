@@ -18,6 +18,7 @@ from frugal_rl.untrusted.nested import parse_json
 from frugal_rl.untrusted.printing import printable, shown
 
 LOCK = "run.lock"
+SWEEP_LOCK = "sweep.lock"
 STALE_SECONDS = 3600.0
 """A lock of another host that nobody has touched for so long is taken over."""
 BEAT_SECONDS = 60.0
@@ -165,7 +166,8 @@ def _take(path: Path, number: int) -> None:
 
 def _in_use(path: Path, holder: Holder | None) -> FolderInUseError:
     who = "another run" if holder is None else holder.words()
+    key = "hydra.sweep.dir" if path.name == SWEEP_LOCK else "hydra.run.dir"
     return FolderInUseError(
         f"{shown(path.parent)} is written by {who}. Let it end, or choose another folder with "
-        f"hydra.run.dir=...; if that process is gone for sure, delete {shown(path)}."
+        f"{key}=...; if that process is gone for sure, delete {shown(path)}."
     )

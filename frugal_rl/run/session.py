@@ -63,7 +63,9 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
     try:
         with joined(run.launch.timeout_s) as ranks:
             run = continuing(replace(run, run_dir=ranks.from_first(run.run_dir)))
-            plan = ranks.from_first(prepare(share_of(run), probe)[1] if ranks.first else None)
+            with ranks.led():  # measuring an installation takes its time
+                own = prepare(share_of(run), probe)[1] if ranks.first else None
+            plan = ranks.from_first(own)
             assert plan is not None
             if ranks.first:
                 _lead(run, plan, ranks)

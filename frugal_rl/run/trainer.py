@@ -210,9 +210,13 @@ class Trainer:
         return metrics
 
     def try_out(self) -> None:
-        """Evaluate on the fixed seeds; keep the best policy so far."""
-        if not self.ranks.first:
-            return
+        """The first process evaluates, as long as that takes, and the others wait."""
+        with self.ranks.led():
+            if self.ranks.first:
+                self.evaluate()
+
+    def evaluate(self) -> None:
+        """Play on the fixed seeds; keep the best policy so far."""
         with self.phase(Phase.evaluation):
             env, best = self.trial_env(), self.run.evaluation.deterministic
             player = policy_player(self.run, self.learner.policy, env, best)
@@ -325,8 +329,11 @@ class Trainer:
         """Save, sum up, and say where the results are."""
         self.keep_folder()
         saved = self.save()
-        if not self.ranks.first:
-            return {}
+        with self.ranks.led():
+            return self.sum_up(rate, interrupted, saved) if self.ranks.first else {}
+
+    def sum_up(self, rate: float, interrupted: bool, saved: Path) -> dict[str, Any]:
+        """The last pictures, random play beside the policy, and the run's summary."""
         self.keep_pace()
         if self.run.visualization:
             self.draw()

@@ -76,14 +76,13 @@ class LevelSampler:
             return
         if self.agreed is not None:
             base = self.agreed
-            told = ranks.gathered((self.steps - base["steps"], self.since))
+            ended, own = ranks.in_order(self.since), self.steps - base["steps"]
             self.load(base)
-            ended = [(at, rank, *e) for rank, (_, es) in enumerate(told) for at, *e in es]
-            for at, _, place, success in sorted(ended, key=lambda e: e[:2]):
+            for at, place, success in ended:
                 stage, source = self._place[place]
                 steps = base["steps"] + at * ranks.size
                 self.curriculum.record(Episode(stage, source, success, steps))
-            self.steps = base["steps"] + sum(steps for steps, _ in told)
+            self.steps = base["steps"] + own * ranks.size
         self.agreed, self.since = self.state(), []
 
     def state(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from fighting.vec_env import DuelVecEnv
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
+from frugal_rl.testing.ranks import together
 from frugal_rl.testing.vec_env import check_vec_env
 from frugal_rl.vec_env.serial import Serial
 from frugal_rl.vec_env.shared_memory import SharedMemory
@@ -151,6 +152,40 @@ def test_the_curriculum_rises_when_its_level_is_beaten():
     levels.tell(1, 1.0)  # an easier fight says nothing about the present level
     assert len(levels.recent) == 0
     env.close()
+
+
+def test_ranks_share_one_curriculum_decided_by_the_fights_of_all():
+    config = DuelConfig(opponent=Rival.curriculum, levels=tuple(range(8)), raise_after=12)
+    rng = np.random.default_rng(4)  # fights of rollout, step, rank
+    levels, won = rng.integers(0, 4, (3, 40, 2)), rng.random((3, 40, 2)) < 0.8
+    one, expected = native(config, 1), []
+    for rollout in range(3):
+        for step in range(40):
+            for rank in range(2):
+                one.game.levels.tell(int(levels[rollout, step, rank]), won[rollout, step, rank])
+        expected.append(one.common())
+
+    def shared(ranks):
+        env, found = native(config, 1), []
+        env.agree(ranks)
+        for rollout in range(3):
+            for step in range(40):
+                level, score = levels[rollout, step, ranks.rank], won[rollout, step, ranks.rank]
+                env.game.levels.tell(int(level), score, step)
+            env.agree(ranks)
+            found.append(env.common())
+        env.close()
+        return found
+
+    first, second = together(2, shared)
+
+    assert first == second == expected
+    assert len({common["present"] for common in expected}) > 1
+    fresh = native(config, 1)
+    fresh.go_on(first[-1])
+    assert fresh.common() == expected[-1]
+    fresh.close()
+    one.close()
 
 
 def test_a_resumed_batch_continues_exactly():

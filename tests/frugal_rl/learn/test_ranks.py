@@ -2,6 +2,8 @@
 
 import os
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -76,6 +78,39 @@ def test_the_roll_call_names_who_does_not_answer():
     (missing,) = calls[0].missing(0)
 
     assert missing.startswith(f"process 1 of 3 (pid {os.getpid()} on ")
+
+
+def test_the_others_wait_longer_than_the_limit_for_a_first_one_that_lives(monkeypatch):
+    monkeypatch.setattr(joining, "BEAT_SECONDS", 0.02)
+    store = HashStore()
+    first, other = (Ranks(n, 2, RollCall(store, n, 2, limit_s=0.2)) for n in range(2))
+    order = []
+
+    def waits():
+        for block in range(2):
+            with other.led():
+                order.append(("waited", block))
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(waits)
+        for block in range(2):
+            with first.led():
+                time.sleep(0.4)  # twice the limit
+                order.append(("worked", block))
+        waiting.result()
+
+    assert order.index(("worked", 0)) < order.index(("waited", 0))
+    assert order.index(("worked", 1)) < order.index(("waited", 1))
+
+
+def test_a_first_one_that_falls_silent_is_named(monkeypatch):
+    monkeypatch.setattr(joining.RollCall.missing, "__defaults__", (0.0,))
+    store = HashStore()
+    RollCall(store, 0, 2)
+    other = Ranks(1, 2, RollCall(store, 1, 2, limit_s=0.05))
+
+    with pytest.raises(RankError, match=r"No answer from process 0 of 2 "), other.led():
+        pytest.fail("it waits before the block")
 
 
 def test_a_lost_rank_is_told_by_its_number():

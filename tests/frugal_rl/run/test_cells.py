@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from frugal_rl.errors import CrowdedError
+from frugal_rl.errors import CrowdedError, FolderInUseError
 from frugal_rl.report.files import write_json
 from frugal_rl.run import cells
 from frugal_rl.run.cells import CELL, Cell, End, cells_in, run_cell
+from frugal_rl.run.command import Script
 from frugal_rl.run.ledger import Ledger, Reservation
+from frugal_rl.run.lock import SWEEP_LOCK, locked
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.sweep_table import sum_up
 
@@ -74,6 +76,22 @@ def test_the_end_of_each_job_is_told_and_kept(job, seed, end, reason):
     cell = Cell.read(made.command.folder)
     assert (cell.words, cell.end, cell.reason) == (made.words, end, reason)
     assert outcome.status == int(end is not End.finished)
+
+
+def test_a_second_sweep_in_one_folder_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["train", "-m", f"hydra.sweep.dir={tmp_path / 'sweep'}"])
+    sweep = Script("train", lambda cfg: None, in_sweep=run_cell)
+    sweep.sweep = True
+
+    with (
+        locked(tmp_path / "sweep", SWEEP_LOCK),
+        pytest.raises(FolderInUseError, match=r"hydra\.sweep\.dir="),
+        sweep.concluded(),
+    ):
+        pytest.fail("the other one writes there")
+    with sweep.concluded():
+        assert (tmp_path / "sweep" / SWEEP_LOCK).is_file()
+    assert not (tmp_path / "sweep").exists()  # nothing was begun
 
 
 def test_a_job_that_was_asked_to_stop_before_it_listened_is_stopped(job):

@@ -102,6 +102,30 @@ def test_a_damaged_ledger_is_begun_anew(ledger, raw):
         assert len(lines(ledger)) == 1
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"pid": "1"}, {"pid": True}, {"pid": -1}, {"pid": 2**40}, {"held": "much"}, {"held": -5},
+        {"held": float("nan")}, {"wants": 1e300}, {"began": "today"}, {"since": None},
+        {"host": 7}, {"beside": 1}, {"another": 1}, [1], None, "a line",
+    ],
+)  # fmt: skip
+def test_one_odd_line_is_dropped_and_the_others_count(ledger, other, odd):
+    line = {**asdict(other), **odd} if isinstance(odd, dict) else odd
+    ledger.path.write_text(json.dumps([line, asdict(other)]))
+
+    with ledger.entered("a run", 10):
+        assert [e["what"] for e in lines(ledger)] == ["other", "a run"]
+
+
+@pytest.mark.parametrize("whole", ["{}", "7", "[" * 5000, "[1" + "0" * 5000 + "]", "\0\xff"])
+def test_a_file_that_is_no_ledger_is_begun_anew(ledger, whole):
+    ledger.path.write_text(whole)
+
+    with ledger.entered("a run", 10):
+        assert [e["what"] for e in lines(ledger)] == ["a run"]
+
+
 def test_another_machine_does_not_count_and_is_not_touched(ledger, other):
     with ledger.changing() as entries:
         entries.append(replace(other, host="elsewhere"))
