@@ -34,15 +34,6 @@ class Output:
     metrics: dict[str, Tensor] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Halves:
-    """A network in parts: actor and critic read the same features, and share nothing else."""
-
-    features: Callable[[Fields], Tensor]
-    logits: Callable[[Tensor], Tensor]
-    value: Callable[[Tensor], Tensor]
-
-
 class Network(nn.Module, ABC):
     """Decoded fields in, `Output` out. Reads only the fields that it needs, by name."""
 
@@ -69,13 +60,6 @@ class Network(nn.Module, ABC):
     def forward(self, fields: Fields) -> Output:
         """Both; override where they share work."""
         return Output(self.actor(fields), self.critic(fields))
-
-    def halves(self) -> Halves | None:
-        """Its parts, where actor and critic may learn at the same time; None keeps them together.
-
-        `logits(features(fields))` and `value(features(fields))` are all that `forward` gives.
-        """
-        return None
 
     def run(self, block: nn.Module, inputs: Tensor) -> Tensor:
         """One block, its activations recomputed in the backward pass where that is asked for."""
@@ -269,10 +253,6 @@ class PerceptronNetwork(Network):
         """Both from one embedding."""
         features = self.features(fields)
         return Output(self._act(features), self._value(features))
-
-    def halves(self) -> Halves:
-        """Separate trunks over one embedding."""
-        return Halves(self.features, self._act, self._value)
 
     def _act(self, features: Tensor) -> Tensor:
         logits: Tensor = self.logits(self.run(self.actor_trunk, features))

@@ -9,7 +9,6 @@ import torch
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
-from frugal_rl.learn.halves import HalvesUpdate, halves_of
 from frugal_rl.learn.on_policy_config import Engine, OnPolicyConfig
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.policy import Actor, FrugalPolicy
@@ -78,16 +77,9 @@ class OnPolicyLearner(ABC):
         if config.engine is Engine.exact:
             parameters, rate = policy.parameters(), value_at(config.learning_rate, 0.0)
             exact = FlatAdam(parameters, rate, config.adam_eps, config.fused_adam)
-            return exact, self.exact_update(exact, run.memory.micro_batch)
+            return exact, Update(policy, exact, run.memory.micro_batch)
         adam, update, self.actor = compiled.start(config, run, policy, self.threads)
         return adam, update
-
-    def exact_update(self, adam: FlatAdam, micro_batch: int) -> Update:
-        """On more than one thread with actor and critic side by side, where the network can."""
-        halves = halves_of(self.policy, self.config) if self.threads > 1 else None
-        if halves is None:
-            return Update(self.policy, adam, micro_batch)
-        return HalvesUpdate(self.policy, adam, micro_batch, halves, self.threads)
 
     @abstractmethod
     def collector_for(self, run: RunConfig) -> Collector:

@@ -109,16 +109,10 @@ class FrugalPolicy(ActorCriticPolicy):
         fields = self.extract_features(obs)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             out = self.network(fields)
-        logits = self.masked(out.logits, self.mask_of(fields))
-        return Output(logits, out.value.float(), out.losses, out.metrics)
+        return Output(self._mask(out.logits, fields), out.value.float(), out.losses, out.metrics)
 
-    def mask_of(self, fields: DecodedFields) -> Tensor | None:
-        """Which actions are allowed, [B, size]; None where all are."""
-        return fields[self.mask_name] if self.mask_name else None
-
-    def masked(self, logits: Tensor, mask: Tensor | None) -> Tensor:
-        """The network's logits or means in float32, forbidden actions without probability."""
-        return mask_logits(logits.float(), mask)
+    def _mask(self, logits: Tensor, fields: DecodedFields) -> Tensor:
+        return mask_logits(logits.float(), fields[self.mask_name] if self.mask_name else None)
 
     def forward(  # type: ignore[override]
         self, obs: Rows, deterministic: bool = False
@@ -146,7 +140,7 @@ class FrugalPolicy(ActorCriticPolicy):
         fields = self.extract_features(obs)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
             logits = self.network.actor(fields)
-        return self.masked(logits, self.mask_of(fields))
+        return self._mask(logits, fields)
 
     def get_distribution(self, obs: Rows) -> Distribution:  # type: ignore[override]
         """Stable-Baselines3's distribution over actions."""

@@ -70,10 +70,14 @@ def loss_of(
     policy: FrugalPolicy, out: Output, batch: Minibatch, advantages: Tensor, terms: Terms
 ) -> Losses:
     """`ppo_loss` of what the network gave already, `out.losses` added."""
-    policy_loss, entropy_loss, log_ratio = policy_terms(
-        policy, out.logits, batch, advantages, terms
-    )
-    value_loss = value_term(out.value.flatten(), batch, terms)
+    log_prob, entropy = policy.head.evaluate(out.logits, batch.actions, terms.ent_coef != 0)
+    log_ratio = log_prob - batch.old_log_prob
+    ratio = torch.exp(log_ratio)
+    clip = terms.clip_range
+    clipped = advantages * torch.clamp(ratio, 1 - clip, 1 + clip)
+    policy_loss = -torch.min(advantages * ratio, clipped).mean()
+    value_loss = F.mse_loss(batch.returns, _clipped_values(out.value.flatten(), batch, terms))
+    entropy_loss = -torch.mean(entropy)
     total = policy_loss + terms.ent_coef * entropy_loss + terms.vf_coef * value_loss
     for extra in out.losses.values():
         total = total + extra
@@ -86,24 +90,6 @@ def loss_of(
         log_ratio.detach(),
         {k: v.detach() for k, v in metrics.items()},
     )
-
-
-def policy_terms(
-    policy: FrugalPolicy, logits: Tensor, batch: Minibatch, advantages: Tensor, terms: Terms
-) -> tuple[Tensor, Tensor, Tensor]:
-    """What depends on the actor: the clipped surrogate, minus the entropy, ratios' logarithms."""
-    log_prob, entropy = policy.head.evaluate(logits, batch.actions, terms.ent_coef != 0)
-    log_ratio = log_prob - batch.old_log_prob
-    ratio = torch.exp(log_ratio)
-    clip = terms.clip_range
-    clipped = advantages * torch.clamp(ratio, 1 - clip, 1 + clip)
-    policy_loss = -torch.min(advantages * ratio, clipped).mean()
-    return policy_loss, -torch.mean(entropy), log_ratio
-
-
-def value_term(values: Tensor, batch: Minibatch, terms: Terms) -> Tensor:
-    """What depends on the critic: the mean squared error of values [B]."""
-    return F.mse_loss(batch.returns, _clipped_values(values, batch, terms))
 
 
 def _clipped_values(values: Tensor, batch: Minibatch, terms: Terms) -> Tensor:
