@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from frugal_rl.invocation import command_line, command_words
 from frugal_rl.memory.finding import Finding, Rule, Severity, grade
 from frugal_rl.memory.part import human
+from frugal_rl.memory.savings import typed
 
 if TYPE_CHECKING:
     from frugal_rl.memory.facts import Facts
@@ -35,7 +36,7 @@ def rollout_bytes(f: Facts) -> Finding:
         grade(held / f.ram_bytes, 0.25, 1.0),
         human(held),
         f"the rollout takes {held / f.ram_bytes:.0%} of {human(f.ram_bytes)}",
-        "memory=lossless",
+        typed("all lossless ones"),
     )
 
 
@@ -50,7 +51,7 @@ def rollout_peak(f: Facts) -> Finding:
         severity,
         human(peak),
         f"the update peaks at {human(peak)} of observations{copied}",
-        f"memory.shuffle=gather or algo.n_steps={max(1, f.n_steps // 2)}",
+        f"{typed('gather by index')} or algo.n_steps={max(1, f.n_steps // 2)}",
     )
 
 
@@ -92,7 +93,7 @@ def minibatch(f: Facts) -> Finding | None:
         human(need),
         f"{human(f.decoded_bytes)} float32 + {human(f.minibatch_bytes)} stored + "
         f"{human(f.activation_bytes)} activations + {human(f.weight_bytes)} weights",
-        f"memory.micro_batch={max(1, f.batch_size // 2)}",
+        typed("micro-batches", max(1, f.batch_size // 2)),
     )
 
 
@@ -117,7 +118,7 @@ def accumulation(f: Facts) -> Finding | None:
         Severity.info,
         f"{pieces} pieces",
         f"the same gradient from {pieces} micro-batches of {size}: {human(saved)} less",
-        f"memory.micro_batch={size}",
+        typed("micro-batches", size),
     )
 
 

@@ -1,8 +1,8 @@
 """The table of savings: every one once, with what it costs, who honours it, how it is predicted.
 
-Advice, `memory=auto`, the ablation, the refusal of switches that nobody reads and the table in
-docs/out_of_memory.md are made from it. A label is what an experiment found: a test trains with each
-saving alone and compares the parameters bit for bit.
+Advice, `memory=auto`, the ablation, remedies of checks, the refusal of switches that nobody reads
+and the table in docs/out_of_memory.md are made from it. A label is what an experiment found: a test
+trains with each saving alone and compares the parameters bit for bit.
 """
 
 from __future__ import annotations
@@ -252,6 +252,12 @@ def filled(saving: Saving, samples: int, pieces: int) -> tuple[str, ...]:
     """A saving's words; a size becomes that of `pieces` pieces of a minibatch of `samples`."""
     size = max(min(LEAST_PIECE, samples), samples // pieces)
     return tuple(word + str(size) if word.endswith("=") else word for word in saving.words)
+
+
+def typed(name: str, size: int = 0) -> str:
+    """What to type for a saving of one word; `size` belongs behind one that takes a size."""
+    (word,) = BY_NAME[name].words
+    return f"{word}{size}" if word.endswith("=") else word
 
 
 def as_markdown() -> str:

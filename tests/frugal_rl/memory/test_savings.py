@@ -1,15 +1,17 @@
 """The table of savings: its labels are what training shows, and its page is made from it."""
 
+import re
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from tempfile import gettempdir
 
 import pytest
 from stable_baselines3.common.utils import set_random_seed
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory import advice
+from frugal_rl.memory import advice, rules_bytes, rules_training
 from frugal_rl.memory.advice import can_serve
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.memory.savings import (
@@ -20,6 +22,7 @@ from frugal_rl.memory.savings import (
     as_markdown,
     filled,
     readers_of,
+    typed,
 )
 from frugal_rl.observation.choices import Label
 from frugal_rl.run.compose import compose_run, folder
@@ -78,6 +81,14 @@ def test_savings_come_in_the_order_in_which_to_try_them():
 
     assert labels == sorted(labels)
     assert len(BY_NAME) == len(SAVINGS)
+
+
+def test_checks_take_their_words_from_the_table():
+    for rules in (rules_bytes, rules_training):
+        for literal in re.findall(r"memory(?:\.\w+)?=\w*", Path(rules.__file__).read_text()):
+            assert literal == "memory.precision=float32"  # a saving undone, which is none
+    assert typed("gather by index") == "memory.shuffle=gather"
+    assert typed("micro-batches", 24) == "memory.micro_batch=24"
 
 
 @pytest.mark.parametrize("saving", SAVINGS, ids=lambda s: s.name)
