@@ -51,3 +51,14 @@ def test_a_difference_within_noise_changes_nothing(clock):
     chooser = Pace(2)
     calls(chooser, clock, {2: 1.0, 1: 0.95}, 4 * FIRST)
     assert chooser.threads == 2
+
+
+@pytest.mark.parametrize("stalled", range(2 * TRIAL))
+def test_one_call_that_stood_still_decides_nothing(clock, stalled):
+    chooser = Pace(2)
+    calls(chooser, clock, {2: 0.6, 1: 1.0}, stalled)
+    calls(chooser, clock, {2: 60.0, 1: 60.0}, 1)
+
+    calls(chooser, clock, {2: 0.6, 1: 1.0}, 2 * TRIAL - stalled - 1)
+
+    assert chooser.threads == 2
