@@ -27,11 +27,11 @@ def check_chain(chain: FrameChain) -> None:
         raise DataError("a replay's chain counts more than it can hold.")
     first = chain.freed_blocks * chain.key_every
     tops, row_units = len(chain._scratch[2]), 4 * chain.last.shape[1]
-    sound = records_fit(
+    end = last_record_end(
         chain.units, chain.starts, chain.bases, chain.links, chain.key_every, tops, row_units,
         first, chain.count,
     )  # fmt: skip
-    if not sound or not _rows_beside_fit(chain, first, tops, row_units):
+    if not 0 <= end <= chain.used or not _rows_beside_fit(chain, first, tops, row_units):
         raise DataError("a replay's chain leads outside of what is kept of it.")
 
 
@@ -69,56 +69,58 @@ def _rows_beside_fit(chain: FrameChain, first: int, tops: int, row_units: int) -
     if not np.array_equal(keys, (first + at) * chain.num_envs + n):
         return False
     bases = chain.bases[(first + at) // chain.key_every % chain.blocks]
-    return bool(starts_fit(chain.units, bases, chain.beside.values, tops, row_units))
+    ends = np.where(bases == chain.base, chain.used, len(chain.units))
+    return bool(starts_fit(chain.units, bases, chain.beside.values, ends, tops, row_units))
 
 
 @njit(cache=True)
-def start_fits(units: Any, base: Any, start: Any, tops: int, row_units: int) -> bool:
-    """Whether a row, whole or as a record of differences, lies inside of units and of a row."""
+def record_end(units: Any, base: Any, start: Any, tops: int, row_units: int) -> int:
+    """Where a row, whole or as a record of differences, ends; -1 outside of units or of a row."""
     at, limit = base + np.int64(start & OFFSET), units.shape[0]
     if start & WHOLE:
-        return bool(at + row_units <= limit)
+        return at + row_units if at + row_units <= limit else -1
     for i in range(tops):
         if at >= limit:
-            return False
+            return -1
         top = np.int64(units[at])
         at += 1
         for h in range(16):
             if (top >> h) & 1 == 0:
                 continue
             if at >= limit:
-                return False
+                return -1
             middle = np.int64(units[at])
             at += 1
             for g in range(16):
                 if (middle >> g) & 1 == 0:
                     continue
                 if at >= limit:
-                    return False
+                    return -1
                 bits = np.int64(units[at])
                 at += 1
                 first = ((16 * i + h) * 16 + g) * 16
                 for j in range(16):
                     if (bits >> j) & 1:
                         if at >= limit or first + j >= row_units:
-                            return False
+                            return -1
                         at += 1
-    return True
+    return int(at)
 
 
 @njit(cache=True)
-def starts_fit(units: Any, bases: Any, starts: Any, tops: int, row_units: int) -> bool:
-    """The same of rows beside others, starts [M] int64."""
+def starts_fit(units: Any, bases: Any, starts: Any, ends: Any, tops: int, row_units: int) -> bool:
+    """Whether rows beside others, starts [M] int64, lie inside and before ends [M]."""
     for m in range(starts.shape[0]):
         if starts[m] < 0 or starts[m] >= 1 << 32:
             return False
-        if not start_fits(units, bases[m], np.uint32(starts[m]), tops, row_units):
+        end = record_end(units, bases[m], np.uint32(starts[m]), tops, row_units)
+        if not 0 <= end <= ends[m]:
             return False
     return True
 
 
 @njit(cache=True)
-def records_fit(
+def last_record_end(
     units: Any,
     starts: Any,
     bases: Any,
@@ -128,16 +130,22 @@ def records_fit(
     row_units: int,
     first: int,
     count: int,
-) -> bool:
-    """Whether every row of steps first to count - 1, and every link, lies inside."""
+) -> int:
+    """Where the newest block's rows and links end; -1 where any step's lead outside."""
+    newest, furthest = (count - 1) // key_every, 0
     for step in range(first, count):
         block = step // key_every % bases.shape[0]
         for n in range(starts.shape[1]):
             start = starts[step % starts.shape[0], n]
-            if not start_fits(units, bases[block], start, tops, row_units):
-                return False
+            end = record_end(units, bases[block], start, tops, row_units)
+            if end < 0:
+                return -1
             link = links[block, n]
             if step % key_every == 0 and link != NO_LINK:
-                if not start_fits(units, bases[block], link, tops, row_units):
-                    return False
-    return True
+                link_end = record_end(units, bases[block], link, tops, row_units)
+                if link_end < 0:
+                    return -1
+                end = max(end, link_end)
+            if step // key_every == newest:
+                furthest = max(furthest, end)
+    return furthest

@@ -89,6 +89,13 @@ def test_counters_that_do_not_fit_are_refused(place, value, state):
     assert refused(changed) or place == 3
 
 
+@pytest.mark.parametrize("back", [1, 8, 60])
+def test_an_end_inside_of_the_newest_rows_is_refused(back, state):
+    changed = copy.deepcopy(state)
+    changed["rows"]["numbers"][1] -= back  # what comes would be written over them
+    assert refused(changed)
+
+
 def test_records_that_lead_elsewhere_never_reach_a_kernel(state):
     rng, said = np.random.default_rng(5), []
     for _ in range(20):
