@@ -28,6 +28,21 @@ LATER = np.float32(0)
 """The reward is known only after the row has been stored and the environments have stepped."""
 
 
+def kept_of(vec_env: VectorEnv) -> tuple[Any, Any]:
+    """Environments' state and the numbering of static rows; None for what cannot be given.
+
+    A policy must be saved anyway. Without the numbering, a state would lead to other rows.
+    """
+    try:
+        static = vec_env.numbering()
+    except NotImplementedError:
+        return None, None
+    try:
+        return vec_env.state(), static
+    except NotImplementedError:
+        return None, static
+
+
 def to_tensors(rows: Mapping[str, np.ndarray], device: torch.device) -> dict[str, Tensor]:
     """Rows as tensors; on the CPU they share memory with the arrays."""
     if device.type == "cpu":
@@ -150,13 +165,11 @@ class StepCollector:
 
         Environments that cannot give their state are saved as None: a policy must be saved anyway.
         """
-        try:
-            environments: Any = self.vec_env.state()
-        except NotImplementedError:
-            environments = None
+        environments, static = kept_of(self.vec_env)
         return {
             "obs": {name: row.copy() for name, row in self.obs.items()},
             "vec_env": environments,
+            "static": [static],  # its arrays are as long as what is in them
             "history": self.history.state(),
             "starts": self.starts.copy(),
             "scale": self.scale.state() if self.scale else None,
@@ -169,6 +182,7 @@ class StepCollector:
             if state.get("common") is not None and hasattr(self.vec_env, "go_on"):
                 self.vec_env.go_on(state["common"])
         else:
+            self.vec_env.number_again(state.get("static", [None])[0])
             self.vec_env.load(state["vec_env"])
             self.history.load(state["history"])
             check_going_on(self.vec_env, self.history, state["obs"])

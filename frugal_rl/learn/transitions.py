@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
-from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.collect import kept_of, to_tensors
 from frugal_rl.learn.tally import EpisodeTally
 from frugal_rl.observation.borders import check_going_on, check_rows, followed
 from frugal_rl.observation.fields import EPISODE
@@ -30,6 +30,8 @@ class TransitionCollector:
 
     obs: Rows
     """The newest rows, from `reset` on."""
+    seed: int
+    """Of the environments and of random actions."""
     rng: np.random.Generator
     """Draws random actions."""
 
@@ -44,7 +46,7 @@ class TransitionCollector:
 
     def reset(self, seed: int) -> None:
         """Start all environments."""
-        self.rng = np.random.default_rng(seed)
+        self.seed, self.rng = seed, np.random.default_rng(seed)
         self.obs = _kept(self.history.reset(self.vec_env.reset(seed)))
 
     def step(self, choose: Choose) -> None:
@@ -104,13 +106,11 @@ class TransitionCollector:
 
     def state(self) -> dict[str, Any]:
         """Environments, windows, replay and random numbers."""
-        try:
-            environments: Any = self.vec_env.state()
-        except NotImplementedError:
-            environments = None
+        environments, static = kept_of(self.vec_env)
         return {
             "obs": _kept(self.obs),
             "vec_env": environments,
+            "static": [static],
             "history": self.history.state(),
             "random": self.rng.bit_generator.state,
             "replay": [self.replay.state()],  # its arrays are as long as what is in them
@@ -118,7 +118,10 @@ class TransitionCollector:
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue exactly from `state()`; without environments in it, in new episodes."""
-        if state["vec_env"] is not None:
+        self.vec_env.number_again(state.get("static", [None])[0])
+        if state["vec_env"] is None:
+            self.reset(self.seed)
+        else:
             self.vec_env.load(state["vec_env"])
             self.history.load(state["history"])
             check_going_on(self.vec_env, self.history, state["obs"])

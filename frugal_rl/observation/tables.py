@@ -1,7 +1,8 @@
 """Static data, one copy per distinct content, found by dense integer ids.
 
 Ids are given in the order in which contents arrive; they stay below 2^24 so that they survive a
-cast to float32, and are never reused inside a run. Checkpoints keep the keys, not the ids.
+cast to float32, and are never reused inside a run. Checkpoints keep what gives the same
+ids again: the keys, or all rows (`frugal_rl.observation.numbering`).
 """
 
 from __future__ import annotations
@@ -119,6 +120,14 @@ class StaticTable:
     def empty(self) -> StaticTable:
         """A table of the same fields without rows."""
         return StaticTable(self.name, tuple(self.fields.values()))
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        for arena in (*self.arenas.values(), *self._offsets.values()):
+            arena.clear()
+        for arena in self._offsets.values():
+            arena.append(np.zeros(1, np.int64))
+        self.ids.clear()
 
     @property
     def keys(self) -> list[Hashable]:

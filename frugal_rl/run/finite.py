@@ -10,7 +10,9 @@ import torch
 from torch import Tensor
 
 ENVIRONMENTS = "vec_env"
-"""The part of a learner's state that may hold infinities: simulators mark absent things so."""
+STATIC = "static"
+MAY_HOLD_ANY = {ENVIRONMENTS, STATIC}
+"""Parts of a learner's state that may hold infinities: simulators mark absent things so."""
 
 
 def finite(values: np.ndarray | Tensor) -> bool:
@@ -26,7 +28,7 @@ def not_finite(state: Any, where: str = "") -> Iterator[str]:
     """Places of arrays and tensors with such values; simulators' own states are left out."""
     if isinstance(state, Mapping):
         for name, value in state.items():
-            if name != ENVIRONMENTS:
+            if name not in MAY_HOLD_ANY:
                 yield from not_finite(value, f"{where}.{name}" if where else str(name))
     elif isinstance(state, list | tuple):
         for i, value in enumerate(state):

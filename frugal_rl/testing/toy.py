@@ -207,6 +207,7 @@ class ToyGame(Game):
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state()`."""
+        self.tables[TABLE].clear()  # a reset may have met other maps first
         for level in state["maps"]:
             self.tables[TABLE].intern(level, partial(map_rows, level))
         for name, values in state["worlds"].items():

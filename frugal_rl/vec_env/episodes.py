@@ -172,6 +172,14 @@ class EpisodesEnv(VectorEnv):
         """Continue from `state`."""
         return self.inner.load(state)
 
+    def numbering(self) -> Any:
+        """That of the inner environment."""
+        return self.inner.numbering()
+
+    def number_again(self, kept: Any) -> None:
+        """Number the inner environment's rows."""
+        self.inner.number_again(kept)
+
     def close(self) -> None:
         """Close the inner environment."""
         self.inner.close()

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from frugal_rl.errors import DataError
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.encoder import Encoder, needed_raw
+from frugal_rl.observation.numbering import number_again, numbered
 from frugal_rl.vec_env.backend import EnvMaker, reuses
 from frugal_rl.vec_env.ending import close_all, program_ended
 from frugal_rl.vec_env.foreign import as_raw
@@ -166,6 +167,15 @@ class GroupEnv(VectorEnv):
             raise DataError(f"{len(states)} environments were saved, these are {self.num_envs}.")
         self._learn(self._load(states))
         return self._rows()
+
+    def numbering(self) -> Any:
+        """The tables' rows: each environment numbers its own anew."""
+        return numbered(self.tables)
+
+    def number_again(self, kept: Any) -> None:
+        """Put the tables' rows in that order."""
+        if kept is not None or self.tables:
+            self._ids.renumber(number_again(self.tables, kept))
 
     def _states(self) -> list[Any]:
         """Of each environment what `Singles.state` tells."""

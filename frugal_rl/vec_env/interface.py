@@ -96,6 +96,17 @@ class VectorEnv(ABC):
         """Continue from `state`; returns the rows of the current observation."""
         raise NotImplementedError(f"{type(self).__name__} cannot be resumed mid-episode.")
 
+    def numbering(self) -> Any:
+        """Static rows in the order of their ids; None where `load` gives them the same again."""
+        return None
+
+    def number_again(self, kept: Any) -> None:  # noqa: B027 - see `numbering`
+        """Give static rows the ids of `numbering()`, before `load` or `reset`.
+
+        Raises:
+            EncodingError: it is none of these environments' numbering.
+        """
+
     def close(self) -> None:  # noqa: B027 - most environments hold nothing to release
         """Release workers and files."""
 

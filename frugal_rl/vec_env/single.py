@@ -246,6 +246,12 @@ class IdMap:
                 ids = self._maps[name] = np.pad(ids, ((0, 0), (0, ids.shape[1])))
             ids[first + place, own] = self.tables[name].intern(key, content.copy)
 
+    def renumber(self, moved: Mapping[str, np.ndarray]) -> None:
+        """The shared rows have got other ids: of each table the new ones [len] by the old."""
+        for name, now in moved.items():
+            if len(now):
+                self._maps[name] = now[self._maps[name]]
+
     def shared(self, raw: Mapping[str, np.ndarray], envs: np.ndarray) -> dict[str, np.ndarray]:
         """Raw fields with shared ids; `envs` [n] names the environment of each row."""
         ids = {

@@ -12,17 +12,21 @@ from rich.console import Console
 
 from frugal_rl.errors import CheckpointError, FrugalError
 from frugal_rl.learn.agents import MlpAgent
+from frugal_rl.learn.off_policy_kinds import DqnConfig
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run import trainer as trainer_module
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
 from frugal_rl.run.evaluate import Result, Score
+from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.resuming import check_form, snapshot
 from frugal_rl.run.saves import Saves
 from frugal_rl.run.trainer import Trainer, train
 from frugal_rl.testing.toy import Toy
 from frugal_rl.vec_env.episodes import Episodes
+from frugal_rl.vec_env.group import GroupEnv
+from frugal_rl.vec_env.serial import Serial, SerialEnv
 
 ALGO = PpoConfig(
     num_envs=4, n_steps=8, batch_size=16, n_epochs=2, total_steps=32 * 3, reward_normalisation=True
@@ -90,6 +94,49 @@ def test_a_learner_that_loads_a_state_has_that_state_to_the_bit(tmp_path, vec):
     state = load_checkpoint(save_checkpoint(tmp_path / "c.pt", first.state()))
     second.load(state)
     same(second.state(), first.state())
+
+
+DQN = DqnConfig(
+    num_envs=4, n_steps=8, batch_size=8, learning_starts=8, buffer_size=200, total_steps=96
+)
+
+
+@pytest.mark.parametrize("algo", [ALGO, DQN], ids=["ppo", "dqn"])
+def test_single_environments_go_on_with_the_static_rows_that_stored_ones_name(tmp_path, algo):
+    run = toy_run(tmp_path, vec=Serial(), algo=algo)
+    first, second = learner_of(run), learner_of(replace(run, seed=4))
+    for _ in range(3):
+        first.iterate(without_phases)
+    assert len(set(first.collector.obs["map_id"].tolist())) > 1
+    second.load(load_checkpoint(save_checkpoint(tmp_path / "c.pt", first.state())))
+    same(second.state(), first.state())
+    set_all = rng_state()
+    first.iterate(without_phases)
+    set_rng_state(set_all)
+    second.iterate(without_phases)
+    same(second.state()["policy"], first.state()["policy"])
+
+
+def test_a_replay_keeps_its_static_rows_where_environments_begin_anew(tmp_path, monkeypatch):
+    run = toy_run(tmp_path, vec=Serial(), algo=DQN)
+    first, second = learner_of(run), learner_of(replace(run, seed=4))
+    for _ in range(3):
+        first.iterate(without_phases)
+
+    def walls(learner):
+        table, replay = learner.collector.vec_env.tables["map"], learner.collector.replay
+        return [table["walls"][rows["map_id"]] for rows in replay.held({"map_id"})]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SerialEnv, "_states", GroupEnv._states)
+        state = load_checkpoint(save_checkpoint(tmp_path / "c.pt", first.state()))
+    assert state["collector"]["vec_env"] is None
+    second.load(state)
+    same(walls(second), walls(first))
+    second.iterate(without_phases)
+    own = [env.game for env in second.collector.vec_env.singles.cores]
+    shown = second.collector.vec_env.tables["map"]["walls"][second.collector.obs["map_id"]]
+    assert_array_equal(shown, [g.tables["map"]["walls"][g.map_id[0]] for g in own])
 
 
 def test_best_score_and_generators_come_back(tmp_path):
