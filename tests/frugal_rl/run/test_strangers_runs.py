@@ -110,8 +110,16 @@ MINES = ("env=mine_daily_small env.deposits=2 env.eval_deposits=1 env.deposit.nx
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["env=toy", "env=gymnasium", "env=nclone",
-                                   pytest.param(MINES, id="mine"), "env=fighting env.obs=ram"])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        "env=toy",
+        "env=gymnasium",
+        "env=nclone",
+        pytest.param(MINES, id="mine"),
+        "env=fighting env.obs=ram",
+    ],
+)
 def test_five_hundred_odd_configurations_of_each_guest_are_refused_or_opened(
     words, asked, tmp_path
 ):
