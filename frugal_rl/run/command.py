@@ -41,11 +41,11 @@ from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Command, Job, check_launcher, lock_of, preflight, writable
 from frugal_rl.run.search_path import searching
+from frugal_rl.run.signals import StopAsked, stop_in_words
 from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
 from frugal_rl.threads import sleep_while_waiting
 
-INTERRUPTED = 128 + signal.SIGINT
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
 LEFT_BY_HYDRA = (".hydra", "*.log", "multirun.yaml", LOCK, LAUNCHER_LOCK, SWEEP_LOCK)
@@ -84,6 +84,7 @@ def main(
         @functools.wraps(task)
         def script() -> None:
             sleep_while_waiting()
+            stop_in_words()
             command = Script(config_name, task, in_sweep)
             try:
                 with disk_in_words():
@@ -91,9 +92,11 @@ def main(
             except FrugalError as error:
                 sys.exit(command.refused(error))
             except KeyboardInterrupt as stop:  # a run that trains was asked twice, and says more
-                words = ["Stopped by Ctrl-C.", *getattr(stop, "__notes__", [])]
+                number = stop.number if isinstance(stop, StopAsked) else signal.SIGINT
+                by = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+                words = [f"Stopped by {by}.", *getattr(stop, "__notes__", [])]
                 print(visible(" ".join(words)), file=sys.stderr)
-                sys.exit(INTERRUPTED)
+                sys.exit(128 + number)
             if status:
                 sys.exit(status)
 

@@ -24,6 +24,29 @@ HUNG_UP = getattr(signal, "SIGHUP", None)
 WARNED = getattr(signal, "SIGUSR1", None)
 
 
+class StopAsked(KeyboardInterrupt):
+    """A signal asked to stop where nothing is there that could be saved; ends like Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+def stop_now(number: int, frame: FrameType | None) -> None:
+    """The listener of a command that has not begun to train."""
+    raise StopAsked(number)
+
+
+def stop_in_words() -> None:
+    """Let requests to stop end a command as Ctrl-C does: in words, with nothing left behind.
+
+    A run that trains listens itself; who listened before, as submitit does, goes on to.
+    """
+    for number in asking():
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, stop_now)
+
+
 def stop_with_parent() -> None:
     """Be asked to stop when the process that started this one ends, however it ends."""
     once_gone(os.getppid(), partial(os.kill, os.getpid(), signal.SIGTERM))
@@ -91,5 +114,5 @@ def listening(handler: Callable[[int, FrameType | None], None]) -> Iterator[None
         for number, theirs in before.items():
             signal.signal(number, theirs)
     theirs = before.get(WARNED) if WARNED is not None else None
-    if WARNED in came and callable(theirs):
+    if WARNED in came and callable(theirs) and theirs is not stop_now:
         theirs(WARNED, None)
