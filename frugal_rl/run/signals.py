@@ -15,13 +15,16 @@ from frugal_rl.vec_env.following import once_gone
 
 ASKING = tuple(
     getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP")
+    for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP", "SIGXCPU")
     if hasattr(signal, name)
 )
-"""`#SBATCH --signal=USR1@120` warns two minutes ahead; SIGHUP comes when a terminal closes."""
+"""`#SBATCH --signal=USR1@120` warns two minutes ahead; SIGHUP comes when a terminal closes, SIGXCPU
+each second once `ulimit -S -t` is used up."""
 HUNG_UP = getattr(signal, "SIGHUP", None)
 
 WARNED = getattr(signal, "SIGUSR1", None)
+REPEATED = (WARNED, getattr(signal, "SIGXCPU", None))
+"""Signals that may come again without meaning: at once."""
 
 
 class StopAsked(KeyboardInterrupt):
@@ -62,7 +65,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
     event = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if event.is_set() and number != WARNED:
+        if event.is_set() and number not in REPEATED:
             raise KeyboardInterrupt
         event.set()
 
@@ -79,7 +82,7 @@ def passing_on(children: Callable[[], Iterable[int]]) -> Iterator[list[int]]:
     asked: list[int] = []
 
     def hand_on(number: int, frame: FrameType | None) -> None:
-        if asked and number != WARNED:
+        if asked and number not in REPEATED:
             raise KeyboardInterrupt
         asked.append(number)
         for pid in children():

@@ -175,6 +175,13 @@ def test_a_warning_that_a_run_heard_does_not_end_its_command(listeners):
     assert stop.is_set()
 
 
+def test_a_processor_limit_that_is_used_up_asks_once_however_often_it_comes(listeners):
+    with asked_to_stop() as stop:
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGXCPU)
+    assert stop.is_set()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT])
 def test_a_command_that_is_asked_to_stop_while_it_plans_says_so_and_leaves_nothing(
