@@ -24,7 +24,7 @@ from mine_rl_npv.game import MineGame, worlds_arrays
 from mine_rl_npv.rules import steps
 from mine_rl_npv.rules.choices import Actions, Clock, Kind
 from mine_rl_npv.rules.layout import empty_arena
-from mine_rl_npv.rules.mines import MineSet, MineSource, daily_kilograms, open_mines
+from mine_rl_npv.rules.mines import EVAL_SEEDS, MineSet, MineSource, daily_kilograms, open_mines
 from mine_rl_npv.rules.sizes import MineSizes, sizes_of
 from mine_rl_npv.spec import Observation, Shapes, mine_spec, table_bytes
 from mine_rl_npv.vec_env import MineBatch
@@ -95,6 +95,11 @@ class MineConfig:
             raise ConfigError(
                 f"env.deposits={self.deposits} must be 1 or more; env.eval_deposits and "
                 "env.realisations 0 or more."
+            )
+        if self.deposits > EVAL_SEEDS:
+            raise ConfigError(
+                f"env.deposits={self.deposits:,}: from number {EVAL_SEEDS:,} on seeds are those "
+                "of held-out deposits; use fewer."
             )
         macro = self.actions in (Actions.cone, Actions.bench)
         if macro and (self.kind is not Kind.cpit or self.clock is Clock.period):

@@ -16,15 +16,15 @@ from frugal_rl.run.preflight import VerifyOptions
 
 @main("verify")
 def verify(cfg: DictConfig) -> Outcome:
-    """Print a line per checkpoint; exits 1 where one is not sound."""
+    """Print a line per checkpoint; exits 1 where one is damaged, or none is of this version."""
     with doing("loading torch"):
-        from frugal_rl.run.keeping import verdict_lines, verify_checkpoints
+        from frugal_rl.run.keeping import all_well, verdict_lines, verify_checkpoints
         from frugal_rl.run.replay_aside import compared
     with doing("comparing checksums"):
         verdicts = verify_checkpoints(options(cfg, VerifyOptions).checkpoint, compared)
     print("\n".join(verdict_lines(verdicts)))
-    bad = any(v.problem for v in verdicts)
-    return Outcome({"checkpoints": [asdict(v) for v in verdicts]}, status=int(bad))
+    status = int(not all_well(verdicts))
+    return Outcome({"checkpoints": [asdict(v) for v in verdicts]}, status=status)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import math
 import os
 import secrets
 import signal
@@ -21,12 +22,13 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from frugal_rl.doing import doing
-from frugal_rl.errors import DataError, FolderInUseError
-from frugal_rl.report.files import METRICS, PICTURES, RUN, metrics_of
+from frugal_rl.errors import DataError, FolderInUseError, FrugalError
+from frugal_rl.report.files import LONGEST_LINE_BYTES, METRICS, PICTURES, RUN, metrics_of
 from frugal_rl.report.live_page import PAGE, SCRIPT, STYLE
 from frugal_rl.report.results import RunResult
 from frugal_rl.report.terminal import say
 from frugal_rl.run.lock import Holder, writer_of
+from frugal_rl.untrusted.printing import printable, shown
 
 FILMS = ("films", PICTURES)
 FILM_KINDS = {".gif": "image/gif", ".png": "image/png", ".mp4": "video/mp4"}
@@ -50,6 +52,11 @@ class Told(Protocol):
         """Ask the run to stop; what came of it."""
 
 
+def _is_told(value: Any) -> bool:
+    """Whether a page can show it: JSON knows no number that is not finite."""
+    return not isinstance(value, float) or math.isfinite(value)
+
+
 class LiveRun:
     """A run folder as it grows; only new lines of its metrics are read again."""
 
@@ -59,7 +66,20 @@ class LiveRun:
         self.curves: dict[str, list[tuple[float, float]]] = {}
 
     def state(self) -> dict[str, Any]:
-        """Progress, curves, memory by part, and whether the run still goes on."""
+        """Progress, curves, memory by part, and whether the run still goes on.
+
+        Raises:
+            DataError: the folder holds what no run writes.
+        """
+        try:
+            return self._state()
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise DataError(
+                f"{shown(self.folder)} holds values that no run writes "
+                f"({type(error).__name__}: {printable(str(error))})."
+            ) from error
+
+    def _state(self) -> dict[str, Any]:
         self._read_on()
         run = self.run = RunResult.read(self.folder)
         return {
@@ -84,13 +104,14 @@ class LiveRun:
             if os.fstat(file.fileno()).st_size < self.read_bytes:
                 self.read_bytes = 0  # a resumed run dropped the steps that it does again
             file.seek(self.read_bytes)
-            for line in file:
-                if not line.endswith(b"\n"):
+            while line := file.readline(LONGEST_LINE_BYTES):
+                if not line.endswith(b"\n") and len(line) < LONGEST_LINE_BYTES:
                     return  # still being written
                 self.read_bytes += len(line)
                 self._keep(metrics_of(line) or {})
 
     def _keep(self, line: Mapping[str, Any]) -> None:
+        line = {name: value for name, value in line.items() if _is_told(value)}
         self.last |= line
         for name, value in line.items():
             if name in ("step", "seconds") or not isinstance(value, int | float):
@@ -175,12 +196,19 @@ class Answer(BaseHTTPRequestHandler):
             kind, text = texts[place]
             self._send(HTTPStatus.OK, f"{kind}; charset=utf-8", text.encode())
         elif place == "/state":
-            state = json.dumps(self.server.run.state(), default=str).encode()
-            self._send(HTTPStatus.OK, "application/json", state)
+            self._send_state()
         elif film is not None:
             self._send(HTTPStatus.OK, FILM_KINDS[film.suffix], film.read_bytes())
         else:
             self._send(HTTPStatus.NOT_FOUND, "text/plain", b"There is nothing here.")
+
+    def _send_state(self) -> None:
+        try:
+            state = json.dumps(self.server.run.state(), default=str, allow_nan=False)
+        except (FrugalError, ValueError) as error:  # it was sound when the page began
+            self._send(HTTPStatus.INTERNAL_SERVER_ERROR, "text/plain", str(error).encode())
+        else:
+            self._send(HTTPStatus.OK, "application/json", state.encode())
 
     def do_POST(self) -> None:
         """Stop the run, for one who knows the token."""
@@ -227,6 +255,7 @@ def follow(folder: str, port: int) -> None:
     if not Path(folder, RUN).is_file():
         raise DataError(f"live={folder} is no run folder: there is no {RUN} in it.")
     run = LiveRun(Path(folder))
+    run.state()  # refuses what no page could show
     try:
         server = LivePage(run, port)
     except OSError as error:

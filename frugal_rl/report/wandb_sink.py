@@ -7,6 +7,7 @@ and the id is kept in the run folder, from where a resumed run takes it.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -21,14 +22,18 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from frugal_rl.errors import DataError
 from frugal_rl.invocation import command_line, program_word
 from frugal_rl.report.files import plain, write_text
+from frugal_rl.untrusted.files import read_bytes
+from frugal_rl.untrusted.printing import shown
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
     from frugal_rl.run.config import RunConfig
 
 ID_FILE = "wandb_id.txt"
+LONGEST_ID = 128
 TAG_LENGTH = 64
 """Longest tag that W&B takes."""
 PATIENCE_SECONDS = 5.0
@@ -194,7 +199,19 @@ def run_id(run: RunConfig) -> str | None:
     at = Path(run.resume)
     for folder in (at, *at.parents):
         if (folder / ID_FILE).is_file():
-            return (folder / ID_FILE).read_text().strip()
+            return _kept_id(folder / ID_FILE)
+    return None
+
+
+def _kept_id(path: Path) -> str | None:
+    """The id in a run's file; a stranger's may hold anything."""
+    try:
+        said = read_bytes(path, LONGEST_ID).decode(errors="replace").strip()
+    except DataError as error:
+        said = str(error)
+    if re.fullmatch(r"[\w.-]+", said, re.ASCII):
+        return said
+    warnings.warn(f"{shown(path)} holds no id of a W&B run: this one gets a new one.", stacklevel=4)
     return None
 
 

@@ -35,20 +35,20 @@ from frugal_rl.run.compose import (
 )
 from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
-from frugal_rl.run.lock import SWEEP_LOCK, locked
+from frugal_rl.run.lock import LAUNCHER_LOCK, LOCK, SWEEP_LOCK, kept_for_run, locked
 from frugal_rl.run.mistyped import check_taken_once
 from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
-from frugal_rl.run.preflight import Command, Job, check_launcher, preflight, writable
+from frugal_rl.run.preflight import Command, Job, check_launcher, lock_of, preflight, writable
 from frugal_rl.run.search_path import searching
+from frugal_rl.run.signals import StopAsked, stop_in_words
 from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
 from frugal_rl.threads import sleep_while_waiting
 
-INTERRUPTED = 128 + signal.SIGINT
 STOPPED = 128 + signal.SIGTERM
 """Exit status of a sweep that was asked to stop."""
-LEFT_BY_HYDRA = (".hydra", "*.log", "multirun.yaml", SWEEP_LOCK)
+LEFT_BY_HYDRA = (".hydra", "*.log", "multirun.yaml", LOCK, LAUNCHER_LOCK, SWEEP_LOCK)
 """What lies in a folder before its run, or its sweep, has begun."""
 DOING = {
     "evaluate": "evaluating",
@@ -84,6 +84,7 @@ def main(
         @functools.wraps(task)
         def script() -> None:
             sleep_while_waiting()
+            stop_in_words()
             command = Script(config_name, task, in_sweep)
             try:
                 with disk_in_words():
@@ -91,9 +92,11 @@ def main(
             except FrugalError as error:
                 sys.exit(command.refused(error))
             except KeyboardInterrupt as stop:  # a run that trains was asked twice, and says more
-                words = ["Stopped by Ctrl-C.", *getattr(stop, "__notes__", [])]
+                number = stop.number if isinstance(stop, StopAsked) else signal.SIGINT
+                by = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+                words = [f"Stopped by {by}.", *getattr(stop, "__notes__", [])]
                 print(visible(" ".join(words)), file=sys.stderr)
-                sys.exit(INTERRUPTED)
+                sys.exit(128 + number)
             if status:
                 sys.exit(status)
 
@@ -136,7 +139,7 @@ class Script:
                 asks = arguments.asks(sys.argv[1:])
                 if not asks:
                     self.check(sys.argv[1:])
-                with self.concluded() if not asks else nullcontext():
+                with self.concluded() if not asks else nullcontext(), self.held():
                     run_jobs(self.config_name, self.job, self.command)
             out.write(concluded(self.mode, self.outcomes, self.sweep))
             out.flush()
@@ -202,6 +205,22 @@ class Script:
             finally:
                 self.outcomes.append(sum_up(at))
                 forget(at)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """A run's folder is its own before Hydra writes there; one that it left empty goes."""
+        name = lock_of(self.command) if self.command else None
+        if self.command is None or name is None:
+            yield
+            return
+        at = self.command.folder.absolute()
+        sys.argv.append(f"hydra.run.dir={value(at)}")  # the time in it goes on
+        with kept_for_run(at, name):
+            try:
+                yield
+            except (FrugalError, KeyboardInterrupt):
+                forget(at)
+                raise
 
     def job(self, cfg: Any, job: Job) -> None:
         """One job: of a single run the only one, of a sweep one of many."""

@@ -7,7 +7,7 @@ environment plays the same number, and all of them count.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -170,22 +170,45 @@ def wilson(successes: float, trials: int, z: float = 1.959964) -> tuple[float, f
     return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
 
 
+Stopped = Callable[[], bool]
+
+
+class CutOffError(Exception):
+    """Somebody asked to stop while episodes were played; what they were worth is not known."""
+
+
+def never() -> bool:
+    """Nobody asks to stop."""
+    return False
+
+
 def play_episodes(
     vec_env: VectorEnv,
     player: Player,
     episodes: int,
     seed: int,
     episode_steps: int,
+    stopped: Stopped = never,
 ) -> dict[str, np.ndarray]:
-    """Statistics of `episodes` episodes, rounded up to the same number for each environment."""
+    """Statistics of `episodes` episodes, rounded up to the same number for each environment.
+
+    Raises:
+        CutOffError: `stopped` says that somebody asked to stop.
+    """
     each = -(-episodes // vec_env.num_envs)
     name = getattr(player, "name", "a player")
     with doing(f"evaluating {name}", each * vec_env.num_envs, "episodes") as work:
-        return _played_out(vec_env, player, each, seed, episode_steps, work)
+        return _played_out(vec_env, player, each, seed, episode_steps, work, stopped)
 
 
 def _played_out(
-    vec_env: VectorEnv, player: Player, each: int, seed: int, episode_steps: int, work: Work
+    vec_env: VectorEnv,
+    player: Player,
+    each: int,
+    seed: int,
+    episode_steps: int,
+    work: Work,
+    stopped: Stopped,
 ) -> dict[str, np.ndarray]:
     history = History(vec_env.encoding, vec_env.num_envs, episode_steps)
     rows = history.reset(vec_env.reset(seed))
@@ -193,6 +216,8 @@ def _played_out(
     found: dict[str, list[np.ndarray]] = {}
     only = getattr(player, "only", None)
     while (played < each).any():
+        if stopped():
+            raise CutOffError
         if only is not None:
             only(played < each)
         step = vec_env.step(player(rows))
@@ -207,15 +232,22 @@ def _played_out(
     return {name: np.concatenate(values) for name, values in found.items()}
 
 
-def evaluate(run: RunConfig, vec_env: VectorEnv, player: Player) -> Result:
-    """Play `run.evaluation` and score it; draws nothing from the run's own random numbers."""
+def evaluate(
+    run: RunConfig, vec_env: VectorEnv, player: Player, stopped: Stopped = never
+) -> Result:
+    """Play `run.evaluation` and score it; draws nothing from the run's own random numbers.
+
+    Raises:
+        CutOffError: `stopped` says that somebody asked to stop.
+    """
     wanted = run.evaluation
     if wanted.episodes < 1:
         raise ConfigError(f"evaluation.episodes is {wanted.episodes}; use at least 1.")
     devices = list(range(torch.cuda.device_count()))
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(wanted.seed)
-        stats = play_episodes(vec_env, player, wanted.episodes, wanted.seed, run.env.episode_steps)
+        steps = run.env.episode_steps
+        stats = play_episodes(vec_env, player, wanted.episodes, wanted.seed, steps, stopped)
     levels = stats.pop("level", None)
     if levels is None:
         return Result(Score.of(stats))

@@ -125,13 +125,20 @@ def _files(path: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One checkpoint file: sound, or what is wrong with it."""
+    """One checkpoint file: sound, of another version, or what is wrong with it."""
 
     file: Path
     entries: int = 0
     num_bytes: int = 0
     num_steps: int | None = None
     problem: str = ""
+    other_version: bool = False
+    """Whether only another version of this program can tell."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether every byte is as it was written."""
+        return not self.problem
 
 
 def verify_checkpoints(path: str | Path, complete: Complete = as_it_is) -> list[Verdict]:
@@ -146,6 +153,9 @@ def verify_checkpoints(path: str | Path, complete: Complete = as_it_is) -> list[
     """
     path = Path(path)
     files = [path] if path.is_file() else _files(path) or [find_checkpoint(path)]
+    if not path.is_file():  # copies by another name may need of the replay what no other does
+        folder = files[0].parent
+        files += sorted(f for f in folder.glob("*.pt") if f.is_file() and f not in files)
     return [_verdict(file, complete) for file in files]
 
 
@@ -153,6 +163,8 @@ def _verdict(file: Path, complete: Complete) -> Verdict:
     try:
         manifest = verify_file(file)
         content = complete(read_file(manifest), file)
+    except OtherFormatError as error:
+        return Verdict(file, problem=str(error), other_version=True)
     except CheckpointError as error:
         return Verdict(file, problem=str(error))
     size = sum(e.num_bytes for e in manifest.entries.values())
@@ -162,13 +174,23 @@ def _verdict(file: Path, complete: Complete) -> Verdict:
 
 def verdict_lines(verdicts: list[Verdict]) -> list[str]:
     """One line per checkpoint, as `scripts/verify.py` prints them."""
-    return [
-        f"UNSOUND  {v.problem}"
-        if v.problem
-        else f"sound    {v.file}  {v.entries} entries, {v.num_bytes:,} bytes"
-        + ("" if v.num_steps is None else f", {v.num_steps:,} steps")
-        for v in verdicts
-    ]
+    return [_line(verdict) for verdict in verdicts]
+
+
+def _line(verdict: Verdict) -> str:
+    if verdict.other_version:
+        return f"another version  {verdict.problem}"
+    if not verdict.sound:
+        return f"UNSOUND  {verdict.problem}"
+    steps = "" if verdict.num_steps is None else f", {verdict.num_steps:,} steps"
+    size = f"{verdict.entries} entries, {verdict.num_bytes:,} bytes"
+    return f"sound    {verdict.file}  {size}{steps}"
+
+
+def all_well(verdicts: list[Verdict]) -> bool:
+    """Whether no checkpoint is damaged, and this version can go on from one of them."""
+    damaged = any(not (v.sound or v.other_version) for v in verdicts)
+    return not damaged and any(v.sound for v in verdicts)
 
 
 NONE_YET = "No checkpoint was saved yet; checkpoint_every_steps=... saves some on the way."

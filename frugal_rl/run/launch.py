@@ -37,7 +37,7 @@ from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import MARGIN, admitted
 from frugal_rl.run.compose import folder
 from frugal_rl.run.keeping import NONE_YET, own_checkpoints
-from frugal_rl.run.lock import locked
+from frugal_rl.run.lock import LAUNCHER_LOCK, locked
 from frugal_rl.run.probe import probe_update
 from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import passing_on
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 ray_ranks = Late("frugal_rl.run.ray_ranks")
 """Ray is an extra."""
-LAUNCHER_LOCK = "launcher.lock"
 HERE = "localhost:0"
 """Where the processes of one machine meet: any free port."""
 

@@ -18,12 +18,13 @@ from frugal_rl.untrusted.nested import parse_json
 from frugal_rl.untrusted.printing import printable, shown
 
 LOCK = "run.lock"
+LAUNCHER_LOCK = "launcher.lock"
 SWEEP_LOCK = "sweep.lock"
 STALE_SECONDS = 3600.0
 """A lock of another host that nobody has touched for so long is taken over."""
 BEAT_SECONDS = 60.0
 HELD: set[Path] = set()
-"""Folders of this process: the system's locks do not keep a process from itself."""
+"""Locks of this process: the system's locks do not keep a process from itself."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,29 @@ class FolderLock:
         self.number = number
 
 
+KEPT: dict[Path, FolderLock] = {}
+"""Locks that a command holds for the run that it is about to begin."""
+
+
+@contextmanager
+def kept_for_run(folder: Path, name: str = LOCK) -> Iterator[None]:
+    """Hold a folder for a run that this process will begin, before anything is written there.
+
+    Raises:
+        FolderInUseError: another run holds it.
+        DiskError: the folder cannot be written to.
+    """
+    with locked(folder, name) as lock:
+        KEPT[lock.path] = lock
+        try:
+            yield
+        finally:
+            KEPT.pop(lock.path, None)
+
+
 @contextmanager
 def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
-    """Hold a run's folder.
+    """Hold a run's folder, or take over what `kept_for_run` holds.
 
     A lock of a process that died is taken over: the system drops what it held. One of another host
     is taken over when nobody has touched it for an hour.
@@ -102,6 +123,13 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
     with told(folder):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder.resolve() / name
+        kept = KEPT.pop(path, None)
+    if kept is not None:
+        if kept.lost():
+            kept.take_again()
+        yield kept
+        return
+    with told(folder):
         if path in HELD:
             raise _in_use(path, Holder.own())
         number = open_own(path, os.O_RDWR)
@@ -121,9 +149,20 @@ def locked(folder: Path, name: str = LOCK) -> Iterator[FolderLock]:
         os.close(lock.number)
 
 
-def writer_of(folder: Path) -> Holder | None:
+def refuse_written(folder: Path) -> None:
+    """Refuse a folder that another run, or the launcher of one, holds at this moment.
+
+    Raises:
+        FolderInUseError: naming process and host.
+    """
+    for name in (LOCK, LAUNCHER_LOCK):
+        if (holder := writer_of(folder, name)) is not None:
+            raise _in_use(folder.resolve() / name, holder)
+
+
+def writer_of(folder: Path, name: str = LOCK) -> Holder | None:
     """The process that writes into a run folder; None where nobody does, or it cannot be told."""
-    path = folder / LOCK
+    path = folder / name
     try:
         return holder_of(path) if path.is_file() else None
     except PermissionError:  # of another user, or a folder that can only be read

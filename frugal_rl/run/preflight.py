@@ -18,6 +18,7 @@ from frugal_rl.errors import CheckpointError, ConfigError, DiskError
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import human
 from frugal_rl.run.identity import check_same_run
+from frugal_rl.run.lock import LAUNCHER_LOCK, LOCK, refuse_written
 from frugal_rl.run.manifest import LAST, find_checkpoint, read_manifest, refuse_begun
 from frugal_rl.untrusted.printing import shown
 
@@ -58,6 +59,8 @@ class Command:
     folder: Path
     environ: Mapping[str, str]
     mode: Any = None
+    hydra_writes: bool = True
+    """Whether Hydra keeps files of its own in the folder."""
 
     def word(self, name: str) -> str:
         """A value as text; empty where it is not set."""
@@ -188,6 +191,25 @@ def checkpoints(command: Command) -> None:
         raise ConfigError("checkpoint= is empty; name a run folder, or none.")
 
 
+def lock_of(command: Command) -> str | None:
+    """The lock that a command holds while Hydra and its run write; None where others hold it.
+
+    Machines that train together all write the same into one folder; Slurm's job has its own.
+    """
+    launch = command.values.get("launch") or {}
+    together = int(launch.get("nodes") or 1) > 1 or launch.get("scheduler") == "slurm"
+    if command.name != "train" or not command.hydra_writes or together:
+        return None
+    alone = int(launch.get("processes") or 1) == 1 and not launch.get("scheduler")
+    return LOCK if alone else LAUNCHER_LOCK
+
+
+def written(command: Command) -> None:
+    """Nothing is written into the folder of a run that goes on, Hydra's own files neither."""
+    if lock_of(command) or (command.name == "evaluate" and command.hydra_writes):
+        refuse_written(command.folder)
+
+
 def begun(command: Command) -> None:
     """A run begins in a folder without checkpoints of another, before Hydra writes there."""
     restarts = (command.values.get("launch") or {}).get("restarts")
@@ -255,6 +277,7 @@ CHECKS: tuple[Callable[[Command], None], ...] = (
     device,
     window,
     checkpoints,
+    written,
     begun,
     places,
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
-from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -66,13 +67,46 @@ def _beside(file: Path, number: int) -> Segments:
     return segments
 
 
-def forget_unused(folder: Path) -> None:
-    """Remove the segments that no checkpoint in the folder needs; none if one cannot be read."""
+@dataclass
+class Unread:
+    """Checkpoints in a folder that cannot be read, and what they may need of the replay beside.
+
+    That is any segment which was there when they were first met; later ones they cannot know.
+    """
+
+    newest: dict[Path, int] = field(default_factory=dict)
+    """By file, the newest segment of that moment."""
+
+    def met(self, file: Path, newest: int, error: CheckpointError) -> None:
+        """Note a file; the first time in words."""
+        if file not in self.newest:
+            self.newest[file] = newest
+            warnings.warn(
+                f"{error} The replay beside it keeps all that it may need; remove {shown(file)} "
+                "to have that disk back.",
+                stacklevel=4,
+            )
+
+
+def forget_unused(folder: Path, unread: Unread) -> None:
+    """Remove the segments that no checkpoint in the folder needs, or may need.
+
+    Args:
+        folder: of the checkpoints.
+        unread: remembers those that cannot be read, from save to save.
+    """
     if not (folder / FOLDER).is_dir():
         return
-    with suppress(CheckpointError):
-        named = [_segment_of(read_manifest(file).values) for file in folder.glob("*.pt")]
-        Segments(folder / FOLDER).keep([n for n in named if n is not None])
+    segments, named = Segments(folder / FOLDER), []
+    newest = max(segments.numbers(), default=0)
+    files = [file for file in folder.glob("*.pt") if file.is_file()]
+    for file in files:
+        try:
+            named.append(_segment_of(read_manifest(file).values))
+        except CheckpointError as error:
+            unread.met(file, newest, error)
+    all_to = max((n for file, n in unread.newest.items() if file in files), default=0)
+    segments.keep([n for n in named if n is not None], all_to)
 
 
 def _replay_of(content: Any) -> Any:

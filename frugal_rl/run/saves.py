@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from frugal_rl.errors import DiskError
@@ -14,7 +14,7 @@ from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.keeping import NONE_YET, newest_sound, save_newest
 from frugal_rl.run.manifest import BEST, LAST
-from frugal_rl.run.replay_aside import brought_back, forget_unused, set_aside
+from frugal_rl.run.replay_aside import Unread, brought_back, forget_unused, set_aside
 from frugal_rl.run.resuming import Resumed, own_part, resume, snapshot
 
 CHECKPOINTS = "checkpoints"
@@ -33,6 +33,7 @@ class Saves:
     """The newest sound checkpoint; None before there is one."""
     best_kept: bool = False
     """Whether this run has written its best checkpoint."""
+    unread: Unread = field(default_factory=Unread)
 
     @property
     def folder(self) -> Path:
@@ -64,7 +65,7 @@ class Saves:
         try:
             content = set_aside(content, self.folder)
             self.newest = save_newest(self.folder, content, self.run.keep_checkpoints)
-            forget_unused(self.folder)
+            forget_unused(self.folder, self.unread)
         except OSError as error:
             raise self._unwritten(error) from error
         return self.newest

@@ -231,16 +231,22 @@ class Segments:
                     opened[place.segment] = self._opened(place.segment, number, files)
                 self._read(block[:n], opened[place.segment], place, digest)
 
-    def keep(self, numbers: Collection[int]) -> None:
+    def keep(self, numbers: Collection[int], all_to: int = 0) -> None:
         """Remove every segment that none of these is or refers to, and torn parts.
 
-        Raises:
-            CheckpointError: one of them is damaged; nothing is removed.
+        A damaged one may refer to any that is older.
+
+        Args:
+            numbers: of segments that are needed.
+            all_to: all up to this number are needed, too.
         """
         held = {n for n in numbers if n in self.numbers()}
         for number in tuple(held):
-            held |= {int(s) for s in np.unique(self._index(number)["segments"])}
-        for number in set(self.numbers()) - held:
+            try:
+                held |= {int(s) for s in np.unique(self._index(number)["segments"])}
+            except CheckpointError:
+                all_to = max(all_to, number)
+        for number in {n for n in self.numbers() if n > all_to} - held:
             self.path(number).unlink(missing_ok=True)
         for part in self.folder.glob(".*.segment.*.part"):
             part.unlink(missing_ok=True)

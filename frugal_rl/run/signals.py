@@ -15,13 +15,39 @@ from frugal_rl.vec_env.following import once_gone
 
 ASKING = tuple(
     getattr(signal, name)
-    for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP")
+    for name in ("SIGINT", "SIGTERM", "SIGUSR1", "SIGHUP", "SIGXCPU")
     if hasattr(signal, name)
 )
-"""`#SBATCH --signal=USR1@120` warns two minutes ahead; SIGHUP comes when a terminal closes."""
+"""`#SBATCH --signal=USR1@120` warns two minutes ahead; SIGHUP comes when a terminal closes, SIGXCPU
+each second once `ulimit -S -t` is used up."""
 HUNG_UP = getattr(signal, "SIGHUP", None)
 
 WARNED = getattr(signal, "SIGUSR1", None)
+REPEATED = (WARNED, getattr(signal, "SIGXCPU", None))
+"""Signals that may come again without meaning: at once."""
+
+
+class StopAsked(KeyboardInterrupt):
+    """A signal asked to stop where nothing is there that could be saved; ends like Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+def stop_now(number: int, frame: FrameType | None) -> None:
+    """The listener of a command that has not begun to train."""
+    raise StopAsked(number)
+
+
+def stop_in_words() -> None:
+    """Let requests to stop end a command as Ctrl-C does: in words, with nothing left behind.
+
+    A run that trains listens itself; who listened before, as submitit does, goes on to.
+    """
+    for number in asking():
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, stop_now)
 
 
 def stop_with_parent() -> None:
@@ -39,7 +65,7 @@ def asked_to_stop() -> Iterator[threading.Event]:
     event = threading.Event()
 
     def ask(number: int, frame: FrameType | None) -> None:
-        if event.is_set() and number != WARNED:
+        if event.is_set() and number not in REPEATED:
             raise KeyboardInterrupt
         event.set()
 
@@ -56,7 +82,7 @@ def passing_on(children: Callable[[], Iterable[int]]) -> Iterator[list[int]]:
     asked: list[int] = []
 
     def hand_on(number: int, frame: FrameType | None) -> None:
-        if asked and number != WARNED:
+        if asked and number not in REPEATED:
             raise KeyboardInterrupt
         asked.append(number)
         for pid in children():
@@ -91,5 +117,5 @@ def listening(handler: Callable[[int, FrameType | None], None]) -> Iterator[None
         for number, theirs in before.items():
             signal.signal(number, theirs)
     theirs = before.get(WARNED) if WARNED is not None else None
-    if WARNED in came and callable(theirs):
+    if WARNED in came and callable(theirs) and theirs is not stop_now:
         theirs(WARNED, None)

@@ -30,6 +30,7 @@ from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import told
 from frugal_rl.run.divergence import Divergence
 from frugal_rl.run.evaluate import (
+    CutOffError,
     RandomPlayer,
     Result,
     draw,
@@ -157,7 +158,7 @@ class Trainer:
     def loop(self, stop: threading.Event) -> dict[str, Any]:
         """Iterate until all steps are done, somebody asks to stop, or memory runs out."""
         total, first = self.run.algo.total_steps, self.learner.num_steps
-        self.began_at = first
+        self.began_at, self.stop, self.cut_off = first, stop, False
         with ProgressBar(total, first, self.console, self.steps_so_far) as bar:
             asked = self.stopped(stop)
             while self.learner.num_steps < total and not asked:
@@ -176,6 +177,7 @@ class Trainer:
                 asked = self.stopped(stop)
             if not asked and self.run.evaluation.episodes:
                 self.try_out()
+                asked = self.ranks.any(self.cut_off)
             return self.finish(bar.rate(self.learner.num_steps), asked)
 
     def stopped(self, stop: threading.Event) -> bool:
@@ -220,7 +222,12 @@ class Trainer:
         with self.phase(Phase.evaluation):
             env, best = self.trial_env(), self.run.evaluation.deterministic
             player = policy_player(self.run, self.learner.policy, env, best)
-            self.result = evaluate(self.run, env, player)
+            try:
+                self.result = evaluate(self.run, env, player, self.stop.is_set)
+            except CutOffError:  # Slurm waits two minutes, an evaluation may take an hour
+                self.result, self.cut_off = None, True
+                say("The evaluation is cut off: the run was asked to stop.", self.console)
+                return
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
@@ -247,7 +254,10 @@ class Trainer:
         with self.phase(Phase.evaluation):
             seed = self.run.evaluation.seed
             chance = RandomPlayer(env.encoding, env.tables, env.action_space, seed)
-            return evaluate(self.run, env, chance).metrics("random")
+            try:
+                return evaluate(self.run, env, chance, self.stop.is_set).metrics("random")
+            except CutOffError:
+                return {}
 
     def draw(self) -> None:
         """Pictures of what the policy does, into the run folder and the log."""

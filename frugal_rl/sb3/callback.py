@@ -55,7 +55,7 @@ class MemoryCallback(BaseCallback):
 
     def _on_rollout_end(self) -> None:
         """Numbers of this rollout and of the update before it."""
-        self.meter.after_rollouts.append(usage.anonymous_bytes())
+        self.meter.note_rollout()
         self.logger.record("memory/held_bytes", usage.resident_bytes())
         self.logger.record("memory/peak_bytes", usage.peak_resident_bytes())
         if self.plan is not None:

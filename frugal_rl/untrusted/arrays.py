@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.files import refuse_irregular
 from frugal_rl.untrusted.limits import LIMITS, MIB, Limits, lack_of_room
 from frugal_rl.untrusted.printing import printable, shown
 
@@ -78,11 +79,13 @@ def read_npz(path: Path, limits: Limits = LIMITS) -> dict[str, np.ndarray]:
         FileNotFoundError: there is none.
     """
     try:
+        refuse_irregular(path)
         with zipfile.ZipFile(path) as archive:
             _check_archive(archive, limits)
             return {_name(info): _array(archive, info) for info in archive.infolist()}
     except DataError as error:
-        raise DataError(f"{shown(path)}: {error}") from error
+        words = str(error) if shown(path) in str(error) else f"{shown(path)}: {error}"
+        raise DataError(words) from error
     except FileNotFoundError:
         raise
     except (OSError, EOFError, ValueError, NotImplementedError, RuntimeError) as error:

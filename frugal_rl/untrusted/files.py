@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import zlib
 from pathlib import Path
 
 from frugal_rl.errors import DataError
-from frugal_rl.untrusted.limits import LIMITS, MIB, Limits
+from frugal_rl.untrusted.limits import LIMITS, MIB, Limits, lack_of_room
 from frugal_rl.untrusted.printing import shown
 
 
-def read_bytes(path: Path, at_most: int = LIMITS.file_bytes) -> bytes:
-    """A file as it is; pipes and devices, which may never end, are refused.
+def refuse_irregular(path: Path) -> os.stat_result:
+    """Refuse pipes and devices, which may never end, and folders.
 
     Raises:
-        DataError: it is missing, no regular file, or longer than `at_most` bytes.
+        DataError: it is one of those.
+        OSError: it is missing, or cannot be reached.
+    """
+    about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise DataError(f"{shown(path)} cannot be read: it is no regular file.")
+    return about
+
+
+def read_bytes(path: Path, at_most: int = LIMITS.file_bytes, held_per_byte: float = 1) -> bytes:
+    """A regular file as it is.
+
+    Args:
+        path: the file.
+        at_most: its length.
+        held_per_byte: what is held of each byte at least until all of it is understood.
+
+    Raises:
+        DataError: it is missing, no regular file, or longer than `at_most` bytes or what is free.
     """
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
-            raise DataError(f"{shown(path)} cannot be read: it is no regular file.")
+        about = refuse_irregular(path)
+        if about.st_size <= at_most and (lack := lack_of_room(held_per_byte * about.st_size)):
+            raise DataError(f"{shown(path)} is not read: {lack}")  # a file's holes take no disk
         with path.open("rb") as file:
             raw = file.read(min(about.st_size, at_most) + 1)  # takes as much as it is asked for
     except (OSError, ValueError) as error:  # a name with a NUL in it is a ValueError

@@ -30,7 +30,7 @@ class Limits:
 LIMITS = Limits()
 
 
-def lack_of_room(num_bytes: int) -> str:
+def lack_of_room(num_bytes: float) -> str:
     """Why what unpacks to so much is refused on this machine; nothing where it has room."""
     if num_bytes <= MIB or num_bytes <= (free := psutil.virtual_memory().available):
         return ""

@@ -6,6 +6,7 @@ import atexit
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 import warnings
 from collections.abc import Iterator
@@ -101,6 +102,8 @@ class SharedMemoryEnv(GroupEnv):
         self._connections: list[Connection] = []
         self._block: Block | None = None
         self.choice, self.restarts, self._seed = choice, 0, 0
+        self._ended: dict[int, str] = {}
+        """Workers that were found dead or silent and are not replaced yet, and why."""
         super().__init__(env, num_envs, encoding, memory)
         self._shares = shares(num_envs, workers)
         self._env, self._context = env, _context(env, choice.start)
@@ -169,10 +172,21 @@ class SharedMemoryEnv(GroupEnv):
     def _states(self) -> list[Any]:
         for connection in self._connections:
             self._send(connection, worker.STATE)
-        answers = [pickle.loads(self._answer(i)) for i in range(len(self._shares))]
+        answers = [self._told(i) for i in range(len(self._shares))]  # all: none may be left over
         if not all(isinstance(answer, list) for answer in answers):
             raise NotImplementedError("A worker could not tell them.")
         return [state for answer in answers for state in answer]
+
+    def _told(self, index: int) -> Any:
+        """What a worker says of its environments' state; None of one whose place is empty.
+
+        Between two steps no episode can be cut, so that the next step replaces it.
+        """
+        try:
+            return pickle.loads(self._answer(index))
+        except (EOFError, OSError) as gone:
+            self._ended.setdefault(index, self._end(index, gone))
+            return None
 
     def _load(self, states: list[Any]) -> list[tuple[int, Report]]:
         for connection, (first, end) in zip(self._connections, self._shares, strict=True):
@@ -227,7 +241,7 @@ class SharedMemoryEnv(GroupEnv):
         Their episodes count as cut by a limit, valued as the new ones' beginning.
         """
         first, end = self._shares[index]
-        why = self._end(index, gone)
+        why = self._ended.pop(index, None) or self._end(index, gone)
         self.restarts += 1
         if self.restarts > self.choice.restarts:
             raise WorkerError(
@@ -256,8 +270,9 @@ class SharedMemoryEnv(GroupEnv):
         process, silent = self._processes[index], isinstance(gone, TimeoutError)
         self._connections[index].close()
         if silent:
-            with suppress(OSError):
-                os.kill(process.pid, worker.SHOW_STACK)  # to standard error, by faulthandler
+            with suppress(OSError):  # to standard error, by faulthandler; of a stopped one, too
+                os.kill(process.pid, worker.SHOW_STACK)
+                os.kill(process.pid, signal.SIGCONT)
             process.join(0.5)
             process.kill()
         process.join(1)

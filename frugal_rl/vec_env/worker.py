@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import traceback
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,8 @@ def work(
     except EOFError:
         return
     except BaseException:
-        connection.send_bytes(pickle.dumps(traceback.format_exc()))
+        with suppress(OSError):  # the other side has given this worker up
+            connection.send_bytes(pickle.dumps(traceback.format_exc()))
 
 
 def try_out(connection: Connection, env: EnvMaker, run: int) -> None:

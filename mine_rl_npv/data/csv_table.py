@@ -15,6 +15,8 @@ from frugal_rl.untrusted.files import read_bytes
 from frugal_rl.untrusted.printing import printable
 from mine_rl_npv.data.sections import refuse_control_characters
 
+HELD_PER_BYTE = 8
+"""Of a table: its text, lines and words, 36 where words are short. Fewer than any takes."""
 DELIMITERS = (",", ";", "\t", "|")
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -120,7 +122,7 @@ def read_table(path: Path) -> CsvTable:
 def _decoded(path: Path) -> str:
     if not path.exists():
         raise DataError(f"{path} does not exist; a CSV block model is expected.")
-    text = _text(path, read_bytes(path))
+    text = _text(path, read_bytes(path, held_per_byte=HELD_PER_BYTE))
     refuse_control_characters(path, text)
     return text
 

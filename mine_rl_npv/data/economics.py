@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from frugal_rl.errors import ConfigError, DataError
-from mine_rl_npv.data.instance import Graph, Instance
+from frugal_rl.ranges import between
+from mine_rl_npv.data.instance import MOST_PERIODS, Graph, Instance
 from mine_rl_npv.data.roles import VALUE
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.slopes.cone import PATTERNS, Slopes, runs_by_azimuth
@@ -77,7 +78,7 @@ class Economics:
 class MinePlan:
     """How a block model becomes a scheduling instance."""
 
-    periods: int = 10
+    periods: Annotated[int, between(1, MOST_PERIODS)] = 10
     rate: float = 0.10
     """Discount rate per period."""
     pattern: str = "slope"

@@ -14,6 +14,7 @@ from mine_rl_npv.data.precedence import find_cycle, reverse_graph, topological_o
 if TYPE_CHECKING:
     from mine_rl_npv.slopes.cone import Slopes
 
+MOST_PERIODS = 10_000
 NEVER = -1
 """Period of a block that a schedule does not extract."""
 

@@ -15,11 +15,10 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 from frugal_rl.untrusted.printing import printable
-from mine_rl_npv.data.instance import GeneralRows, Graph, Instance
+from mine_rl_npv.data.instance import MOST_PERIODS, GeneralRows, Graph, Instance
 from mine_rl_npv.data.minelib_prec import read_precedence
 from mine_rl_npv.data.sections import Lines, read_lines, read_sections, scalar, table, whole
 
-MOST_PERIODS = 10_000
 KEYWORDS = frozenset(
     "NAME TYPE NBLOCKS NPERIODS NDESTINATIONS NRESOURCE_SIDE_CONSTRAINTS "
     "NGENERAL_SIDE_CONSTRAINTS DISCOUNT_RATE OBJECTIVE_FUNCTION RESOURCE_CONSTRAINT_LIMITS "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.ranges import between
 from mine_rl_npv.data.block_model import BlockModel
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 
@@ -24,7 +25,7 @@ class Deposit:
     ny: int = 40
     nz: int = 20
     seed: int = 42
-    lobes: int = 3
+    lobes: Annotated[int, between(0, 1000)] = 3
     """Bodies of high copper grade around the centre."""
     richness: float = 1.0
     """Multiplies the copper grade."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
@@ -18,11 +20,13 @@ from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.rules.choices import Kind
 from mine_rl_npv.rules.layout import MineArrays, MineLayout, build_arena, lay_out
+from mine_rl_npv.rules.room import refuse_crowd
 from mine_rl_npv.spec import FULL_CHANNELS, MINELIB_CHANNELS, Shapes
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
 
+T = TypeVar("T")
 SYNTHETIC = "synthetic"
 EVAL_SEEDS = 1_000_000
 """Seeds of held-out synthetic deposits begin here."""
@@ -117,14 +121,32 @@ def _channels(source: MineSource, instance: Instance) -> tuple[str, ...]:
 
 
 def _instances(source: MineSource) -> tuple[list[Instance], list[Instance]]:
+    periods = source.plan.periods
     if source.data == SYNTHETIC:
-        seeds = [source.deposit.seed + i for i in range(source.deposits)]
-        held = [EVAL_SEEDS + source.deposit.seed + i for i in range(source.eval_deposits)]
-        return [_grown(source, s) for s in seeds], [_grown(source, s) for s in held]
+        deposit, count = source.deposit, source.deposits + source.eval_deposits
+        size = f"{deposit.nx} x {deposit.ny} x {deposit.nz}"
+        words = f"{count:,} deposits (env.deposits, env.eval_deposits) of {size} cells"
+        refuse_crowd(deposit.nx * deposit.ny * deposit.nz, count, periods, words)
+        seeds = [deposit.seed + i for i in range(source.deposits)]
+        seeds += [EVAL_SEEDS + deposit.seed + i for i in range(source.eval_deposits)]
+        grown = [_grown(source, seed) for seed in _told(seeds, count, "growing deposits")]
+        return grown[: source.deposits], grown[source.deposits :]
     if source.realisations:
-        models = realised_models(_model(source), source.realisations, source.deposit.seed)
-        return [_from_model(source, m, f"realisation_{i}") for i, m in enumerate(models)], []
+        model = _model(source)
+        words = f"env.realisations={source.realisations:,}"
+        refuse_crowd(len(model.cell), source.realisations, periods, words)
+        models = realised_models(model, source.realisations, source.deposit.seed)
+        told = _told(models, source.realisations, "simulating grades")
+        return [_from_model(source, m, f"realisation_{i}") for i, m in enumerate(told)], []
     return [open_instance(source.data, source.economics, source.plan)], []
+
+
+def _told(items: Iterable[T], of: int, words: str) -> Iterator[T]:
+    """The items, while whoever waits hears how many of them are done."""
+    with doing(words, of) as work:
+        for item in items:
+            yield item
+            work.done += 1
 
 
 def _grown(source: MineSource, seed: int) -> Instance:

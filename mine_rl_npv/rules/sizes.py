@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl import remembered
+from frugal_rl.untrusted.files import read_bytes
 from mine_rl_npv.rules.choices import Kind
 from mine_rl_npv.rules.mines import MineSet, MineSource, open_mines
 from mine_rl_npv.spec import Shapes
@@ -99,7 +100,7 @@ def key_of(source: MineSource) -> str:
 def _contents(data: str) -> list[str]:
     """Digests of the files that a source names; none for bundled and synthetic deposits."""
     paths = [Path(data), *(Path(f"{data}{ending}") for ending in ENDINGS)]
-    return [hashlib.sha256(p.read_bytes()).hexdigest() for p in paths if p.is_file()]
+    return [hashlib.sha256(read_bytes(p)).hexdigest() for p in paths if p.is_file()]
 
 
 def _checked(values: Any) -> MineSizes | None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.untrusted.files import read_bytes
 from mine_rl_npv.data.bundled import open_instance
 from mine_rl_npv.data.solutions import write_schedule
 from mine_rl_npv.data.whole_files import write_whole
@@ -83,7 +84,7 @@ class Cell:
         digest = hashlib.sha256(json.dumps(asdict(replace(self, prefix=""))).encode())
         for suffix in SUFFIXES:
             path = Path(self.prefix + suffix)
-            digest.update(path.read_bytes() if path.is_file() else b"-")
+            digest.update(read_bytes(path) if path.is_file() else b"-")
         return digest.hexdigest()[:16]
 
 

@@ -7,6 +7,7 @@ import sys
 
 from mine_rl_npv.verify import __doc__ as usage
 from mine_rl_npv.verify import minelib, slopes
+from mine_rl_npv.verify.text import plain
 
 
 def main(words: list[str] | None = None) -> int:
@@ -41,10 +42,10 @@ def main(words: list[str] | None = None) -> int:
             )
             print(f"blocks     {blocks} mined\nvertical   {upward}")
     except (OSError, LookupError, ValueError, OverflowError) as error:
-        print(f"cannot be judged: {type(error).__name__} {error}", file=sys.stderr)
+        print(plain(f"cannot be judged: {type(error).__name__} {error}"), file=sys.stderr)
         return 2
     for fault in faults[:10]:
-        print(f"broken     {fault}")
+        print(plain(f"broken     {fault}"))
     print(f"feasible   {'no, ' + str(len(faults)) + ' faults' if faults else 'yes'}")
     return 1 if faults else 0
 

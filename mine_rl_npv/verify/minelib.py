@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+from mine_rl_npv.verify.text import text_of
+
 TINY = 1e-6
 WHOLE = 1e-5
 """Six digits of each share are written."""
@@ -30,7 +32,7 @@ TABLES = {"OBJECTIVE_FUNCTION"} | {
 
 def rows(path: Path) -> list[list[str]]:
     """Words of each line that carries something, colons as blanks."""
-    text = path.read_text(encoding="ascii").replace(":", " ")
+    text = text_of(path, "ascii").replace(":", " ")
     lines = (line.split() for line in text.splitlines() if not line.lstrip().startswith("%"))
     return [line for line in lines if line and line != ["EOF"]]
 

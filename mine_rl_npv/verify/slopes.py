@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
+
+from mine_rl_npv.verify.text import text_of
 
 AXES = ("x", "y", "z")
 
@@ -65,8 +67,9 @@ def grows_down(name: str, heights: np.ndarray) -> bool:
 
 def _rows(path: str) -> list[dict[str, str]]:
     """The rows of a table with a header, by column; columns of blanks where no delimiter is."""
-    with Path(path).open(encoding="utf-8-sig", newline="") as file:
-        lines = [line for line in file if line.strip()]
+    lines = [line for line in io.StringIO(text_of(path, "utf-8-sig"), newline="") if line.strip()]
+    if len(lines) < 2:
+        raise ValueError(f"{path} has no row below its header")
     divide = max(",;\t|", key=lines[0].count)
     if divide in lines[0]:
         return list(csv.DictReader(lines, delimiter=divide, skipinitialspace=True))

@@ -1,14 +1,19 @@
 """Sizes that a plan takes for known are those of the mines when they are opened."""
 
 import json
+import time
+import tracemalloc
 from dataclasses import asdict, replace
 
 import pytest
 
 from frugal_rl import remembered
+from frugal_rl.errors import FrugalError
 from frugal_rl.run.planning import compose
+from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.rules import sizes
-from mine_rl_npv.rules.mines import open_mines
+from mine_rl_npv.rules.mines import MineSource, open_mines
+from mine_rl_npv.rules.room import least_bytes
 from mine_rl_npv.rules.sizes import MineSizes, key_of, sizes_of
 
 SHIPPED = [
@@ -63,3 +68,37 @@ def test_remembered_sizes_out_of_bounds_are_not_believed(unknown, tmp_path, wron
     sizes_of.cache_clear()
 
     assert sizes_of(unknown) == found
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("env.deposits=1000000", r"1,000,016 deposits \(env\.deposits.*20 x 20 x 10 cells"),
+        ("env.eval_deposits=1000000000", "deposits"),
+        ("env.deposit.nx=100000000", "100000000 x 20 x 10 cells would take"),
+        ("env.deposits=1000001", "seeds are those of held-out"),
+        ("env.deposit.lobes=1000000000", r"env\.deposit\.lobes is 1000000000; use a number"),
+        ("env.plan.periods=1000000000", r"env\.plan\.periods is 1000000000; use a number"),
+    ],
+)
+def test_numbers_that_no_machine_holds_are_refused_before_a_deposit_is_grown(word, said):
+    began = time.process_time()
+    with pytest.raises(FrugalError, match=said):
+        compose(f"env=mine_daily_small {word}").env.sizes()
+    assert time.process_time() - began < 5
+
+
+def test_more_realisations_than_fit_are_refused():
+    words = "env=mine env.data=porphyry_tiny env.realisations=1000000000"
+    with pytest.raises(FrugalError, match=r"env\.realisations=1,000,000,000 would take"):
+        compose(words).env.sizes()
+
+
+def test_mines_that_fit_are_never_refused_for_their_number():
+    source = MineSource("synthetic", Deposit(10, 10, 8), deposits=2)
+    tracemalloc.start()
+    open_mines(source)
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert least_bytes(800, 2, 10) < peak
+    assert 2 * least_bytes(800, 1, 10) > held  # and the bound is not far below the truth

@@ -12,7 +12,7 @@ import pytest
 
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
-from frugal_rl.memory.meter import MemoryMeter, median_slope
+from frugal_rl.memory.meter import MOST_ROLLOUTS, MemoryMeter, median_slope
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.watchdog import Watchdog
 
@@ -116,6 +116,20 @@ def test_growth_is_not_judged_from_a_few_rollouts():
     meter.after_rollouts = [100 * MIB, 200 * MIB, 300 * MIB]
 
     assert "not known" in meter.growth.verdict
+
+
+def test_a_long_run_keeps_few_of_its_rollouts_and_the_same_slope(monkeypatch):
+    meter = MemoryMeter()
+    monkeypatch.setattr(usage, "anonymous_bytes", lambda: 100 * MIB + 1024 * meter._rollouts)
+    for _ in range(100_000):
+        meter.note_rollout()
+
+    assert len(meter.after_rollouts) <= MOST_ROLLOUTS
+    assert meter.growth.leak
+    assert meter.growth.bytes_per_rollout == 1024
+    assert 70_000 < meter.growth.rollouts <= 100_000
+    apart = np.diff(meter.after_rollouts)
+    assert (apart == 1024 * meter.stride).all()
 
 
 def test_the_median_slope_ignores_a_jump():

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from frugal_rl.report.live import MOST_POINTS, LivePage, LiveRun
+from frugal_rl.errors import DataError
+from frugal_rl.report.live import MOST_POINTS, LivePage, LiveRun, follow
 
 ROOT = Path(__file__).resolve().parents[3]
 HOLD = """
@@ -164,3 +165,37 @@ def test_a_browser_draws_it(folder, size, tmp_path):
     assert "4 of 4,096 steps" in done.stdout
     assert "<polyline" in done.stdout
     assert "episode/return" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("plan.json", {"parts": None}),
+        ("plan.json", {"parts": [{}]}),
+        ("plan.json", {"parts": [{"name": "\x1b[2J", "ram_bytes": "y"}]}),
+        ("run.json", {"config": {"seed": None}, "overrides": []}),
+        ("run.json", {"config": {"env": None}, "overrides": []}),
+        ("run.json", {"config": {"algo": {"total_steps": "x"}}, "overrides": []}),
+    ],
+)
+def test_a_folder_with_values_that_no_run_writes_is_told_in_one_line(name, values, folder):
+    (folder / "report.json").write_text('{"num_steps": 3}')
+    with served(folder) as page:
+        (folder / name).write_text(json.dumps(values))
+        status, words, _ = asked(page, "/state")
+    assert status == 500
+    assert "holds values that no run writes" in words
+    assert words.isprintable()
+    with pytest.raises(DataError, match="holds values that no run writes"):
+        follow(str(folder), 0)
+
+
+def test_lines_of_any_length_and_numbers_that_are_none_stop_no_page(folder):
+    with (folder / "metrics.jsonl").open("ab") as file:
+        file.write(b"0" * (3 << 20) + b"\n")
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 5, "episode/return": NaN, "seconds": 1}\n')
+    logged(folder, 6)
+    state = LiveRun(folder).state()
+    assert state["steps"] == 6
+    assert [step for step, _ in state["curves"]["episode/return"]] == [1, 2, 3, 4, 6]

@@ -155,3 +155,14 @@ def test_the_real_library_waits_no_longer_and_says_what_is_kept(mute, tmp_path, 
     assert time.monotonic() - closed < wandb_sink.PATIENCE_SECONDS
     assert "wandb sync" in said
     assert list(tmp_path.glob("wandb/offline-run-*/*.wandb"))
+
+
+@pytest.mark.parametrize("held", [b"a\x1b[2J", b"\xff" * 9, b"x/../y", b"z" * (1 << 20), b""])
+def test_a_strangers_id_is_not_handed_on(held, tmp_path):
+    run = replace(compose_run(["env=toy"]), resume=str(tmp_path / "checkpoints"))
+    (tmp_path / wandb_sink.ID_FILE).write_bytes(held)
+    with pytest.warns(UserWarning, match="holds no id of a W&B run") as told:
+        assert wandb_sink.run_id(run) is None
+    assert str(told[0].message).isprintable()
+    (tmp_path / wandb_sink.ID_FILE).write_text("a1b2-c_3\n")
+    assert wandb_sink.run_id(run) == "a1b2-c_3"

@@ -20,8 +20,10 @@ from frugal_rl.report.log import open_log
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.keeping import verify_checkpoints
+from frugal_rl.run.signals import StopAsked, asked_to_stop, asking, stop_in_words
 from frugal_rl.run.trainer import train
 
+ROOT = Path(__file__).resolve().parents[3]
 WORDS = (
     "env=toy", "tracking=disabled", "algo.num_envs=4", "algo.n_steps=8", "algo.batch_size=16",
     "algo.n_epochs=1", "algo.total_steps=160", "evaluation.episodes=0", "hardware.threads=1",
@@ -85,7 +87,7 @@ LONG = ("algo.total_steps=6400", "checkpoint_every_steps=32", "vec=shared_memory
 
 
 def begun(folder, resume, words):
-    root = str(Path(__file__).resolve().parents[3])
+    root = str(ROOT)
     command = [sys.executable, "-c", RUN, root, str(folder), str(resume or "none"), *words]
     env = {**os.environ, "PYTHONPATH": root}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
@@ -141,3 +143,61 @@ def test_a_killed_run_leaves_no_worker_and_no_shared_memory(tmp_path):
     while shared_blocks() - before and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not shared_blocks() - before
+
+
+@pytest.fixture
+def listeners():
+    """What listens to requests to stop is put back."""
+    before = {number: signal.getsignal(number) for number in asking()}
+    for number in before:
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_DFL)
+    yield
+    for number, theirs in before.items():
+        signal.signal(number, theirs)
+
+
+def test_before_a_run_listens_a_request_to_stop_ends_its_command_like_ctrl_c(listeners):
+    mine = []
+    signal.signal(signal.SIGHUP, lambda number, frame: mine.append(number))
+    stop_in_words()
+    for number in (signal.SIGTERM, signal.SIGUSR1):
+        with pytest.raises(StopAsked, match=signal.Signals(number).name):
+            os.kill(os.getpid(), number)
+    os.kill(os.getpid(), signal.SIGHUP)  # somebody else listens to that
+    assert mine == [signal.SIGHUP]
+
+
+def test_a_warning_that_a_run_heard_does_not_end_its_command(listeners):
+    stop_in_words()
+    with asked_to_stop() as stop:
+        os.kill(os.getpid(), signal.SIGUSR1)
+    assert stop.is_set()
+
+
+def test_a_processor_limit_that_is_used_up_asks_once_however_often_it_comes(listeners):
+    with asked_to_stop() as stop:
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGXCPU)
+    assert stop.is_set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGINT])
+def test_a_command_that_is_asked_to_stop_while_it_plans_says_so_and_leaves_nothing(
+    number, tmp_path
+):
+    command = [sys.executable, "scripts/train.py", *WORDS, f"hydra.run.dir={tmp_path / 'a'}"]
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}  # measures anew
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **home},
+    )  # fmt: skip
+    while not (tmp_path / "a" / ".hydra" / "config.yaml").exists():
+        time.sleep(0.01)
+    process.send_signal(number)
+    said = process.communicate(timeout=60)[1]
+    by = "Ctrl-C" if number == signal.SIGINT else number.name
+    assert said.splitlines()[-1] == f"Stopped by {by}."
+    assert process.returncode == 128 + number
+    assert not (tmp_path / "a").exists()

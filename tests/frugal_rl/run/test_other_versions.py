@@ -6,7 +6,13 @@ import json
 import pytest
 
 from frugal_rl.errors import CheckpointError
-from frugal_rl.run.keeping import newest_sound, save_newest
+from frugal_rl.run.keeping import (
+    all_well,
+    newest_sound,
+    save_newest,
+    verdict_lines,
+    verify_checkpoints,
+)
 from frugal_rl.run.manifest import HEAD_BYTES
 
 
@@ -49,3 +55,18 @@ def test_a_flipped_bit_in_the_version_is_damage_and_an_older_one_stands_in(tmp_p
     found = newest_sound(tmp_path)
     assert found.content["num_steps"] == 1
     assert "its first bytes are damaged" in found.unsound[0]
+
+
+def test_verifying_says_another_version_and_not_unsound(tmp_path):
+    save_newest(tmp_path, {"num_steps": 1}, keep=3)
+    another_version(tmp_path / "last.pt", 3, 3)
+    verdicts = verify_checkpoints(tmp_path)
+    assert verdict_lines(verdicts)[0].startswith("another version  ")
+    assert not all_well(verdicts)  # there is none that this version could go on from
+    save_newest(tmp_path, {"num_steps": 2}, keep=3)
+    verdicts = verify_checkpoints(tmp_path)
+    assert [line.split()[0] for line in verdict_lines(verdicts)] == ["sound", "another"]
+    assert "other_version.pt" in verdict_lines(verdicts)[1]
+    assert all_well(verdicts)
+    (tmp_path / "other_version.pt").write_bytes(b"FRUGAL2\n")
+    assert not all_well(verify_checkpoints(tmp_path))

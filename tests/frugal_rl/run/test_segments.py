@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -25,8 +26,14 @@ from frugal_rl.report.log import Log
 from frugal_rl.run import disk
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.keeping import verify_checkpoints
-from frugal_rl.run.replay_aside import compared
+from frugal_rl.run.keeping import verdict_lines, verify_checkpoints
+from frugal_rl.run.replay_aside import (
+    Unread,
+    brought_back,
+    compared,
+    forget_unused,
+    set_aside,
+)
 from frugal_rl.run.segments import BLOCK_BYTES, Segments
 from frugal_rl.run.trainer import train
 from frugal_rl.store.replay import ReplayBuffer
@@ -299,3 +306,55 @@ def test_after_ten_kills_all_complete_segments_are_there(tmp_path):
         assert_same(resumed, replay_after(resumed.count))
         seen += len(segments.numbers())
     assert seen > 10
+
+
+def checkpointed(folder, name, rows):
+    """A checkpoint whose replay lies beside it."""
+    content = {"learner": {"collector": {"replay": [rows]}}, "num_steps": 1}
+    save_checkpoint(folder / name, set_aside(content, folder))
+
+
+def test_what_a_checkpoint_that_cannot_be_read_may_need_stays_and_nothing_else(tmp_path):
+    """Its own segment and older ones; those that are written later go as ever."""
+    rows = np.random.default_rng(0).integers(0, 256, (4, BLOCK_BYTES), np.uint8)
+    for number, name in enumerate(["last.pt", "mine.pt"]):
+        checkpointed(tmp_path, name, rows + number)
+    raw = (tmp_path / "mine.pt").read_bytes()
+    (tmp_path / "mine.pt").write_bytes(raw[:-1])
+    os.mkfifo(tmp_path / "pipe.pt")  # nobody would ever read the other end
+    unread, segments = Unread(), Segments(tmp_path / "replay")
+    with pytest.warns(UserWarning, match=r"mine\.pt is damaged .* remove .*mine\.pt to have"):
+        forget_unused(tmp_path, unread)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # told once
+        for number in range(2, 9):
+            checkpointed(tmp_path, "last.pt", rows + number)
+            forget_unused(tmp_path, unread)
+    assert segments.numbers() == [1, 2, 9]
+    (tmp_path / "mine.pt").write_bytes(raw)  # repaired, from a copy somewhere
+    forget_unused(tmp_path, unread)
+    assert (brought_back(load_checkpoint(tmp_path / "mine.pt"), tmp_path / "mine.pt")
+            ["learner"]["collector"]["replay"][0] == rows + 1).all()  # fmt: skip
+    (tmp_path / "mine.pt").unlink()
+    forget_unused(tmp_path, unread)
+    assert segments.numbers() == [9]
+
+
+def test_a_damaged_segment_keeps_older_ones_and_no_later_one(tmp_path):
+    rows = np.random.default_rng(0).integers(0, 256, (4, BLOCK_BYTES), np.uint8)
+    for number, name in enumerate(["a.pt", "b.pt", "last.pt", "last.pt", "last.pt"]):
+        checkpointed(tmp_path, name, rows + number)
+    segments = Segments(tmp_path / "replay")
+    raw = segments.path(2).read_bytes()
+    segments.path(2).write_bytes(raw[:60])
+    forget_unused(tmp_path, Unread())
+    assert segments.numbers() == [1, 2, 5]
+
+
+def test_every_file_that_keeps_segments_is_verified(tmp_path):
+    checkpointed(tmp_path, "last.pt", np.zeros((1, 8), np.uint8))
+    checkpointed(tmp_path, "mine.pt", np.ones((1, 8), np.uint8))
+    (tmp_path / "mine.pt").write_bytes((tmp_path / "mine.pt").read_bytes()[:-1])
+    lines = verdict_lines(verify_checkpoints(tmp_path, compared))
+    assert [line.split()[0] for line in lines] == ["sound", "UNSOUND"]
+    assert "mine.pt" in lines[1]

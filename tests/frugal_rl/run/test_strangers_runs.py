@@ -104,9 +104,22 @@ def test_odd_values_anywhere_in_a_strangers_configuration_are_refused_in_a_line(
     assert problems(toy, 25, tmp_path, asked) == []
 
 
+MINES = ("env=mine_daily_small env.deposits=2 env.eval_deposits=1 env.deposit.nx=6 "
+         "env.deposit.ny=6 env.deposit.nz=4 env.deposit.richness=1.5")  # fmt: skip
+"""Every change of their money has all of them opened anew."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["env=toy", "env=gymnasium", "env=nclone", "env=mine_daily_small",
-                                   "env=fighting env.obs=ram"])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        "env=toy",
+        "env=gymnasium",
+        "env=nclone",
+        pytest.param(MINES, id="mine"),
+        "env=fighting env.obs=ram",
+    ],
+)
 def test_five_hundred_odd_configurations_of_each_guest_are_refused_or_opened(
     words, asked, tmp_path
 ):

@@ -21,8 +21,10 @@ from frugal_rl.learn.schedules import Linear, WarmUp
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.memory.part import Phase
 from frugal_rl.observation.history import History
+from frugal_rl.run import trainer
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
+from frugal_rl.run.evaluate import evaluate
 from frugal_rl.run.keeping import verify_checkpoints
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.trainer import Trainer, crosses, train
@@ -113,6 +115,34 @@ def test_ctrl_c_sigterm_and_a_closed_terminal_save_and_end_in_order(tmp_path):
         assert summary["interrupted"] is True
         assert load_checkpoint(folder)["num_steps"] == 64
         assert signal.getsignal(number) is not None
+
+
+@pytest.mark.parametrize("every_steps", [0, 64])
+def test_an_evaluation_is_cut_off_where_the_run_is_asked_to_stop(
+    every_steps, tmp_path, monkeypatch
+):
+    """Slurm and a terminal wait for seconds or minutes, and what was learned is not saved yet."""
+
+    def asking(run, env, player, stopped):
+        calls = iter(range(10**9))
+
+        def play(rows):
+            os.kill(os.getpid(), signal.SIGTERM if next(calls) == 5 else 0)
+            return player(rows)
+
+        return evaluate(run, env, play, stopped)
+
+    monkeypatch.setattr(trainer, "evaluate", asking)
+    asked = Evaluation(episodes=10**9, every_steps=every_steps)
+    summary = train(toy_run(tmp_path, evaluation=asked), Kept(), console=quiet())
+    monkeypatch.undo()
+    assert summary["interrupted"] is True
+    assert not [name for name in summary if name.startswith(("eval/", "random/"))]
+    assert load_checkpoint(tmp_path)["num_steps"] == (every_steps or 192)
+    few = toy_run(tmp_path, evaluation=Evaluation(episodes=2), resume=str(tmp_path))
+    summary = train(few, Kept(), console=quiet())
+    assert (summary["interrupted"], summary["num_steps"]) == (False, 192)
+    assert summary["eval/episodes"] == 2
 
 
 @pytest.mark.parametrize("moment", range(4))

@@ -1,6 +1,7 @@
 """Files from strangers are read or refused in one line, and never take more than they may."""
 
 import io
+import os
 import resource
 import zipfile
 from dataclasses import replace
@@ -22,7 +23,7 @@ from frugal_rl.run.trainer import train
 from frugal_rl.testing.faults import damages
 from frugal_rl.untrusted import limits
 from frugal_rl.untrusted.arrays import plain_dtype, read_npz
-from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.files import read_bytes, read_text
 from frugal_rl.untrusted.limits import Limits
 from frugal_rl.untrusted.nested import deeper_than, parse_json
 from frugal_rl.untrusted.printing import markdown_cell, printable
@@ -252,3 +253,24 @@ def test_a_strangers_sound_run_is_opened(strangers, tmp_path):
     policy = opened(strangers, tmp_path)
     saved = load_checkpoint(strangers)["learner"]["policy"]
     assert all(torch.equal(v, saved[k]) for k, v in policy.state_dict().items())
+
+
+def test_pipes_devices_and_folders_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")  # nobody would ever write into it
+    (tmp_path / "device").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    for name in ("pipe", "device", "folder"):
+        for read in (read_bytes, read_npz):
+            with pytest.raises(DataError, match=rf"{name} cannot be read: it is no regular file"):
+                read(tmp_path / name)
+
+
+def test_a_file_of_holes_is_refused_before_it_is_read(tmp_path):
+    path = tmp_path / "holes"
+    path.touch()
+    os.truncate(path, 1 << 39)
+    with pytest.raises(DataError, match=r"holes is not read: it unpacks to 524,288 MiB; .* free"):
+        read_bytes(path)
+    os.truncate(path, free := 1 << 30)
+    with pytest.raises(DataError, match=r"it unpacks to 1,048,576 MiB"):
+        read_bytes(path, held_per_byte=(1 << 40) / free)

@@ -110,14 +110,42 @@ def test_a_silent_worker_shows_its_stack_and_is_replaced(opened, capfd):
     env.step(ACTIONS)
 
 
-def test_a_stopped_worker_is_replaced_and_leaves_nothing(opened):
-    env = opened(SharedMemory(2, Start.fork, timeout=0.5))
+@pytest.mark.parametrize("start", Start)
+def test_a_stopped_worker_shows_its_stack_is_replaced_and_leaves_nothing(start, opened, capfd):
+    env = opened(SharedMemory(2, start, timeout=0.5))
     env.reset(0)
     pid = env._processes[0].pid
     os.kill(pid, signal.SIGSTOP)
     with pytest.warns(UserWarning, match="environments 0 to 1 gave no answer"):
         env.step(ACTIONS)
     assert gone(pid)
+    assert "in _serve" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(signal.SIGKILL, "0 to 1 died without a word"), (signal.SIGSTOP, "0 to 1 gave no answer")],
+)
+def test_a_worker_that_is_lost_during_an_update_ends_no_save_and_is_replaced(number, words, opened):
+    """The checkpoint behind the update is the first to ask it; its episodes begin anew."""
+    struck, whole = opened(SharedMemory(2, Start.fork, timeout=0.2)), opened(Serial())
+    for env in (struck, whole):
+        env.reset(0), env.step(ACTIONS), env.state()
+    os.kill(struck._processes[0].pid, number)
+    for _ in range(2):  # as the best and the newest are saved one after the other
+        with pytest.raises(NotImplementedError):
+            struck.state()
+    with pytest.warns(UserWarning, match=rf"{words}.* replaced"):
+        step = struck.step(ACTIONS)
+    same = whole.step(ACTIONS)
+    assert step.truncated.tolist() == [True, True, *same.truncated[2:]]
+    for _ in range(3):
+        step, same = struck.step(ACTIONS), whole.step(ACTIONS)
+        for name in step.rows:
+            if name != "map_id":  # ids count in the order of arrival
+                assert (step.rows[name][2:] == same.rows[name][2:]).all()
+    struck.load(struck.state())
+    assert struck.restarts == 1
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])

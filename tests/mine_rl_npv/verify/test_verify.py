@@ -1,6 +1,7 @@
 """The independent program agrees with the checker, shares no line with it, and sees every break."""
 
 import ast
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -236,5 +237,25 @@ def test_the_program_imports_nothing_of_ours():
     for path in Path("mine_rl_npv/verify").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mine_rl_npv"):
-                assert node.module == "mine_rl_npv.verify"
+                assert node.module in ("mine_rl_npv.verify", "mine_rl_npv.verify.text")
             assert "frugal_rl" not in ast.unparse(node) if isinstance(node, ast.Import) else True
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "holes", "folder", "header", "codes"])
+def test_a_file_that_is_no_table_is_told_at_once(kind, tmp_path, capsys):
+    path = tmp_path / "a.csv"
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "holes":
+        path.touch()
+        os.truncate(path, 1 << 36)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.write_text("x,y,z,period\n" if kind == "header" else "x,y,z\n\x1b[2J,1,1\n")
+    assert main([str(path)]) == 2
+    said = capsys.readouterr().err.rstrip("\n")
+    assert said.startswith("cannot be judged: ")
+    assert said.isprintable()
