@@ -2,9 +2,11 @@
 
     python benchmarks/ranks.py [--env nclone] [--ranks 2 4] [--stretches 8] [--steps 786432]
 
-The same run, split over so many processes by `launch=torchrun`, beside as many processes that each
-train such a share at the same time and know nothing of each other: what is between them is what
-talking to each other costs, and not that cores share caches or that small minibatches are slow.
+The same run, split over so many processes by `launch=torchrun` (together), is compared with one
+process alone; with as many whole runs that share the machine and nothing else (beside), so that
+cores which share caches and a hypervisor count on both sides; and with as many processes that each
+train such a share and know nothing of each other (apart). From alone to beside is the machine's
+cost, from beside to apart that of half minibatches, from apart to together that of talking.
 All of them take turns, from one line of metrics to the next (`run_rates.py`). Processor time is
 that of all processes, gloo's included; ratios are the median of the stretches', with their spread.
 Peaks are those that the run itself measured, per process.
@@ -35,9 +37,9 @@ def words_of(env: str, share: int, steps: int) -> list[str]:
     return [f"env={env}", *f"{WORDS} {QUIET}".split(), *sizes, f"algo.total_steps={steps // share}"]
 
 
-def watched(folder: Path, runs: list[list[str]], steps: int) -> list[Watched]:
-    """Runs that will be side by side."""
-    ends = FIRST_STEPS // len(runs), steps // len(runs)
+def watched(folder: Path, runs: list[list[str]], share: int, steps: int) -> list[Watched]:
+    """Runs of a `share`th each that will be side by side."""
+    ends = FIRST_STEPS // share, steps // share
     return [Watched(folder / str(k), run, *ends) for k, run in enumerate(runs)]
 
 
@@ -55,6 +57,11 @@ def together(env: str, ranks: int, steps: int) -> list[list[str]]:
     return [[*words_of(env, 1, steps), "launch=torchrun", f"launch.processes={ranks}"]]
 
 
+def beside(env: str, ranks: int, steps: int) -> list[list[str]]:
+    """As many whole runs of one process."""
+    return [[*words_of(env, 1, steps), f"seed={k}"] for k in range(ranks)]
+
+
 def apart(env: str, ranks: int, steps: int) -> list[list[str]]:
     """As many runs of a share each."""
     return [[*words_of(env, ranks, steps), f"seed={k}"] for k in range(ranks)]
@@ -67,6 +74,26 @@ def ratio(rates: list[Rate], others: list[Rate]) -> str:
     return f"{statistics.median(found):.3f} ({min(found):.3f} to {max(found):.3f})"
 
 
+WAYS = {"beside": beside, "apart": apart, "together": together}
+Kind = tuple[int, str]
+ALONE: Kind = (1, "beside")
+HEAD = (
+    "processes | steps per processor second | of alone | of beside | of apart | steps/s | MiB each"
+)
+
+
+def row(kind: Kind, found: dict[Kind, list[Rate]], peaks: list[int]) -> str:
+    """One kind of run beside the others of as many processes."""
+    ranks, way = kind
+    rate = statistics.median(one.per_processor_second for one in found[kind])
+    clock = statistics.median(one.per_second for one in found[kind])
+    others = [(ranks, "beside"), (ranks, "apart")] if ranks > 1 else []
+    ratios = [ratio(found[kind], found[other]) for other in (ALONE, *others)]
+    name = "1 alone" if kind == ALONE else f"{ranks} {way}"
+    cells = (name, f"{rate:,.0f}", *[*ratios, "", ""][:3], f"{clock:,.0f}")
+    return " | ".join((*cells, ", ".join(f"{one / MIB:,.0f}" for one in peaks)))
+
+
 def main() -> None:
     """All numbers of processes, together and apart, in turns."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -75,27 +102,19 @@ def main() -> None:
     parser.add_argument("--stretches", type=int, default=8)
     parser.add_argument("--steps", type=int, default=786_432)
     given = parser.parse_args()
-    ways = {"apart": apart, "together": together}
-    kinds = [(1, "apart"), *((ranks, way) for ranks in given.ranks for way in ways)]
+    kinds = [ALONE, *((ranks, way) for ranks in given.ranks for way in WAYS)]
     with tempfile.TemporaryDirectory() as name:
-        folders = [Path(name) / f"{ranks}_{way}" for ranks, way in kinds]
-        for folder in folders:
+        groups = []
+        for ranks, way in kinds:
+            folder = Path(name) / f"{ranks}_{way}"
             folder.mkdir()
-        groups = [
-            watched(folder, ways[way](given.env, ranks, given.steps), given.steps)
-            for folder, (ranks, way) in zip(folders, kinds, strict=True)
-        ]
+            runs = WAYS[way](given.env, ranks, given.steps)
+            groups.append(watched(folder, runs, ranks if way == "apart" else 1, given.steps))
         found = dict(zip(kinds, in_turns(groups, given.stretches), strict=True))
         peaks = [[peak for run in group for peak in _peaks(run.folder)] for group in groups]
-    print("\n| processes | steps per processor second | of alone | of apart | steps/s | MiB each |")
-    print("|---|---|---|---|---|---|")
-    for (ranks, way), held in zip(kinds, peaks, strict=True):
-        rates = found[ranks, way]
-        rate = statistics.median(one.per_processor_second for one in rates)
-        clock = statistics.median(one.per_second for one in rates)
-        beside = (ratio(rates, found[1, "apart"]), ratio(rates, found[ranks, "apart"]))
-        row = (f"{ranks} {way if ranks > 1 else 'alone'}", f"{rate:,.0f}", *beside, f"{clock:,.0f}")
-        print("| " + " | ".join((*row, ", ".join(f"{one / MIB:,.0f}" for one in held))) + " |")
+    print(f"\n| {HEAD} |\n|{'---|' * (HEAD.count('|') + 1)}")
+    for kind, held in zip(kinds, peaks, strict=True):
+        print(f"| {row(kind, found, held)} |")
 
 
 if __name__ == "__main__":

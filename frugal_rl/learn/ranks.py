@@ -1,7 +1,8 @@
 """The processes of a data-parallel run: each has its own environments and shard of the rollout.
 
-What crosses the network is one flat gradient per minibatch, three numbers for its advantages, and
-the metrics of an iteration. Observations never do. Alone (`Ranks()`), nothing is communicated.
+What crosses the network is one flat gradient per minibatch, once per epoch three numbers for the
+advantages of each of its minibatches, and the metrics of an iteration. Observations never do. A
+message costs more than the few numbers that it carries. Alone (`Ranks()`), nothing is communicated.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, TypeVarTuple
 
+import numpy as np
 import torch
 from torch import Tensor, distributed
 from torch.distributed.distributed_c10d import PrefixStore, Store
@@ -27,6 +29,8 @@ from frugal_rl.learn.silence import end_silent_connections
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
+Moments = tuple[Tensor, Tensor]
+"""Mean and unbiased deviation of what lies on all ranks."""
 STATISTICS_BYTES = 3 * 8
 """Count, sum and sum of squares of a minibatch's advantages, in float64."""
 BEATS = "beats"
@@ -134,18 +138,18 @@ class Ranks:
                 distributed.all_reduce(tensor)
             tensor.div_(self.size)
 
-    def moments(self, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean and unbiased deviation of values [B] that lie on all ranks."""
+    def moments(self, minibatches: Sequence[Tensor]) -> list[Moments]:
+        """Those of each minibatch's values [B] that lie on all ranks, by one message for all."""
         if self.size == 1:
-            return values.mean(), values.std()
-        wide = values.double()
-        sums = torch.stack((torch.full_like(wide[0], len(wide)), wide.sum(), wide.square().sum()))
+            return [(values.mean(), values.std()) for values in minibatches]
+        sums = torch.stack([_sums(values.double()) for values in minibatches])
         with self.told():
             distributed.all_reduce(sums)
-        count, total, squares = sums
+        count, total, squares = sums.unbind(1)
         mean = total / count
-        variance = (squares - count * mean.square()) / (count - 1)
-        return mean.to(values.dtype), variance.clamp(min=0).sqrt().to(values.dtype)
+        deviation = ((squares - count * mean.square()) / (count - 1)).clamp(min=0).sqrt()
+        kind = minibatches[0].dtype
+        return list(zip(mean.to(kind), deviation.to(kind), strict=True))
 
     @contextmanager
     def led(self) -> Iterator[None]:
@@ -160,11 +164,17 @@ class Ranks:
                 self.roll.wait()
             yield
 
-    def any(self, flag: bool) -> bool:
-        """Whether the flag is set on any rank: all of them then do the same."""
-        if self.size == 1:
-            return flag
-        return any(self.gathered(flag))
+    def any(self, *flags: bool) -> tuple[bool, ...]:
+        """Whether each flag is set on any rank: all of them then do the same."""
+        return tuple((self.summed(np.array(flags)) > 0).tolist())
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """The sum over the ranks, equal to the bit on all of them."""
+        total = np.array(values, np.float64)
+        if self.size > 1:
+            with self.told():
+                distributed.all_reduce(torch.from_numpy(total))
+        return total
 
     def mean_of(self, metrics: Mapping[str, float]) -> dict[str, float]:
         """Each number's mean over the ranks that have it."""
@@ -226,6 +236,13 @@ class Ranks:
             raise RankError(_words(error, self.roll.missing() if self.roll else [])) from error
 
 
+def _sums(values: Tensor) -> Tensor:
+    """Count, sum and sum of squares of values [B]."""
+    return torch.stack(
+        (torch.full_like(values[0], len(values)), values.sum(), values.square().sum())
+    )
+
+
 def _words(error: RuntimeError, missing: list[str]) -> str:
     said = (str(error).splitlines() or ["no reason was given"])[0]
     who = ", ".join(missing) or "another process of this run"
@@ -248,8 +265,9 @@ def joined(timeout_s: float) -> Iterator[Ranks]:
         yield Ranks()
         return
     limit = timedelta(seconds=timeout_s)
-    backend = "nccl" if torch.cuda.is_available() else "gloo"
-    if backend == "nccl":
+    backend = "gloo"
+    if torch.cuda.is_available():
+        backend = "cpu:gloo,cuda:nccl"  # flags and sums lie on the processor everywhere
         torch.cuda.set_device(distributed.get_node_local_rank())
     with Ranks().told():
         store, rank, size = next(rendezvous("env://", timeout=limit))

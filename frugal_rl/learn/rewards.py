@@ -42,7 +42,7 @@ class RewardScale:
         """Take in what the other ranks have seen since they last did so: all scale alike again."""
         if ranks.size == 1:
             return
-        seen = np.sum([sums - self.agreed for sums in ranks.gathered(self._sums())], axis=0)
+        seen = ranks.summed(self._sums() - self.agreed)
         count, total, squares = self.agreed + seen
         self.mean, self.count = float(total / count), float(count)
         self.var = float(squares / count - self.mean**2)

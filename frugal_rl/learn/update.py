@@ -7,7 +7,7 @@ computed once per epoch. In float32 the parameters are equal to those of `PPO.tr
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from frugal_rl.doing import doing
-from frugal_rl.learn.ranks import Ranks
+from frugal_rl.learn.ranks import Moments, Ranks
 
 if TYPE_CHECKING:
     from frugal_rl.learn.networks import Output
@@ -37,8 +37,14 @@ class Rollout(Protocol):
     values: np.ndarray
     returns: np.ndarray
 
-    def get(self, batch_size: int) -> Iterable[Any]:
-        """Minibatches in a fresh random order."""
+    def order(self, batch_size: int) -> list[np.ndarray]:
+        """The samples of each minibatch, in a fresh random order."""
+
+    def advantages_at(self, indices: np.ndarray) -> Tensor:
+        """Advantages [B] of some samples."""
+
+    def samples(self, indices: np.ndarray) -> Any:
+        """One minibatch."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +59,16 @@ class Losses:
     metrics: dict[str, Tensor]
 
 
-def normalised(advantages: Tensor, terms: Terms, ranks: Ranks = ALONE) -> Tensor:
-    """Zero mean and unit deviation over the minibatch of all ranks; one sample stays as it is."""
+def normalised(
+    advantages: Tensor, terms: Terms, ranks: Ranks = ALONE, moments: Moments | None = None
+) -> Tensor:
+    """Zero mean and unit deviation over the minibatch of all ranks; one sample stays as it is.
+
+    Those of all ranks are asked for where they are not known yet (`moments`).
+    """
     if not terms.normalize_advantage or len(advantages) * ranks.size < 2:
         return advantages
-    mean, deviation = ranks.moments(advantages)
+    mean, deviation = moments or ranks.moments([advantages])[0]
     return (advantages - mean) / (deviation + 1e-8)
 
 
@@ -133,17 +144,30 @@ class Update:
         with doing("updating", count, "minibatches") as work:
             for _ in range(n_epochs):
                 record.new_epoch()
-                for batch in rollout.get(batch_size):
-                    goes_on = self.learn(batch, terms, record)
+                order = rollout.order(batch_size)
+                moments = self.moments(rollout, order, terms)
+                for indices, known in zip(order, moments, strict=True):
+                    batch = rollout.samples(indices)
+                    goes_on = self.learn(batch, terms, record, known)
                     del batch  # else the next one would be drawn beside it
                     work.done += 1
                     if not goes_on:
                         return record.summary(rollout, terms)
         return record.summary(rollout, terms)
 
-    def learn(self, batch: Minibatch, terms: Terms, record: Record) -> bool:
+    def moments(
+        self, rollout: Rollout, order: Sequence[np.ndarray], terms: Terms
+    ) -> Sequence[Moments | None]:
+        """Those of an epoch's advantages, by minibatch, in one message; alone each has its own."""
+        if self.ranks.size == 1 or not terms.normalize_advantage:
+            return [None] * len(order)
+        return self.ranks.moments([rollout.advantages_at(indices) for indices in order])
+
+    def learn(
+        self, batch: Minibatch, terms: Terms, record: Record, moments: Moments | None = None
+    ) -> bool:
         """One minibatch; False where `target_kl` stops the update before its step."""
-        advantages = normalised(batch.advantages, terms, self.ranks)
+        advantages = normalised(batch.advantages, terms, self.ranks, moments)
         self.differentiate(batch, advantages, terms, record)
         if terms.target_kl is not None and self.mean_kl(record) > 1.5 * terms.target_kl:
             return False

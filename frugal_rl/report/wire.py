@@ -1,8 +1,8 @@
 """What a data-parallel run costs on the network and in memory per machine, by arithmetic.
 
 Gradients are averaged by a ring: each process sends and receives twice the gradient but for one
-part, in 2 (P - 1) messages that follow each other. The statistics of a minibatch are three numbers
-that go the same way. Observations never cross the network.
+part, in 2 (P - 1) messages that follow each other. The statistics of a minibatch are three numbers;
+those of an epoch's minibatches go the same way at once. Observations never cross the network.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ class Wire:
     size             processes P
     gradient_bytes   one flat gradient
     minibatches      of one update, on every process at once
+    epochs           of one update
     """
 
     size: int
     gradient_bytes: int
     minibatches: int
+    epochs: int
     bandwidth_gbit: float
     latency_ms: float
 
@@ -48,7 +50,9 @@ class Wire:
     @property
     def update_seconds(self) -> float:
         """How long the network is busy in one update, where nothing overlaps."""
-        messages = 2 * 2 * (self.size - 1) * self.minibatches  # gradient, and statistics
+        messages = (
+            2 * (self.size - 1) * (self.minibatches + self.epochs)
+        )  # gradients, and statistics
         moving = self.update_bytes * 8 / (self.bandwidth_gbit * 1e9)
         return moving + messages * self.latency_ms / 1e3
 
@@ -59,7 +63,7 @@ def wire_of(run: RunConfig, gradient_bytes: int, size: int | None = None) -> Wir
     minibatches = -(-algo.num_envs * algo.n_steps // algo.batch_size)
     epochs = int(getattr(algo, "n_epochs", 1))
     settings = launch.bandwidth_gbit, launch.latency_ms
-    return Wire(size or launch.size, gradient_bytes, minibatches * epochs, *settings)
+    return Wire(size or launch.size, gradient_bytes, minibatches * epochs, epochs, *settings)
 
 
 def show_wire(run: RunConfig, planned: Mapping[str, Any]) -> None:

@@ -155,8 +155,8 @@ class Launch:
     """Under which the others reach this machine; empty means its name."""
     restarts: Annotated[int, at_least(0)] = 0
     """How often all processes start again after one was lost, from the last sound checkpoint."""
-    timeout_s: Annotated[float, above(0)] = 1800.0
-    """Seconds that a process waits for the others."""
+    timeout_s: Annotated[float, between(5, 86_400)] = 1800.0
+    """Seconds that a process waits for the others; who works for all says once a second so."""
     scheduler: Annotated[str, one_of("", "slurm", "ray")] = ""
     """Who starts the processes on the machines; empty means you."""
     partition: str = ""

@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from signal import Signals
 from typing import TYPE_CHECKING, Any
@@ -243,7 +243,11 @@ def own_ranks_of(launcher: psutil.Process) -> list[int]:
 def _ended(rank: int, failure: ProcessFailure, size: int) -> Lost:
     """Which process ended first, and how."""
     who = f"Process {rank} of {size} (pid {failure.pid})"
-    return ended(who, failure.exitcode, failure.message)
+    lost = ended(who, failure.exitcode, failure.message)
+    said = Path(failure.error_file).with_name("stderr.log")
+    if failure.exitcode > 0 and who in lost.words and said.is_file():
+        return replace(lost, words=f"{lost.words} All that it said: {said}.")
+    return lost
 
 
 def ended(who: str, status: int, message: Any) -> Lost:

@@ -71,13 +71,21 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
                 _lead(run, plan, ranks)
             else:
                 _follow(run, plan, ranks)
-    except FrugalError as error:
-        words = " ".join([str(error), *getattr(error, "__notes__", [])])
-        get_error_handler().record_exception(type(error)(words))
-        sys.exit(1)
     except Exception as error:
-        get_error_handler().record_exception(error)
+        get_error_handler().record_exception(with_notes(error))
+        if isinstance(error, FrugalError):
+            sys.exit(1)  # all is said
         raise
+
+
+def with_notes(error: Exception) -> Exception:
+    """An error of the same name that says its notes, too: an environment's step stands in them."""
+    said = str(error)
+    if not isinstance(error, FrugalError) and not said.endswith((".", "!", "?")):
+        said += "."  # ours are whole sentences, or end with a command
+    kind = type(type(error).__name__, (Exception,), {})  # its own may ask for other arguments
+    told: Exception = kind(" ".join([said, *getattr(error, "__notes__", [])]))
+    return told
 
 
 def _follow(run: RunConfig, plan: Plan, ranks: Ranks) -> None:

@@ -173,8 +173,7 @@ class Trainer:
                     self.try_out()
                 if crosses(before, now, self.run.checkpoint_every_steps):
                     self.on_the_way(self.save)
-                self.heed(self.watch())
-                asked = self.stopped(stop)
+                asked = self.heed(self.watch(), stop)
             if not asked and self.run.evaluation.episodes:
                 self.try_out()
                 asked = self.ranks.any(self.cut_off)
@@ -182,7 +181,7 @@ class Trainer:
 
     def stopped(self, stop: threading.Event) -> bool:
         """Whether somebody asked any of the processes to stop: all of them do."""
-        return self.ranks.any(stop.is_set())
+        return self.ranks.any(stop.is_set())[0]
 
     def steps_so_far(self) -> int:
         """Environment steps of this moment, those of an unfinished collection among them."""
@@ -326,14 +325,16 @@ class Trainer:
             words = f"Warning: {what} is not written ({error.strerror or error}). The run goes on."
             say(words, self.console)
 
-    def heed(self, advice: str) -> None:
-        """Stop with a checkpoint before the kernel kills the run."""
-        if self.ranks.any(bool(advice)):
+    def heed(self, advice: str, stop: threading.Event) -> bool:
+        """Whether somebody asked to stop; a checkpoint before the kernel kills the run."""
+        full, asked = self.ranks.any(bool(advice), stop.is_set())
+        if full:
             advice = advice or "Another process of this run is nearly out of memory."
             saved = self.save()
             raise MemoryBudgetError(
                 f"{advice} The run was saved: continue with {override('resume', saved)}"
             )
+        return asked
 
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:
         """Save, sum up, and say where the results are."""

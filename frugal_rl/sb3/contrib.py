@@ -6,7 +6,6 @@ theirs is allocated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -124,14 +123,12 @@ class CompactRecurrentBuffer(ExtraColumns, recurrent.RecurrentRolloutBuffer):  #
             self.extra[name].write(self.pos, rows, None)
         super().add(*arguments, **keywords)
 
-    def get(self, batch_size: int | None = None) -> Iterator[Any]:  # type: ignore[override]
-        """Minibatches in order of time from a random place on, as sb3-contrib draws them."""
+    def order(self, batch_size: int) -> list[np.ndarray]:
+        """Indices in order of time from a random place on, as sb3-contrib draws them."""
         total = self.buffer_size * self.n_envs
         begin = np.random.randint(total)  # noqa: NPY002 - SB3's stream of random numbers
         indices = np.roll(np.arange(total), -begin)
-        step = batch_size or total
-        for start in range(0, total, step):
-            yield self.samples(indices[start : start + step], step)
+        return [indices[start : start + batch_size] for start in range(0, total, batch_size)]
 
     def samples(self, indices: np.ndarray, capacity: int = 0) -> Any:
         """sb3-contrib's sample tuple for env-major indices [B], as padded sequences."""

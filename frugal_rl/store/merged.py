@@ -5,7 +5,7 @@ Imports torch: the merged items lie on the training device already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,11 +76,14 @@ class MergedRollout:
     def __len__(self) -> int:
         return len(self.rewards)
 
-    def get(self, batch_size: int) -> Iterator[Any]:
-        """Minibatches in a random order drawn from NumPy's global state."""
+    def order(self, batch_size: int) -> list[np.ndarray]:
+        """Indices of each minibatch, in a random order drawn from NumPy's global state."""
         order = np.random.permutation(len(self))  # noqa: NPY002 - the stream that PPO draws from
-        for start in range(0, len(self), batch_size):
-            yield self.samples(order[start : start + batch_size])
+        return [order[start : start + batch_size] for start in range(0, len(self), batch_size)]
+
+    def advantages_at(self, indices: np.ndarray) -> Tensor:
+        """Advantages [B] of samples, without all else."""
+        return self._columns["advantages"][torch.from_numpy(indices).to(self.device)]
 
     def samples(self, indices: np.ndarray) -> Any:
         """SB3's sample tuple of some steps [B]."""

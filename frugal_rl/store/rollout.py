@@ -163,6 +163,12 @@ class RolloutBuffer:
 
     def get(self, batch_size: int | None = None) -> Iterator[Any]:
         """Minibatches in a random order drawn from NumPy's global state, exactly as SB3 draws."""
+        step = batch_size or self.buffer_size * self.n_envs
+        for indices in self.order(step):
+            yield self.samples(indices, step)
+
+    def order(self, batch_size: int) -> list[np.ndarray]:
+        """Env-major indices of each minibatch, for `samples`."""
         if not self.full:
             raise RuntimeError(
                 f"The rollout holds {self.pos} of {self.buffer_size} steps; fill it before drawing."
@@ -173,9 +179,12 @@ class RolloutBuffer:
             for column in self.columns.values():
                 if isinstance(column, ArrayColumn):
                     column.flatten()
-        step = batch_size or total
-        for start in range(0, total, step):
-            yield self.samples(indices[start : start + step], step)
+        return [indices[start : start + batch_size] for start in range(0, total, batch_size)]
+
+    def advantages_at(self, indices: np.ndarray) -> torch.Tensor:
+        """Advantages [B] of samples, without all else."""
+        n, t = np.divmod(indices, self.buffer_size)
+        return self._tensor(self.advantages.reshape(-1).take(t * self.n_envs + n))
 
     def samples(self, indices: np.ndarray, capacity: int = 0) -> Any:
         """SB3's sample tuple for env-major indices [B], index = n * T + t."""

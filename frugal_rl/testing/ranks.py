@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.learn.ranks import Ranks
+from frugal_rl.learn.ranks import Moments, Ranks
 
 T = TypeVar("T")
 
@@ -43,10 +44,15 @@ class ThreadRanks(Ranks):
         given = self.meeting.exchange(self.rank, tensor.clone())
         tensor.copy_(torch.stack(given).mean(0))
 
-    def moments(self, values: Tensor) -> tuple[Tensor, Tensor]:
+    def moments(self, minibatches: Sequence[Tensor]) -> list[Moments]:
         """As over the network, from all values at once."""
-        whole = torch.cat(self.meeting.exchange(self.rank, values))
-        return whole.mean(), whole.std()
+        told = self.meeting.exchange(self.rank, minibatches)
+        whole = [torch.cat(parts) for parts in zip(*told, strict=True)]
+        return [(values.mean(), values.std()) for values in whole]
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """As over the network."""
+        return np.asarray(np.sum(self.meeting.exchange(self.rank, values), axis=0))
 
     def gathered(self, value: T) -> list[T]:
         """As over the network."""

@@ -69,7 +69,7 @@ def clone(
             _learn(policy, demos, order[i : i + config.batch_size], config, samples, optimizer)
             for i in range(0, len(order), config.batch_size)
         ]
-        loss, accuracy = samples.summed(np.mean(losses, axis=0))
+        loss, accuracy = samples.ranks.summed(np.mean(losses, axis=0))
         judged = float(loss), float(accuracy)
         if len(judge):
             judged = _judge(policy, demos, samples, judge)
@@ -135,7 +135,7 @@ def _judge(
         out, actions = _output(policy, demos, own[start : start + 4096])
         error += float(F.cross_entropy(out.logits, actions, reduction="sum"))
         right += float((out.logits.argmax(1) == actions).sum())
-    error, right = samples.summed(np.array([error, right]))
+    error, right = samples.ranks.summed(np.array([error, right]))
     return float(error) / len(index), float(right) / len(index)
 
 

@@ -83,10 +83,6 @@ class Samples:
         places = index - self.first
         return np.asarray(places[(places >= 0) & (places < self.own)])
 
-    def summed(self, values: np.ndarray) -> np.ndarray:
-        """The sum over the ranks of a few numbers."""
-        return np.asarray(np.sum(self.ranks.gathered(values), axis=0))
-
     def sum_gradients(self, parameters: Sequence[nn.Parameter]) -> None:
         """Replace gradients by their sum over the ranks; what nobody computed stays without."""
         if self.ranks.size == 1:
@@ -105,8 +101,6 @@ class Samples:
 def deviation(values: np.ndarray, ranks: Ranks) -> float:
     """Standard deviation of numbers that lie on all ranks."""
     wide = values.astype(np.float64)
-    count, total, squares = np.sum(
-        ranks.gathered(np.array([len(wide), wide.sum(), np.square(wide).sum()])), axis=0
-    )
+    count, total, squares = ranks.summed(np.array([len(wide), wide.sum(), np.square(wide).sum()]))
     mean = total / max(count, 1)
     return float(np.sqrt(max(squares / max(count, 1) - mean**2, 0.0)))

@@ -148,8 +148,11 @@ class Two(Ranks):
     def __init__(self) -> None:
         self.averaged: list[torch.Tensor] = []
 
-    def moments(self, values):
-        return torch.tensor(2.0), torch.tensor(4.0)
+        self.asked: list[list[torch.Tensor]] = []
+
+    def moments(self, minibatches):
+        self.asked.append(minibatches)
+        return [(torch.tensor(2.0), torch.tensor(4.0))] * len(minibatches)
 
     def average(self, values):
         self.averaged.append(values)
@@ -159,6 +162,10 @@ class Two(Ranks):
 def test_the_deviation_is_that_of_all_processes():
     torch.testing.assert_close(
         normalised(torch.tensor([6.0]), TERMS, Two()), torch.tensor([4.0 / (4 + 1e-8)])
+    )
+    known = torch.tensor(5.0), torch.tensor(0.5)
+    torch.testing.assert_close(
+        normalised(torch.tensor([6.0]), TERMS, Two(), known), torch.tensor([1.0 / (0.5 + 1e-8)])
     )
 
 
@@ -208,10 +215,16 @@ class Rollout:
     def __init__(self) -> None:
         self.sizes: list[int] = []
 
-    def get(self, batch_size: int):
+    def order(self, batch_size: int):
         self.sizes.append(batch_size)
-        yield batch((1.0, 2.0, 3.0))
-        yield batch((1.0, 2.0, 3.0))
+        return [np.arange(3), np.arange(3)]
+
+    def advantages_at(self, indices):
+        return batch((1.0, 2.0, 3.0)).advantages[indices]
+
+    def samples(self, indices):
+        assert indices.tolist() == [0, 1, 2]
+        return batch((1.0, 2.0, 3.0))
 
 
 def test_pieces_add_up_to_the_gradient_and_the_losses_of_the_whole():
@@ -244,6 +257,19 @@ def test_an_update_makes_all_epochs_and_tells_how_far_it_is(monkeypatch):
     assert len(update.optimizer.steps) == 6
     assert update.policy.modes == [True]
     assert told == [("updating", 3 * 2, "minibatches")]  # 3 samples are two minibatches of 2
+
+
+@pytest.mark.parametrize(("normalise", "messages"), [(True, 3), (False, 0)])
+def test_processes_ask_for_the_advantages_of_an_epoch_at_once(normalise, messages):
+    update = learner()
+    update.ranks = ranks = Two()
+
+    update.run(Rollout(), 2, 3, terms(normalize_advantage=normalise))
+
+    assert len(update.optimizer.steps) == 6
+    assert [len(minibatches) for minibatches in ranks.asked] == [2] * messages
+    for minibatches in ranks.asked:
+        assert all(torch.equal(m, batch((1.0, 2.0, 3.0)).advantages) for m in minibatches)
 
 
 def test_an_update_stops_before_the_step_that_follows_too_large_a_divergence():

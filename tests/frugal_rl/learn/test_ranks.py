@@ -70,6 +70,47 @@ def test_ranks_learn_in_ten_iterations_what_one_does_on_all_environments(size):
     assert (expected - learner().optimizer.flat).abs().max() > 1e-3  # they did learn
 
 
+class Part:
+    """A rank's slice of every minibatch of a rollout that the whole run would draw."""
+
+    def __init__(self, rollout, rank, size):
+        self.rollout, self.rank, self.size = rollout, rank, size
+        self.values, self.returns = rollout.values, rollout.returns
+        self.advantages_at, self.samples = rollout.advantages_at, rollout.samples
+
+    def order(self, batch_size):
+        orders = self.rollout.order(batch_size * self.size)
+        return [indices[self.rank * batch_size :][:batch_size] for indices in orders]
+
+
+def test_epochs_of_several_minibatches_give_what_one_process_learns():
+    size, whole = 2, learner()
+    parts = [learner() for _ in range(size)]
+    rollouts = []
+    for each in (*parts, whole):
+        set_random_seed(0)
+        rollouts.append(each.collector.collect(each.policy))
+    # Epochs, drawn before: NumPy's random numbers are those of all threads.
+    orders = [rollouts[-1].order(32) for _ in range(3)]
+    for rollout in rollouts:
+        left = iter(orders)
+        rollout.order = lambda _, left=left: next(left)
+    terms = ALGO.terms(0.0)
+
+    def learn(ranks):
+        update = parts[ranks.rank].update
+        update.ranks = ranks
+        update.run(Part(rollouts[ranks.rank], ranks.rank, size), 32 // size, 3, terms)
+
+    together(size, learn)
+    whole.update.run(rollouts[-1], 32, 3, terms)
+
+    expected = whole.optimizer.flat.detach()
+    assert torch.equal(parts[0].optimizer.flat, parts[1].optimizer.flat)
+    assert (parts[0].optimizer.flat - expected).abs().max() < 1e-5
+    assert (expected - learner().optimizer.flat).abs().max() > 1e-3  # they did learn
+
+
 def test_the_roll_call_names_who_does_not_answer():
     store = HashStore()
     calls = [RollCall(store, rank, 3) for rank in range(3)]
@@ -241,13 +282,15 @@ def test_two_processes_average_what_they_hold(beside):
 def test_mean_and_deviation_are_those_of_the_values_of_both(beside):
     ours, theirs = torch.tensor([1.0, 5.0, 6.0]), torch.tensor([2.0, 9.0])
     sums = torch.tensor([2.0, 11.0, 85.0], dtype=torch.float64)  # count, sum, sum of squares
-    mean, deviation = beside(sums).moments(ours)
+    others = torch.stack([sums, sums - 1])  # the second minibatch: the other one holds other values
+    (mean, deviation), second = beside(others).moments([ours, ours])
     both = torch.cat([ours, theirs])
 
     assert mean.item() == pytest.approx(both.mean().item())
     assert deviation.item() == pytest.approx(both.std().item())
     assert mean.dtype == deviation.dtype == torch.float32
-    assert [x.item() for x in Ranks().moments(both)] == [both.mean().item(), both.std().item()]
+    assert second[0].item() == pytest.approx((both.sum().item() - 1) / (len(both) - 1))
+    assert Ranks().moments([both, ours]) == [(x.mean(), x.std()) for x in (both, ours)]
 
 
 def test_equal_values_have_no_deviation_whatever_rounding_makes_of_it(beside):
@@ -255,14 +298,25 @@ def test_equal_values_have_no_deviation_whatever_rounding_makes_of_it(beside):
     wide = value.double()
     sums = torch.stack([torch.tensor(3.0, dtype=torch.float64), wide.sum(), wide.square().sum()])
 
-    assert beside(sums).moments(value)[1].item() == pytest.approx(0, abs=1e-8)
-    assert beside(sums - 1e-12).moments(value)[1].item() >= 0
+    ((_, deviation),) = beside(sums[None]).moments([value])
+    ((_, below),) = beside(sums[None] - 1e-12).moments([value])
+    assert deviation.item() == pytest.approx(0, abs=1e-8)
+    assert below.item() >= 0
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_a_flag_of_one_is_a_flag_of_both(ours, theirs, beside):
-    assert beside(bool(theirs)).any(bool(ours)) is bool(ours or theirs)
-    assert Ranks().any(bool(ours)) is bool(ours)
+    own = (bool(ours), False, True)
+    other = torch.tensor([theirs, 0.0, 0.0], dtype=torch.float64)
+    assert beside(other).any(*own) == (bool(ours or theirs), False, True)
+    assert Ranks().any(*own) == own
+
+
+def test_numbers_are_summed_over_both_and_stay_as_they_were(beside):
+    own = np.array([1.0, 2.0])
+
+    assert beside(torch.tensor([0.5, 4.0], dtype=torch.float64)).summed(own).tolist() == [1.5, 6.0]
+    assert own.tolist() == Ranks().summed(own).tolist() == [1.0, 2.0]
 
 
 def test_a_number_is_averaged_over_those_who_have_it(beside):

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from frugal_rl.learn import silence
 from frugal_rl.learn.silence import end_silent_connections, no_endless_silence
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux's options")
@@ -48,7 +49,8 @@ def test_connections_are_neither_closed_nor_disturbed(ends):
     assert served.recv(100) == b"still here"
 
 
-def test_connections_made_later_are_found(ends):
+def test_connections_made_later_are_found(ends, monkeypatch):
+    monkeypatch.setattr(silence, "LOOK_SECONDS", 0.05)
     with no_endless_silence(7):
         until = time.monotonic() + 10
         while limit_of(ends[0]) != 7 and time.monotonic() < until:

@@ -23,23 +23,24 @@ def ring(size, parts):
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_each_process_sends_what_a_ring_sends(size):
-    wire = Wire(size, 800 - STATISTICS_BYTES, 1, 10, 0.0)
+    wire = Wire(size, 800 - STATISTICS_BYTES, 1, 1, 10, 0.0)
 
     assert wire.update_bytes == ring(size, 800)
 
 
 def test_time_is_bytes_over_bandwidth_and_messages_in_a_row():
-    wire = Wire(2, 125_000_000 - STATISTICS_BYTES, 1, 1.0, 10.0)
+    wire = Wire(2, 125_000_000 - STATISTICS_BYTES, 1, 1, 1.0, 10.0)
 
     assert wire.update_seconds == pytest.approx(1.0 + 4 * 0.010)
-    assert Wire(1, 1000, 5, 1.0, 10.0).update_seconds == 0
-    assert replace(wire, minibatches=3).update_seconds == pytest.approx(3 * wire.update_seconds)
+    assert Wire(1, 1000, 5, 1, 1.0, 10.0).update_seconds == 0
+    longer = replace(wire, minibatches=6, epochs=2)  # the statistics of three go together
+    assert longer.update_seconds == pytest.approx(6 * 1.0 + 2 * (6 + 2) * 0.010)
 
 
 def test_an_update_has_its_minibatches_on_any_number_of_processes():
     run = compose_run([*WORDS, "algo.n_epochs=3"])
 
-    assert wire_of(run, 1000).minibatches == 6
+    assert (wire_of(run, 1000).minibatches, wire_of(run, 1000).epochs) == (6, 3)
     assert wire_of(run, 1000, 64).minibatches == 6
     assert wire_of(run, 1000, 64).size == 64
 

@@ -33,6 +33,7 @@ from frugal_rl.run.launch import (
     start_ranks,
 )
 from frugal_rl.run.lock import locked
+from frugal_rl.run.session import with_notes
 from frugal_rl.run.shares import share_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -105,9 +106,15 @@ def test_a_folder_has_one_launcher(tmp_path):
         start_ranks(run_in(tmp_path))
 
 
+@pytest.mark.parametrize("seconds", ["0", "0.5", "1", "1e9"])
+def test_a_limit_below_the_beat_or_beyond_a_day_is_refused(seconds):
+    with pytest.raises(ConfigError, match=r"launch\.timeout_s is .*at least 5 and at most 86400"):
+        compose_run(["env=toy", "launch=torchrun", f"launch.timeout_s={seconds}"])
+
+
 def failed(monkeypatch, **failure):
     """An agent whose process 1 failed first."""
-    values = {"pid": 7, "exitcode": 1, "message": ""}
+    values = {"pid": 7, "exitcode": 1, "message": "", "error_file": "here/error.json"}
     error = launch.ChildFailedError.__new__(launch.ChildFailedError)
     error.failures = {1: SimpleNamespace(**values | failure), 0: None}
 
@@ -130,6 +137,39 @@ def test_what_a_process_said_last_is_told(monkeypatch):
 
     assert silent == Lost("No answer from process 0.")
     assert refused == Lost("Process 1 of 2 (pid 7) ended: ConfigError: No.", may_go_on=False)
+
+
+def test_where_a_process_said_more_is_told(monkeypatch, tmp_path):
+    said, told = tmp_path / "stderr.log", {"error_file": str(tmp_path / "error.json")}
+    said.touch()
+    broken = failed(monkeypatch, message={"message": "ValueError: The pump is broken."}, **told)
+    silent = failed(monkeypatch, exitcode=3, **told)
+    killed = failed(monkeypatch, exitcode=-9, **told)
+    other = failed(monkeypatch, message={"message": "RankError: No answer from process 0."}, **told)
+
+    more = f"All that it said: {said}."
+    assert broken.words == (f"Process 1 of 2 (pid 7) ended: ValueError: The pump is broken. {more}")
+    assert silent.words == f"Process 1 of 2 (pid 7) ended with 3. {more}"
+    assert more not in killed.words + other.words
+
+
+class OddError(Exception):
+    """Asks for more than words."""
+
+    def __init__(self, words, code):
+        super().__init__(words)
+        self.code = code
+
+
+def test_an_error_is_handed_on_with_its_notes():
+    error = OddError("The pump is broken", 7)
+    error.add_note("In step 41 of the environments.")
+
+    told = with_notes(error)
+
+    assert f"{type(told).__name__}: {told}" == (
+        "OddError: The pump is broken. In step 41 of the environments."
+    )
 
 
 @pytest.mark.parametrize(

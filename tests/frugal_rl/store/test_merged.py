@@ -89,5 +89,5 @@ def test_every_step_is_drawn_once_per_epoch(spread):
     merged = {n: torch.from_numpy(v) for n, v in items.items()}
     rollout = MergedRollout(merged, told.lengths.tolist(), told.bootstrap, env.encoding, 9, 1, 1)
     np.random.seed(0)  # noqa: NPY002 - the stream that minibatches are drawn from
-    batches = list(rollout.get(5 if spread else 1000))
+    batches = [rollout.samples(own) for own in rollout.order(5 if spread else 1000)]
     assert sorted(torch.cat([b.old_values for b in batches]).tolist()) == items["value"].tolist()
