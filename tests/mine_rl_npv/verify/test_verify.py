@@ -184,6 +184,24 @@ def test_a_period_that_is_none_is_refused(wall, period):
     assert wall(period)[0] == 2
 
 
+@pytest.mark.parametrize(
+    ("head", "flags", "status"),
+    [
+        ("period,period_2", [], 2),
+        ("Period,period_2", [], 2),
+        ("period,period", [], 2),
+        ("period,period_2", ["--columns", "period=period"], 0),
+        ("period,period_2", ["--columns", "period=period_2"], 1),
+        ("other,period_2", [], 1),
+    ],
+)
+def test_the_periods_of_the_model_do_not_pass_for_the_schedules(tmp_path, head, flags, status):
+    """The model's own say that all is mined at once; the schedule undercuts a block."""
+    path = tmp_path / "plan.csv"
+    path.write_text(f"x,y,z,{head}\n0,0,0,1,1\n0,0,10,1,\n")
+    assert main([str(path), "--size", "10,10,10", *flags]) == status
+
+
 @pytest.mark.parametrize("faults", [9, 10, 11])
 def test_ten_broken_rules_are_named_and_all_are_counted(monkeypatch, capsys, faults):
     found = [f"rule {n}" for n in range(faults)]
