@@ -142,6 +142,13 @@ def test_precedences_that_were_cut_off_judge_nothing(judged):
     assert judged("0 0 0 1\n", prec="1 1 0\n")[0] == 0
 
 
+@pytest.mark.parametrize(("tail", "status"), [("", 2), ("EOF\n", 0)])
+def test_tonnes_that_were_cut_off_judge_nothing(judged, tail, status):
+    text = PAIR["pcpsp"].replace("2 0 0 3\n2 1 0 3\n", tail)
+    found, said = judged("0 0 0 1\n1 1 1 1\n", pcpsp=text)
+    assert (found, "ends without EOF" in said) == (status, status == 2), said
+
+
 @pytest.fixture
 def wall(tmp_path, capsys):
     """What the program says of a block that is mined below one with this period."""
