@@ -153,13 +153,23 @@ def read_blocks(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     if wrong.any():
         at = int(np.argmax(wrong))
         raise lines.error(at, f"block id {cells[at, 0]:g} where {at} is due; ids run from 0.")
-    position = cells[:, 1:].astype(np.int32)
+    position = _places(lines, cells[:, 1:])
     _, first = np.unique(position, axis=0, return_index=True)
     if len(first) < len(position):
         at = int(np.setdiff1d(np.arange(len(position)), first)[0])
         raise lines.error(at, f"cell {tuple(position[at].tolist())} already has a block.")
     names = header if header and len(header) == width else [f"field_{i}" for i in range(width)]
     return position, {names[i]: _column(columns[i]) for i in range(4, width)}
+
+
+def _places(lines: Lines, stated: np.ndarray) -> np.ndarray:
+    """Cells (n, 3) int32: whole numbers as they stand, metres (n, 3) by their rank on each axis."""
+    if not np.isfinite(stated).all():
+        raise lines.error(int(np.argmin(np.isfinite(stated).all(axis=1))), "the block is nowhere.")
+    if (stated == np.floor(stated)).all() and np.abs(stated).max() < 2**31:
+        return stated.astype(np.int32)
+    ranks = [np.unique(axis, return_inverse=True)[1].reshape(-1) for axis in stated.T]
+    return np.column_stack(ranks).astype(np.int32)
 
 
 def _column(words: tuple[str, ...]) -> np.ndarray:
@@ -192,6 +202,7 @@ def _read_problem(path: Path, kind: str, blocks: int) -> _Problem:
     _borne_out(sections, path, "NRESOURCE_SIDE_CONSTRAINTS", resources, "RESOURCE_CONSTRAINT")
     low, high = _limits(sections, path, resources, periods)
     use = _coefficients(sections, path, blocks, destinations, resources, kind)
+    _tell_idle(path, use, low, high)
     general = None
     if kind == "pcpsp":
         general = _general(sections, path, blocks, destinations, periods)
@@ -203,11 +214,15 @@ def _read_problem(path: Path, kind: str, blocks: int) -> _Problem:
 def _borne_out(
     sections: dict[str, Lines], path: Path, keyword: str, stated: int, what: str
 ) -> None:
-    """Refuse a number of rows that the file has no lines for, before memory is taken for them."""
+    """Refuse a number of rows that the file has no lines for, before memory is taken for them.
+
+    None at all beside lines that would be passed over is no number either.
+    """
     lines = sum(len(sections.get(f"{what}_{s}", ())) for s in ("LIMITS", "COEFFICIENTS"))
-    if not 0 <= stated <= lines:
+    if not bool(lines) <= stated <= lines:
+        only = "" if stated == 0 else "only "
         raise DataError(
-            f"{path}: {keyword} is {printable(str(stated))}, but only {lines} lines speak of "
+            f"{path}: {keyword} is {printable(str(stated))}, but {only}{lines} lines speak of "
             f"{what.lower().replace('_', ' ')}s."
         )
 
@@ -282,6 +297,17 @@ def _tell_open(path: Path, stated: set[tuple[int, int]], resources: int, periods
         )
 
 
+def _tell_idle(path: Path, use: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
+    """Limits that no block counts against bind nothing: were their coefficients lost?"""
+    limited = (np.isfinite(high) | (low > 0)).any(axis=1)
+    idle = np.flatnonzero(limited & ~use.any(axis=(0, 1)))
+    if len(idle):
+        warnings.warn(
+            f"{path}: no block uses resource {idle[0]}, so that its limits bind nothing.",
+            stacklevel=5,
+        )
+
+
 def _refuse_impossible(one: Lines, low: float, high: float) -> None:
     """Raises DataError for limits that are no numbers or that no amount keeps."""
     if np.isnan(low) or np.isnan(high):
@@ -309,6 +335,11 @@ def _coefficients(
     b = whole(lines, rows[:, 0], blocks, "block")
     d = whole(lines, rows[:, 1], destinations, "destination") if wide == 4 else np.zeros_like(b)
     r = whole(lines, rows[:, -2], resources, "resource")
+    if not lines.complete and b.max(initial=-1) < blocks - 1:
+        raise DataError(
+            f"{path} ends without EOF, and its last coefficients are those of block "
+            f"{b.max(initial=-1)} of 0 to {blocks - 1}; add a line EOF if it is complete."
+        )
     negative = ~(rows[:, -1] >= 0) | ~np.isfinite(rows[:, -1])
     if negative.any():
         at = int(np.argmax(negative))

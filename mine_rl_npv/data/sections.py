@@ -26,6 +26,8 @@ class Lines:
     path: Path
     number: list[int]
     text: list[str]
+    complete: bool = False
+    """Whether the file says EOF: one that was cut off does not."""
 
     def __len__(self) -> int:
         return len(self.text)
@@ -48,15 +50,16 @@ def read_lines(path: Path) -> Lines:
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not ASCII text (byte {error.start}).") from None
     refuse_control_characters(path, content)
-    number, text = [], []
+    number, text, complete = [], [], False
     for place, line in enumerate(content.translate(_SEPARATORS).split("\n"), start=1):
         bare = line.strip()
-        if bare == "EOF":
+        complete = bare == "EOF"
+        if complete:
             break
         if bare and not bare.startswith("%"):
             number.append(place)
             text.append(bare)
-    return Lines(path, number, text)
+    return Lines(path, number, text, complete)
 
 
 def refuse_control_characters(path: Path, content: str) -> None:
@@ -94,7 +97,7 @@ def read_sections(path: Path, known: frozenset[str]) -> dict[str, Lines]:
                 raise DataError(
                     f"{path}, line {place}: section {printable(keyword)} appears twice."
                 )
-            current = sections[keyword] = Lines(path, [], [])
+            current = sections[keyword] = Lines(path, [], [], lines.complete)
             if value:
                 current.number.append(place)
                 current.text.append(value)

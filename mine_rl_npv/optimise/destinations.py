@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 from mine_rl_npv.data.instance import NEVER, GeneralRows, Graph, Instance
 from mine_rl_npv.optimise.closure import max_closure
 
-ROW_MARGIN = 1e-7
-"""Share of a side row's largest coefficient that is kept free, above the solver's tolerance; where
-nothing keeps it, a solution on the limit itself is looked at as well."""
+ROW_MARGINS = (0.0, 2e-9, 1e-7)
+"""Shares of a side row's largest coefficient that are kept free, the least that works: solutions on
+the limit itself may break it by the solver's tolerance, and what is kept free earns nothing."""
 ROW_SLACK = 5e-10
 """Of a side row's sum; half of what the checker allows."""
 
@@ -88,18 +88,18 @@ def _one_period(instance: Instance, ids: np.ndarray, t: int, held: np.ndarray) -
     tried = [held]
     if instance.general is not None:
         tried.append(_spared(instance.general, held.shape))
-    for margin in (ROW_MARGIN, 0.0) if len(most) else (0.0,):
-        limits = np.concatenate((high / unit * (1 - 1e-12), most - margin))
-        found = _best_shares(value, rows, limits)
-        if found is not None:
-            tried.append(found)
-            break
 
     def fits(shares: np.ndarray) -> bool:
         used, rowed = use @ shares.ravel(), side @ shares.ravel()
         kept = np.all(rowed <= most + ROW_SLACK / unit_of_row)
         return bool(kept and np.all(used <= high * (1 + 1e-12)))
 
+    for margin in ROW_MARGINS if len(most) else (0.0,):
+        limits = np.concatenate((high / unit * (1 - 1e-12), most - margin))
+        found = _best_shares(value, rows, limits)
+        if found is not None and fits(found):
+            tried.append(found)
+            break
     good = [shares for shares in tried if fits(shares)]
     return max(good, key=lambda shares: float((shares * value).sum()), default=None)
 

@@ -36,6 +36,8 @@ def solve_mine(instance: Instance, config: SolveConfig, watch: Watch | None = No
     if asked == Constraints():
         found = solve(instance, config, watch)
         return replace(found, notes=(*found.notes, *_stock_words(config)))
+    if asked.bench_advance:
+        _refuse_unclear_benches(instance)
     instance = replace(instance, bench_advance=asked.bench_advance)
     if asked.blend:
         instance = _blended(instance, asked)
@@ -43,6 +45,46 @@ def solve_mine(instance: Instance, config: SolveConfig, watch: Watch | None = No
         return _by_panels(instance, config, watch)
     found = solve(instance, config, watch)
     return replace(found, notes=(*found.notes, *_pace_words(asked), *_stock_words(config)))
+
+
+def _refuse_unclear_benches(instance: Instance) -> None:
+    """Raises ConfigError where blocks lie across benches, or z of MineLib files counts none."""
+    if instance.slopes is not None:
+        _refuse_parts(instance)
+        return
+    height, graph = instance.position[:, 2].astype(np.int64), instance.graph
+    owner = np.repeat(np.arange(instance.blocks), np.diff(graph.pointer))
+    below = np.flatnonzero(height[graph.index] < height[owner])
+    if len(below):
+        one, other = owner[below[0]], graph.index[below[0]]
+        raise ConfigError(
+            f"constraints.bench_advance needs z to grow upward: {instance.name} has block {one} at "
+            f"z={height[one]} need block {other} at z={height[other]}. Turn z over in .blocks."
+        )
+    steps = np.diff(np.unique(height))
+    if len(steps) and steps.min() > 1:
+        raise ConfigError(
+            f"constraints.bench_advance counts benches, which are {steps.min()} apart in z of "
+            f"{instance.name}; number the benches 0, 1, 2, ... in .blocks."
+        )
+
+
+def _refuse_parts(instance: Instance) -> None:
+    """Raises ConfigError where a block reaches over the faces of others: it has no one bench."""
+    slopes = instance.slopes
+    if slopes is None or slopes.regular:
+        return
+    for axis in range(3):
+        edge = slopes.edge[:, axis]
+        low, near = slopes.centre[:, axis] - edge / 2, 0.01 * edge.min()
+        faces = np.sort(low)
+        within = np.searchsorted(faces, low + edge - near) - np.searchsorted(faces, low + near)
+        if within.any():
+            raise ConfigError(
+                f"constraints.bench_advance needs benches and columns: block "
+                f"{int(np.argmax(within > 0))} of {instance.name} reaches over several of them "
+                "(sub-blocks). Give a model of whole blocks, or leave it out."
+            )
 
 
 def _blended(instance: Instance, asked: Constraints) -> Instance:

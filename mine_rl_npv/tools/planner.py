@@ -18,9 +18,10 @@ from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.units import Units
+from mine_rl_npv.data.vertical import ASSUMED
 from mine_rl_npv.tools.constrained import solve_mine
 from mine_rl_npv.tools.scenarios import assess, varied
-from mine_rl_npv.tools.schedule_csv import write_schedule_csv
+from mine_rl_npv.tools.schedule_csv import ADDED, added_names, write_schedule_csv
 from mine_rl_npv.tools.solution import Solution, write_solution
 from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
 
 EVERY_SECONDS = 5.0
+UNSTATED = (
+    "IF         z grows upward, which nothing states: were its numbers depths, walls, value and "
+    "schedule above would be wrong; columns.z_direction=up or =down settles it"
+)
+"""Stands below every answer about a model whose direction is assumed."""
 
 
 def answer(config: SolveConfig) -> tuple[str, Outcome]:
@@ -51,6 +57,8 @@ def run(config: SolveConfig) -> Solution:
         _tell(model, config)
     with doing(f"scheduling by {config.method.value}"):
         solution = solve_mine(instance, config, Progress())
+    if model is not None and ASSUMED in model.vertical:
+        solution = replace(solution, notes=(*solution.notes, UNSTATED))
     if config.risk.realisations:
         with doing("trying the plan on other grades"):
             solution = _with_risk(solution, model, config)
@@ -118,6 +126,9 @@ def _tell(model: BlockModel, config: SolveConfig) -> None:
     """How the file was understood."""
     print(f"columns    {model.reading}")
     print(f"vertical   {model.vertical}")
+    names = added_names(model.table.names if model.table is not None else ())
+    if (config.schedule or config.risk.schedule) and names != ADDED:
+        print(f"schedule   its columns are {', '.join(names)}: the model has one so called already")
     if config.plan.slope_sectors:
         print("azimuths   clockwise from north: column x is taken as east, column y as north")
     if model.edge is not None:

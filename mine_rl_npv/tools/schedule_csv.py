@@ -22,7 +22,8 @@ ADDED = ("period", "destination", "discounted_value")
 def write_schedule_csv(solution: Solution, model: BlockModel | None, path: str | Path) -> None:
     """One row per block in the model's order; period 1 is the first, empty where it stays.
 
-    A block that several destinations share names the one that takes most.
+    A block that several destinations share names the one that takes most. Where the model has
+    columns of these names, the schedule's are told apart by a number; see `added_names`.
     """
     period, sent, worth = whole_blocks(solution)
     mined = period != NEVER
@@ -35,6 +36,17 @@ def write_schedule_csv(solution: Solution, model: BlockModel | None, path: str |
         write_whole(Path(path), _plain(solution.instance, rows))
         return
     write_whole(Path(path), _beside(table, rows), encoding="utf-8")
+
+
+def added_names(taken: Iterable[str]) -> tuple[str, ...]:
+    """Names of the schedule's columns: all with the first number at which none is taken already.
+
+    A reader that finds `period` twice may take the model's for the schedule's.
+    """
+    held = {name.lower() for name in taken}
+    tails = ("", *(f"_{k}" for k in range(2, len(held) + 3)))
+    numbered = (tuple(name + tail for name in ADDED) for tail in tails)
+    return next(names for names in numbered if held.isdisjoint(names))
 
 
 def whole_blocks(solution: Solution) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -60,7 +72,7 @@ def _beside(table: CsvTable, rows: list[tuple[str, str, str]]) -> Iterable[str]:
     """The file's own rows, each with what was decided about it."""
     divide = table.delimiter
     quoted = ['"' + n.replace('"', '""') + '"' if divide in n else n for n in table.names]
-    yield divide.join((*quoted, *ADDED))
+    yield divide.join((*quoted, *added_names(table.names)))
     comma = table.decimal_comma
     for line, row in zip(table.lines, rows, strict=True):
         words = [word.replace(".", ",") if comma else word for word in row]

@@ -78,6 +78,7 @@ def judge(prefix: str, solution: str, pcpsp: bool, parts: bool = False) -> tuple
     for b, d, t, fraction in listed:
         share[int(b), int(d) if pcpsp else 0, int(t)] += float(fraction)
     worth = {int(r[0]): [float(w) for w in r[1:]] for r in tables["OBJECTIVE_FUNCTION"]}
+    _refuse_cut_off(problem, tables, max(worth))
     faults = [f"block {b} is unknown" for b, _, _ in share if b not in worth]
     faults += [  # less than nothing of a block would give back tonnes and costs
         f"the share {row[3]} of block {row[0]} is outside 0 to 1"
@@ -102,6 +103,14 @@ def judge(prefix: str, solution: str, pcpsp: bool, parts: bool = False) -> tuple
     faults += _precedence(Path(f"{prefix}.prec"), by_then, periods, worth)
     faults += _limits(tables, share, pcpsp, WHOLE if parts else 1e-9)
     return value, faults + (_side_rows(tables, share) if pcpsp else [])
+
+
+def _refuse_cut_off(path: Path, tables: dict[str, list[list[str]]], last: int) -> None:
+    """Raises ValueError where the last blocks' tonnes may be missing: any limit holds them."""
+    counted = [int(words[0]) for words in tables.get("RESOURCE_CONSTRAINT_COEFFICIENTS", [])]
+    ended = any(line.split() == ["EOF"] for line in path.read_text("ascii").splitlines())
+    if counted and max(counted) < last and not ended:
+        raise ValueError(f"{path} ends without EOF, and block {max(counted)} is not the last one")
 
 
 def _parts(block: int, gone: list[float]) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -27,7 +28,7 @@ def judge(
     Args:
         path: a CSV with coordinates and `period` (empty where a block stays).
         degrees: the slope.
-        columns: names of x, y and z where they are others.
+        columns: names of x, y, z and period where they are others.
         size: edge lengths; footprints that overlap rest on one another.
         levels: benches above a block to look at; 0 means all.
         sectors: other slopes by azimuth, FROM-TO:DEGREES; 0 is north (+y), clockwise.
@@ -43,7 +44,8 @@ def judge(
     place[:, 2] *= -1 if down else 1
     upward = f"'{names[2]}' grows {'downward' if down else 'upward'}; --down and --up say otherwise"
     never = 10**9
-    period = np.array([_period(row["period"], never) for row in table])
+    planned = columns.get("period") or _period_column(table[0])
+    period = np.array([_period(row[planned], never) for row in table])
     reach = levels * size[2] if levels else np.inf
     faults = []
     for b in np.flatnonzero(period < never):
@@ -65,6 +67,18 @@ def grows_down(name: str, heights: np.ndarray) -> bool:
     return plain.endswith("down") or ("depth" in plain and bool(heights.max() > 0))
 
 
+def _period_column(names: Iterable[str]) -> str:
+    """The one column of periods.
+
+    Raises:
+        ValueError: a model's own periods stand beside a schedule's; either may be meant.
+    """
+    found = [name for name in names if re.fullmatch(r"period(_\d+)?", str(name).lower())]
+    if len(found) > 1:
+        raise ValueError(f"{', '.join(found)}: state the schedule's by --columns period=NAME")
+    return found[0] if found else "period"
+
+
 def _rows(path: str) -> list[dict[str, str]]:
     """The rows of a table with a header, by column; columns of blanks where no delimiter is."""
     lines = [line for line in io.StringIO(text_of(path, "utf-8-sig"), newline="") if line.strip()]
@@ -72,9 +86,19 @@ def _rows(path: str) -> list[dict[str, str]]:
         raise ValueError(f"{path} has no row below its header")
     divide = max(",;\t|", key=lines[0].count)
     if divide in lines[0]:
+        names = next(csv.reader(lines, delimiter=divide, skipinitialspace=True))
+        _refuse_twice(names)
         return list(csv.DictReader(lines, delimiter=divide, skipinitialspace=True))
     names = lines[0].split()
+    _refuse_twice(names)
     return [dict(zip(names, line.split(), strict=True)) for line in lines[1:]]
+
+
+def _refuse_twice(names: list[str]) -> None:
+    """Raises ValueError where two columns have one name: the last would stand for both."""
+    twice = [name for name in set(names) if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"column {', '.join(sorted(twice))} appears twice")
 
 
 def _runs(azimuth: np.ndarray, degrees: float, sectors: Sequence[str]) -> np.ndarray:

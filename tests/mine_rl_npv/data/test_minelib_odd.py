@@ -233,6 +233,7 @@ def test_general_rows_name_block_destination_period_and_row(mine):
         ("0 1 1 0 2.5", "0 1 1 0", "a general coefficient needs 5 numbers, found 4"),
         ("CONSTRAINTS: 2\nDIS", "CONSTRAINTS: 5\nDIS", "only 4 lines speak of general constraint"),
         ("CONSTRAINTS: 2\nDIS", "CONSTRAINTS: -1\nDIS", "only 4 lines speak of general constraint"),
+        ("CONSTRAINTS: 2\nDIS", "CONSTRAINTS: 0\nDIS", "is 0, but 4 lines speak of general"),
     ],
 )
 def test_general_rows_that_are_none_are_refused(mine, old, new, words):
@@ -253,6 +254,7 @@ def test_general_rows_that_are_none_are_refused(mine, old, new, words):
         ("NBLOCKS: 3", "NBLOCKS: 4", r"NBLOCKS is 4, the \.blocks file has 3"),
         ("CONSTRAINTS: 2", "CONSTRAINTS: 7", "is 7, but only 6 lines speak of resource"),
         ("CONSTRAINTS: 2", "CONSTRAINTS: -1", "is -1, but only 6 lines"),
+        ("CONSTRAINTS: 2", "CONSTRAINTS: 0", "is 0, but 6 lines speak of resource"),
         ("0 0 L 10", "0 0 X 10", "expected `resource period L|G value`"),
         ("0 0 L 10", "0 0 L", "expected `resource period L|G value`"),
         ("0 1 I 1 11", "0 1 I 11", "expected `resource period"),
@@ -314,3 +316,36 @@ def test_a_mine_without_limits_needs_no_sections_for_them(mine):
 def test_a_rate_below_nought_makes_later_money_worth_more(mine):
     found = read_instance(mine(cpit=CPIT.replace("RATE: 0.25", "RATE: -0.5")))
     assert found.discount.tolist() == [1.0, 2.0]
+
+
+def test_a_file_that_was_cut_off_does_not_pass_for_one_of_weightless_blocks(mine):
+    """Blocks without tonnes fit any capacity; EOF says that they are meant."""
+    cut = CPIT.removesuffix("2 1 6\n")
+    with pytest.raises(DataError, match="last coefficients are those of block 1 of 0 to 2"):
+        read_instance(mine(cpit=cut))
+    assert read_instance(mine(cpit=cut + "EOF\n")).use[2].tolist() == [0, 0]
+    assert read_instance(mine(cpit=CPIT)).use[2].tolist() == [0, 6]
+
+
+def test_a_limit_that_no_block_counts_against_is_told(mine):
+    idle = CPIT.replace("2 1 6", "2 0 6")
+    with pytest.warns(UserWarning, match="no block uses resource 1"):
+        read_instance(mine(cpit=idle))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "cells"),
+    [
+        ("0 5.5 9 3e9\n1 5.5 9 -2.5\n2 7 9 -2.5\n", [[0, 0, 1], [0, 0, 0], [1, 0, 0]]),
+        ("0 -5 9 3\n1 5 9 2\n2 7 9 2\n", [[-5, 9, 3], [5, 9, 2], [7, 9, 2]]),
+    ],
+)
+def test_places_in_metres_are_ranked_on_each_axis(mine, blocks, cells):
+    """5.5 was cut to 5, and 3e9 to what a number of 32 bits makes of it."""
+    blocks = blocks.replace("\n", " 1\n")
+    assert read_blocks(mine(blocks).with_suffix(".blocks"))[0].tolist() == cells
+
+
+def test_a_block_that_is_nowhere_is_refused(mine):
+    with pytest.raises(DataError, match="line 1: the block is nowhere"):
+        read_blocks(mine(BLOCKS.replace("0 0 0 1", "0 0 0 nan")).with_suffix(".blocks"))

@@ -380,3 +380,11 @@ def test_every_method_on_many_mines(seed):
         judge(mine, destinations > 1, LAZY)
     judge(random_mine(seed, 1, False), False, [Method.toposort], [BoundKind.cuts])
     judge(random_mine(seed, 2, False, rows=True), True, (Method.toposort, Method.exact))
+
+
+def test_side_rows_cost_a_proven_plan_nothing():
+    """What was kept free of each row, 1e-7 of its largest coefficient, took 2.3e-5 of 30."""
+    mine = random_mine(70036, 3, False, True)
+    found = solve(mine, SolveConfig(method=Method.exact, problem=Kind.pcpsp, seconds=5.0))
+    assert "proven optimal" in found.notes
+    assert found.verdict.value == pytest.approx(best_of_all(mine, True), abs=1e-6)

@@ -8,6 +8,7 @@ import pytest
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.building import build_as
 from mine_rl_npv.data.blending import blending_rows, by_period_alone
+from mine_rl_npv.data.block_model import read_csv
 from mine_rl_npv.data.economics import MILL, Economics, MinePlan, model_instance
 from mine_rl_npv.data.panels import best_panels, narrow_blocks
 from mine_rl_npv.data.solutions import period_of
@@ -42,6 +43,41 @@ def test_every_place_is_as_wide_as_the_machines_and_the_bound_holds():
     assert not narrow_blocks(INSTANCE, period, (3, 3)).any()
     assert narrow_blocks(INSTANCE, period_of(free.shares), (3, 3)).any()
     assert "3 x 3 blocks are dug whole" in wide.report()
+
+
+@pytest.mark.parametrize(
+    ("heights", "words"),
+    [(lambda z: -z, "needs z to grow upward"), (lambda z: 15 * z, "which are 15 apart")],
+)
+def test_benches_that_files_do_not_count_upward_are_refused(heights, words):
+    """Depths let a column sink from below; metres took any two blocks for far enough apart."""
+    position = INSTANCE.position.copy()
+    position[:, 2] = heights(position[:, 2])
+    counted = replace(INSTANCE, slopes=None)
+    assert solve_mine(counted, under(bench_advance=2)).verdict.feasible
+    with pytest.raises(ConfigError, match=words):
+        solve_mine(replace(counted, position=position), under(bench_advance=2))
+
+
+@pytest.mark.parametrize(
+    ("upper", "taken"),
+    [
+        ("0,0,15,1000,3,10,10,10\n10,0,15,1000,3,10,10,10", True),  # uneven benches, whole blocks
+        ("0,0,12.5,500,3,10,10,5\n0,0,17.5,500,3,10,10,5\n10,0,15,1000,3,10,10,10", False),
+        ("-2.5,0,15,500,3,5,10,10\n2.5,0,15,500,3,5,10,10\n10,0,15,1000,3,10,10,10", False),
+    ],
+)
+def test_sub_blocks_have_no_benches_to_count(tmp_path, upper, taken):
+    """A column sank by 22.5 m where one bench of 15 m was asked for, and the report said kept."""
+    path = tmp_path / "parts.csv"
+    lower = "0,0,5,1000,3,10,10,10\n10,0,5,1000,3,10,10,10"
+    path.write_text(f"x,y,z_up,ton,cu,dx,dy,dz\n{lower}\n{upper}\n")
+    instance = model_instance(read_csv(path), CHEAP, MinePlan(periods=2, slope_levels=0))
+    if taken:
+        assert solve_mine(instance, under(bench_advance=1)).verdict.feasible
+        return
+    with pytest.raises(ConfigError, match="reaches over several of them"):
+        solve_mine(instance, under(bench_advance=1))
 
 
 def test_narrow_places_are_seen_block_by_block():

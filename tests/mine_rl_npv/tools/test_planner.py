@@ -14,7 +14,7 @@ from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.data.units import Length, Units
-from mine_rl_npv.tools.planner import open_mine, run
+from mine_rl_npv.tools.planner import UNSTATED, open_mine, run
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
 from mine_rl_npv.verify.__main__ import main
@@ -243,6 +243,16 @@ def test_the_default_spends_its_clock_on_bound_and_search():
     assert replace(config, method=Method.evolution).search_seconds == 40.0
 
 
+@pytest.mark.parametrize(("column", "assumed"), [("z", True), ("z_up", False), ("depth", False)])
+def test_an_answer_about_an_unstated_direction_says_if(path, column, assumed):
+    path.write_text(path.read_text().replace("x,y,z,", f"x,y,{column},", 1))
+    solution = run(SolveConfig(model=str(path), method=QUICK))
+    assert solution.report().endswith(UNSTATED) is assumed
+    assert (UNSTATED in solution.summary()["notes"]) is assumed
+    stated = run(SolveConfig(model=str(path), method=QUICK, columns={"z_direction": "up"}))
+    assert UNSTATED not in stated.report()
+
+
 def test_ctrl_c_keeps_the_best(monkeypatch):
     instance = varied_instance(2, 5, 6)
     told = []
@@ -273,6 +283,23 @@ def test_the_schedule_comes_back_with_the_models_own_columns(tmp_path, path, div
     assert np.array_equal(periods > 0, solution.shares.any(axis=(1, 2)))
     worth = sum(float(row["discounted_value"] or 0) for row in rows)
     assert worth == pytest.approx(solution.verdict.value, abs=0.01 * len(rows))
+
+
+@pytest.mark.parametrize(
+    ("held", "tail"), [("Period", "_2"), ("period,DESTINATION_2", "_3"), ("discounted_value", "_2")]
+)
+def test_a_model_that_has_a_period_column_keeps_it(tmp_path, path, capsys, held, tail):
+    out, lines = tmp_path / "schedule.csv", path.read_text().splitlines()
+    cells = ",9" * (held.count(",") + 1)
+    path.write_text("\n".join([f"{lines[0]},{held}", *(line + cells for line in lines[1:])]))
+    solution = run(SolveConfig(model=str(path), method=QUICK, schedule=str(out)))
+    rows = list(csv.DictReader(out.open(encoding="utf-8")))
+    assert {row[name] for row in rows for name in held.split(",")} == {"9"}
+    worth = sum(float(row[f"discounted_value{tail}"] or 0) for row in rows)
+    assert worth == pytest.approx(solution.verdict.value, abs=0.01 * len(rows))
+    assert f"its columns are period{tail}, destination{tail}" in capsys.readouterr().out
+    again = run(SolveConfig(model=str(out), method=QUICK))
+    assert again.verdict.value == solution.verdict.value
 
 
 def test_an_empty_last_cell_shifts_no_column_of_the_schedule(tmp_path, path):

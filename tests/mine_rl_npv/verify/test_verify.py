@@ -143,6 +143,13 @@ def test_precedences_that_were_cut_off_judge_nothing(judged):
     assert judged("0 0 0 1\n", prec="1 1 0\n")[0] == 0
 
 
+@pytest.mark.parametrize(("tail", "status"), [("", 2), ("EOF\n", 0)])
+def test_tonnes_that_were_cut_off_judge_nothing(judged, tail, status):
+    text = PAIR["pcpsp"].replace("2 0 0 3\n2 1 0 3\n", tail)
+    found, said = judged("0 0 0 1\n1 1 1 1\n", pcpsp=text)
+    assert (found, "ends without EOF" in said) == (status, status == 2), said
+
+
 @pytest.fixture
 def wall(tmp_path, capsys):
     """What the program says of a block that is mined below one with this period."""
@@ -183,6 +190,24 @@ def test_a_rule_under_which_nothing_rests_on_anything_is_refused(wall, flags, x,
 @pytest.mark.parametrize("period", ["inf", "nan", "1.5", "early"])
 def test_a_period_that_is_none_is_refused(wall, period):
     assert wall(period)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("head", "flags", "status"),
+    [
+        ("period,period_2", [], 2),
+        ("Period,period_2", [], 2),
+        ("period,period", [], 2),
+        ("period,period_2", ["--columns", "period=period"], 0),
+        ("period,period_2", ["--columns", "period=period_2"], 1),
+        ("other,period_2", [], 1),
+    ],
+)
+def test_the_periods_of_the_model_do_not_pass_for_the_schedules(tmp_path, head, flags, status):
+    """The model's own say that all is mined at once; the schedule undercuts a block."""
+    path = tmp_path / "plan.csv"
+    path.write_text(f"x,y,z,{head}\n0,0,0,1,1\n0,0,10,1,\n")
+    assert main([str(path), "--size", "10,10,10", *flags]) == status
 
 
 @pytest.mark.parametrize("faults", [9, 10, 11])
