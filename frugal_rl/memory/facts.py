@@ -12,6 +12,7 @@ from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import Kind
+from frugal_rl.memory.replay import replay_file_bytes
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -60,6 +61,8 @@ class Facts:
     on_device: bool = False
     save_every_steps: int = 0
     checkpoint_bytes: int = 0
+    replay_file_bytes: int = 0
+    """Of the replay that lies beside all checkpoints, once."""
     free_disk_bytes: int = 0
     eval_seed_is_training_seed: bool = False
     eval_steps: int = 0
@@ -136,6 +139,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         on_device=on_device,
         save_every_steps=run.checkpoint_every_steps,
         checkpoint_bytes=3 * held(Kind.parameters) + (1 << 20),
+        replay_file_bytes=replay_file_bytes(run, plan.parts),
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,
         eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,8 @@ from frugal_rl.store.layout import action_layout
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
+REPLAY = "replay: "
+"""How the parts of a replay begin."""
 CHAIN_FROM_BYTES = 256
 """Rows from this size on are kept as chains of differences."""
 CHAIN_SHARE = 0.05
@@ -47,13 +50,22 @@ def replay_parts(run: RunConfig, size: int, networks: ReplayNetworks) -> list[Pa
     """Replay, networks, gradients, optimiser and minibatch."""
     parts = [_row_part(*row, size) for row in _rows(run)]
     each = _scalar_bytes(run)
-    parts.append(Part("replay: scalars", f"{size:,} x {each} B", size * each))
+    parts.append(Part(f"{REPLAY}scalars", f"{size:,} x {each} B", size * each))
     if getattr(run.algo, "prioritised", False):
         tree = 16 << max(size - 1, 1).bit_length()
-        parts.append(Part("replay: priorities", f"{tree // 8:,} nodes x 8 B", tree))
+        parts.append(Part(f"{REPLAY}priorities", f"{tree // 8:,} nodes x 8 B", tree))
     if getattr(run.algo, "her", False):
-        parts.append(Part("replay: episodes", f"{size:,} x 8 B", size * 8))
+        parts.append(Part(f"{REPLAY}episodes", f"{size:,} x 8 B", size * 8))
     return [*parts, *_learner_parts(run, networks), *_pair_parts(run)]
+
+
+def replay_file_bytes(run: RunConfig, parts: Iterable[Part]) -> int:
+    """What a replay's segments take beside the checkpoints of a whole run: as much as it holds."""
+    find_size = getattr(run.algo, "size", None)
+    if find_size is None:
+        return 0
+    held = sum(p.ram_bytes for p in parts if p.name.startswith(REPLAY))
+    return int(held * min(1.0, run.algo.total_steps / find_size(run)))
 
 
 def _learner_parts(run: RunConfig, networks: ReplayNetworks) -> list[Part]:
@@ -130,11 +142,11 @@ def _row_part(name: str, nbytes: int, code: int, size: int) -> Part:
     """Small rows as they are; larger ones by the share that is expected of their differences."""
     if nbytes < CHAIN_FROM_BYTES:
         each = nbytes + 1 + code
-        return Part(f"replay: {name}", f"{size:,} x ({nbytes} + {1 + code} B)", size * each)
+        return Part(f"{REPLAY}{name}", f"{size:,} x ({nbytes} + {1 + code} B)", size * each)
     each = math.ceil(CHAIN_SHARE * nbytes) + CHAIN_TABLES + code
     bound = human(size * (nbytes + CHAIN_TABLES + code))
     formula = f"{size:,} x {each} B of {nbytes}; at most {bound} where nothing repeats"
-    return Part(f"replay: {name}", formula, size * each, confidence=Confidence.calibrated)
+    return Part(f"{REPLAY}{name}", formula, size * each, confidence=Confidence.calibrated)
 
 
 def _scalar_bytes(run: RunConfig) -> int:

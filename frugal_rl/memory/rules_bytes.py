@@ -123,17 +123,18 @@ def accumulation(f: Facts) -> Finding | None:
 
 
 def checkpoints_on_disk(f: Facts) -> Finding | None:
-    """F24: all checkpoints together, warn above a twentieth of the free disk."""
+    """F24: all checkpoints together with a replay, warn above a twentieth of the free disk."""
     if not f.free_disk_bytes:
         return None
     count = max(1, saves(f))
-    need = count * f.checkpoint_bytes
+    need = count * f.checkpoint_bytes + f.replay_file_bytes
+    replay = f" and {human(f.replay_file_bytes)} of replay" if f.replay_file_bytes else ""
     return Finding(
         "F24",
         "checkpoints on disk",
         grade(need / f.free_disk_bytes, 0.05),
         human(need),
-        f"{count} x {human(f.checkpoint_bytes)} of {human(f.free_disk_bytes)} free",
+        f"{count} x {human(f.checkpoint_bytes)}{replay} of {human(f.free_disk_bytes)} free",
         "checkpoint_every_steps=0",
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
 from frugal_rl.memory.choices import RolloutLocation
@@ -73,6 +74,11 @@ def _replay_keywords(space: spaces.Space[Any], plain: bool) -> dict[str, Any]:
 
 def buffer_class(algorithm: type | None, dictionary: bool) -> type[CompactRolloutBuffer]:
     """The rollout that an algorithm's class asks for."""
+    if algorithm is not None and not issubclass(algorithm, OnPolicyAlgorithm):
+        raise ConfigError(
+            f"{algorithm.__name__} keeps neither a rollout nor a replay, so that nothing is there "
+            "to store smaller. Build it without compact()."
+        )
     names = [] if algorithm is None else [c.__name__ for c in algorithm.__mro__]
     if "RecurrentPPO" in names:
         raise ConfigError(

@@ -116,7 +116,7 @@ class FrameChain:
         self._users = np.zeros(len(self.anchors), np.int32)
         self._free_anchors: list[int] = []
         self._anchors_touched = 0
-        self.beside = SideTable(self.num_envs, (), np.int64)
+        self.beside = SideTable(self.num_envs, (), np.int64, self.starts.size)
 
     @property
     def first(self) -> int:

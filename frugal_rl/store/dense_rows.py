@@ -61,7 +61,9 @@ class DenseRows:
     def reset(self) -> None:
         """Hold no row."""
         self.count = 0
-        self.sides = SideTable(self.num_envs, (self.row_bytes,), np.uint8)
+        self.sides = SideTable(
+            self.num_envs, (self.row_bytes,), np.uint8, self.steps * self.num_envs
+        )
 
     def append(self, rows: np.ndarray) -> int:
         """Add one row per environment, [N, row_bytes] uint8; returns its step."""

@@ -79,8 +79,9 @@ class ReplayColumn:
     def reset(self) -> None:
         """Hold no step."""
         self.rows.reset()
-        self.whole_now = SideTable(self.num_envs, (self.size,), np.uint8)
-        self.whole_next = SideTable(self.num_envs, (self.size,), np.uint8)
+        most = self.steps * self.num_envs
+        self.whole_now = SideTable(self.num_envs, (self.size,), np.uint8, most)
+        self.whole_next = SideTable(self.num_envs, (self.size,), np.uint8, most)
         self._keeps_whole = False
 
     def add(self, observed: np.ndarray, following: np.ndarray) -> None:
@@ -149,12 +150,30 @@ class ReplayColumn:
         self._keeps_whole = bool(len(self.whole_now) or len(self.whole_next))
 
     def _keep_whole(self, step: int, now: np.ndarray, then: np.ndarray) -> None:
-        """What follows from no row, in order of steps."""
+        """What follows from no row, in order of steps; once, where it is what was led to before."""
         self._keeps_whole = True
+        self._forget_shared(step - 1, now)
         kept = ((WHOLE_NOW, self.whole_now, now), (WHOLE_NEXT, self.whole_next, then))
         for bit, table, values in kept:
             for n in np.flatnonzero(self._codes & bit):
                 table.append(step, int(n), values[n].view(np.uint8))
+
+    def _forget_shared(self, step: int, now: np.ndarray) -> None:
+        """Of what a step led to and keeps whole: those that come again as whole observations."""
+        every = np.full(self.num_envs, step), np.arange(self.num_envs)
+        whole = (self._codes & WHOLE_NOW != 0) & self.whole_next.holds(*every)
+        for n in np.flatnonzero(whole):
+            led = self.whole_next.find(np.array([step]), np.array([n]))[0]
+            if np.array_equal(led, now[n].view(np.uint8)):
+                self.whole_next.forget(step, int(n))
+
+    def _led_to(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """What steps led to and keep whole [B, k * frame]: in its table, or as the next `now`."""
+        led = np.empty((len(n), self.size), np.uint8)
+        own = self.whole_next.holds(steps, n)
+        led[own] = self.whole_next.find(steps[own], n[own])
+        led[~own] = self.whole_now.find(steps[~own] + 1, n[~own])
+        return led
 
     def draw(self, steps: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Observations and next observations [B, *shape] of absolute steps that are held.
@@ -214,7 +233,7 @@ class ReplayColumn:
         now, then = window[:, :k], window[:, 1:]
         if (at := np.flatnonzero(codes & WHOLE_NEXT)).size:
             then = then.copy()
-            then[at] = self.whole_next.find(steps[at], n[at]).reshape(len(at), k, self.frame)
+            then[at] = self._led_to(steps[at], n[at]).reshape(len(at), k, self.frame)
         return self._shown(now), self._shown(then)
 
     def _pad(self, shown: np.ndarray, repeats: np.ndarray, place: np.ndarray) -> None:
@@ -263,8 +282,9 @@ class ReplayColumn:
         self.whole_now.load(state["whole_now"])
         self.whole_next.load(state["whole_next"])
         self._keeps_whole = bool(len(self.whole_now) or len(self.whole_next))
-        for bit, table in ((WHOLE_NOW, self.whole_now), (WHOLE_NEXT, self.whole_next)):
-            table.check_held(self.codes & bit != 0, self.rows.count)
+        count = self.rows.count
+        self.whole_now.check_held(self.codes & WHOLE_NOW != 0, count)
+        self.whole_next.check_held(self.codes & WHOLE_NEXT != 0, count, self.whole_now)
 
     def _check_codes(self) -> None:
         """Codes lead back to frames of the same observation, whatever a file says."""

@@ -9,16 +9,23 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 
+NO_KEY = np.iinfo(np.int64).min
+
 
 class SideTable:
     """Values [*shape] for some (step, environment) pairs, appended and dropped in order of steps.
 
     keys    [room] int64   step * N + environment, ascending
     values  [room, *shape]
+
+    `most` values are held at once, if that is known: there is little more room than for those.
     """
 
-    def __init__(self, num_envs: int, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(
+        self, num_envs: int, shape: tuple[int, ...], dtype: Any, most: int | None = None
+    ) -> None:
         self.num_envs = num_envs
+        self.most_room = most if most is None else most + most // 32 + 1
         self.keys = np.zeros(0, np.int64)
         self.values = np.zeros((0, *shape), dtype)
         self.begin = self.end = 0
@@ -38,13 +45,32 @@ class SideTable:
         """Move what is held to the front; take a quarter more room if half of it is held."""
         held = slice(self.begin, self.end)
         room = len(self.keys)
-        room = room + room // 4 + 1 if 2 * len(self) >= room else room
+        if 2 * len(self) >= room:
+            wider = room + room // 4 + 1
+            room = (
+                wider if self.most_room is None else max(len(self) + 1, min(wider, self.most_room))
+            )
         for name in ("keys", "values"):
             old = getattr(self, name)
             new = np.zeros((room, *old.shape[1:]), old.dtype)
             new[: len(self)] = old[held]
             setattr(self, name, new)
         self.begin, self.end = 0, len(self)
+
+    def holds(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """[B] bool, which of these pairs have a value."""
+        held, wanted = self.keys[self.begin : self.end], np.asarray(steps) * self.num_envs + n
+        at = np.searchsorted(held, wanted)
+        found: np.ndarray = np.append(held, NO_KEY)[at] == wanted
+        return found
+
+    def forget(self, step: int, n: int) -> None:
+        """Drop one value that is held, among the newest."""
+        held = self.keys[self.begin : self.end]
+        at = self.begin + int(np.searchsorted(held, step * self.num_envs + n))
+        for kept in (self.keys, self.values):
+            kept[at : self.end - 1] = kept[at + 1 : self.end]
+        self.end -= 1
 
     def find(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
         """Values [B, *shape] of pairs that are held."""
@@ -75,15 +101,20 @@ class SideTable:
         if (np.diff(self.keys) <= 0).any():
             raise DataError("a table of a replay is not in order.")
 
-    def check_held(self, marked: np.ndarray, count: int) -> None:
+    def check_held(self, marked: np.ndarray, count: int, next_in: SideTable | None = None) -> None:
         """Refuse a table that lacks a value which a ring [T, N] of marks says is there.
+
+        Where it lies in the table `next_in` under the step after, it is not missed.
 
         Raises:
             DataError: it does.
         """
         steps = np.arange(max(0, count - len(marked)), count) if len(marked) else np.zeros(0, int)
         at, n = np.nonzero(marked[steps % max(1, len(marked))])
-        if not np.isin(steps[at] * self.num_envs + n, self.keys).all():
+        held = self.holds(steps[at], n)
+        if next_in is not None:
+            held |= next_in.holds(steps[at] + 1, n)
+        if not held.all():
             raise DataError("a table of a replay lacks what its rows say it holds.")
 
     @property

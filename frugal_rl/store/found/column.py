@@ -71,6 +71,8 @@ class FoundColumn(Column):
         """
         if shown.dtype != self.spec.dtype or shown.shape != self._shape:
             shown = np.broadcast_to(shown.astype(self.spec.dtype), self._shape)
+        if not shown.flags.writeable:  # kernels would be compiled anew for such arrays
+            shown = shown.copy("K")
         if t == 0:
             self._begin()
             self._channels_last = lies_channels_last(shown)

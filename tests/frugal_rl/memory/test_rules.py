@@ -64,6 +64,8 @@ CASES = [
      ("warning", "6.0 GiB", "6 x 1.0 GiB of 100.0 GiB free", "checkpoint_every_steps=0")),
     ("F24", Facts(free_disk_bytes=100 * GIB, checkpoint_bytes=6 * GIB),
      ("warning", "6.0 GiB", "1 x 6.0 GiB of 100.0 GiB free", "checkpoint_every_steps=0")),
+    ("F24", Facts(free_disk_bytes=100 * GIB, checkpoint_bytes=GIB, replay_file_bytes=5 * GIB),
+     ("warning", "6.0 GiB", "1 x 1.0 GiB and 5.0 GiB of replay of 100.0 GiB free", "checkpoint_every_steps=0")),
     ("F09", Facts(n_steps=8, num_envs=6, batch_size=48),
      ("ok", "1 minibatches", "", "algo.batch_size=48")),
     ("F09", Facts(n_steps=8, num_envs=6, batch_size=49),

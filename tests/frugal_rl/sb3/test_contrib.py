@@ -100,3 +100,9 @@ def test_recurrent_ppo_is_told_how_it_is_done():
     env = make_vec_env(lambda: Hall(False, FOUR), n_envs=2)
     with pytest.raises(ConfigError, match=r"takes no rollout_buffer_class.*shrink\(model"):
         compact(env, algorithm=contrib.RecurrentPPO)
+
+
+def test_an_algorithm_that_stores_nothing_is_told_so():
+    env = make_vec_env(lambda: Hall(False, FOUR), n_envs=1)
+    with pytest.raises(ConfigError, match=r"ARS keeps neither.*without compact"):
+        compact(env, algorithm=contrib.ARS)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from frugal_rl.errors import DataError
 from frugal_rl.store.replay_column import ReplayColumn
 from frugal_rl.store.replay_kernels import APART, BACK, PAD_REPEATS, WHOLE_NEXT, WHOLE_NOW
 
@@ -121,10 +122,50 @@ def test_a_begun_stack_counts_back_to_its_beginning():
     assert column.codes[:5, 0].tolist() == [pads, pads | 1, pads | 2, 3, 3]
 
 
+def never_shifted(steps, follows):
+    """A column in which no stack is another one shifted, and what it was given."""
+    column, random = ReplayColumn((4, 320), np.uint8, STEPS, 2, frames=4), np.random.default_rng(0)
+    shown = random.integers(1, 256, (steps + 1, 2, 2, 4, 320), np.uint8)
+    pairs = [(shown[t, 0], shown[t + 1, 0 if follows else 1]) for t in range(steps)]
+    for now, then in pairs:
+        column.add(now, then)
+    return column, pairs
+
+
 def test_what_the_ring_overwrote_is_forgotten():
     column, _ = played(3, 3, 16, 0.9, True, steps=10 * STEPS)
-    for table in (column.whole_now, column.whole_next):
-        assert 0 < len(table) <= 2 * STEPS
+    assert 0 < len(column.whole_now) <= 2 * STEPS
+    apart, _ = never_shifted(10 * STEPS, follows=False)
+    assert (len(apart.whole_now), len(apart.whole_next)) == (2 * STEPS, 2 * STEPS)
+
+
+@pytest.mark.parametrize("follows", [True, False])
+def test_stacks_that_never_shift_come_back_exactly_also_from_a_copy(follows):
+    column, pairs = never_shifted(3 * STEPS, follows)
+    other = ReplayColumn((4, 320), np.uint8, STEPS, 2, frames=4)
+    other.load(column.state())
+    steps, env = np.divmod(np.random.default_rng(1).permutation(2 * STEPS) + 4 * STEPS, 2)
+    for held in (column, other):
+        now, then = held.draw(steps, env)
+        assert (now == np.array([pairs[t][0][n] for t, n in zip(steps, env, strict=True)])).all()
+        assert (then == np.array([pairs[t][1][n] for t, n in zip(steps, env, strict=True)])).all()
+
+
+def test_a_stack_that_was_led_to_and_then_seen_is_kept_once():
+    column, _ = never_shifted(3 * STEPS, follows=True)
+    dense = 2 * STEPS * 2 * 4 * 320
+    assert (len(column.whole_now), len(column.whole_next)) == (2 * STEPS, 2)
+    assert sum(column.parts().values()) < dense
+
+
+def test_a_file_that_lacks_a_shared_stack_is_refused():
+    column, _ = never_shifted(3 * STEPS, follows=True)
+    state = column.state()
+    for name in ("keys", "values"):
+        state["whole_now"][name] = np.delete(state["whole_now"][name], 7, axis=0)
+    other = ReplayColumn((4, 320), np.uint8, STEPS, 2, frames=4)
+    with pytest.raises(DataError, match="lacks what its rows say"):
+        other.load(state)
 
 
 def test_a_saved_column_goes_on_as_if_it_had_not_been():

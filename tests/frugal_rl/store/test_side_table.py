@@ -74,6 +74,32 @@ def test_room_grows_where_half_of_it_or_more_is_held(forgotten, room):
     assert values(table, kept) == [10 * step + n for step, n in kept]
 
 
+def test_room_for_as_many_as_are_held_at_most_grows_by_little_more():
+    table = SideTable(1, (), np.uint8, most=64)
+    for step in range(300):
+        table.drop_before(step - 63)
+        table.append(step, 0, step % 256)
+        held = np.arange(max(0, step - 63), step + 1)
+        assert table.find(held, np.zeros_like(held)).tolist() == (held % 256).tolist()
+    assert len(table.keys) == 67
+
+
+def test_a_value_is_held_or_not():
+    table = filled([(0, 1), (0, 2), (4, 0)])
+    table.drop_before(0)
+    asked = np.array([(0, 0), (0, 1), (0, 2), (-1, 2), (4, 0), (4, 1), (9, 9)]).T
+    assert table.holds(*asked).tolist() == [False, True, True, False, True, False, False]
+    assert not SideTable(1, (), np.uint8).holds(np.array([-1]), np.array([0])).any()
+
+
+def test_a_forgotten_value_leaves_the_others():
+    table = filled([(0, 1), (0, 2), (4, 0), (7, 1)])
+    table.drop_before(0)
+    table.forget(4, 0)
+    assert values(table, [(0, 1), (0, 2), (7, 1)]) == [1, 2, 71]
+    assert (len(table), table.holds(np.array([4]), np.array([0])).tolist()) == (3, [False])
+
+
 def test_bytes_are_those_of_keys_and_values():
     table = filled([(0, 0)])
     assert table.nbytes == len(table.keys) * (8 + 2 * 8)

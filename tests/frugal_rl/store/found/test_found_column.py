@@ -15,6 +15,7 @@ from frugal_rl.store.found.interned import Interned
 from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.plain import Plain
 from frugal_rl.store.found.records import Records
+from frugal_rl.store.found.stacks import take_apart
 from frugal_rl.store.found.worded import Worded
 
 STEPS, ENVS = 48, 3
@@ -343,3 +344,22 @@ def test_a_frozen_form_that_fails_is_left_for_the_rest_of_a_rollout_and_tried_in
     compare(column, worlds, 256, rollouts=1)
     assert [s.form.name for s in column.segments] == ["differences"]
     assert column.nbytes < 0.1 * dense.nbytes
+
+
+def test_rows_that_cannot_be_written_to_compile_nothing_anew():
+    spec = ColumnSpec("obs", (4, 64), np.dtype(np.uint8))
+    rows = np.random.default_rng(0).integers(0, 256, (68, 64), np.uint8)
+    seen = []
+    for writeable in (True, False):
+        column = FoundColumn(spec, 64, 1)
+        for t in range(64):
+            shown = np.ascontiguousarray(rows[t : t + 4])[None]
+            shown.flags.writeable = writeable
+            column.write(t, shown, None)
+        every = np.arange(64)
+        assert (
+            column.gather(every, 0 * every, None, None) == rows[every[:, None] + np.arange(4)]
+        ).all()
+        assert column.form.name.startswith("stack of 4")
+        seen.append(len(take_apart.signatures))
+    assert seen[0] == seen[1]
