@@ -13,7 +13,7 @@ import numpy as np
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.observation.encoder import Encoder
 from nclone.game import NppGame
-from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
+from nclone.graph.size import graph_size
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 SHARED = ("levels", "path distances")
-SAMPLED_LEVELS = 12
-"""Levels whose graphs are built to tell the size of all."""
+SAMPLED_LEVELS = 48
+"""Levels whose graphs are counted to tell the size of all."""
 MEANINGS = {
     "worlds": "ninja, entity grid and entities of each world",
     "levels": "segments, edges and templates of each level",
@@ -57,23 +57,20 @@ def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encodin
 
 
 def _graphs(graphs: InternedGraphs, config: NppConfig, copies: int) -> Part:
-    """All graphs of the levels, from some of them, and at most the table's bound.
+    """All graphs of the levels, from the size of some of them, and at most the table's bound.
 
     Each level has two objectives, and one more set of open doors for each door that opens.
     """
-    table, marks = graphs.table, graphs.distances.levels
+    marks = graphs.distances.levels
     chosen = np.unique(np.linspace(0, len(marks) - 1, SAMPLED_LEVELS).astype(int))
-    objectives = (EXIT_SWITCH, EXIT_DOOR)
-    ids = [graphs.id_of(int(k), 0, goal) for k in chosen for goal in objectives]
-    table.places(np.unique(ids))
-    each = table.used_bytes / len(np.unique(ids))
+    each = sum(graph_size(marks[k]).row_bytes for k in chosen) / len(chosen)
     count = sum(2 * (1 + len(m.door_entities)) for m in marks)
     total = min(int(each * count), int(config.graphs_mib * 2**20))
     formula = f"{count:,} graphs x {each:,.0f} B, at most {config.graphs_mib:g} MiB"
     if copies > 1:
         formula += f", x {copies} copies"
     return Part(
-        "env graphs", formula, total * copies, shared=copies == 1, confidence=Confidence.probed
+        "env graphs", formula, total * copies, shared=copies == 1, confidence=Confidence.calibrated
     )
 
 
