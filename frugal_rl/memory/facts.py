@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
-from frugal_rl.memory.part import Kind
-from frugal_rl.memory.replay import replay_file_bytes
+from frugal_rl.memory.part import REPLAY, Kind
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -139,7 +138,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         on_device=on_device,
         save_every_steps=run.checkpoint_every_steps,
         checkpoint_bytes=3 * held(Kind.parameters) + (1 << 20),
-        replay_file_bytes=replay_file_bytes(run, plan.parts),
+        replay_file_bytes=_replay_file_bytes(run, plan),
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,
         eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],
@@ -171,6 +170,15 @@ def _learning(algo: Any) -> dict[str, Any]:
     """What only gradient algorithms have."""
     names = ("n_epochs", "target_kl", "gamma")
     return {n: getattr(algo, n) for n in names if hasattr(algo, n)}
+
+
+def _replay_file_bytes(run: RunConfig, plan: Plan) -> int:
+    """What a replay's segments take beside the checkpoints of a whole run: as much as it holds."""
+    find_size = getattr(run.algo, "size", None)
+    if find_size is None:
+        return 0
+    held = sum(p.ram_bytes for p in plan.parts if p.name.startswith(REPLAY))
+    return int(held * min(1.0, run.algo.total_steps / find_size(run)))
 
 
 def _decoded_bytes(run: RunConfig) -> int:

@@ -176,7 +176,7 @@ class Trainer:
                 asked = self.heed(self.watch(), stop)
             if not asked and self.run.evaluation.episodes:
                 self.try_out()
-                asked = self.ranks.any(self.cut_off)
+                asked = self.ranks.any(self.cut_off)[0]
             return self.finish(bar.rate(self.learner.num_steps), asked)
 
     def stopped(self, stop: threading.Event) -> bool:

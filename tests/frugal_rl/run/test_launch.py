@@ -33,7 +33,6 @@ from frugal_rl.run.launch import (
     start_ranks,
 )
 from frugal_rl.run.lock import locked
-from frugal_rl.run.session import with_notes
 from frugal_rl.run.shares import share_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -151,25 +150,6 @@ def test_where_a_process_said_more_is_told(monkeypatch, tmp_path):
     assert broken.words == (f"Process 1 of 2 (pid 7) ended: ValueError: The pump is broken. {more}")
     assert silent.words == f"Process 1 of 2 (pid 7) ended with 3. {more}"
     assert more not in killed.words + other.words
-
-
-class OddError(Exception):
-    """Asks for more than words."""
-
-    def __init__(self, words, code):
-        super().__init__(words)
-        self.code = code
-
-
-def test_an_error_is_handed_on_with_its_notes():
-    error = OddError("The pump is broken", 7)
-    error.add_note("In step 41 of the environments.")
-
-    told = with_notes(error)
-
-    assert f"{type(told).__name__}: {told}" == (
-        "OddError: The pump is broken. In step 41 of the environments."
-    )
 
 
 @pytest.mark.parametrize(

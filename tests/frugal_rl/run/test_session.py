@@ -15,7 +15,7 @@ from frugal_rl.run import session
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.probe import measured_update
-from frugal_rl.run.session import evaluate_saved, train_planned
+from frugal_rl.run.session import evaluate_saved, train_planned, with_notes
 
 WORDS = (
     "env=toy", "tracking=disabled", "algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=64",
@@ -114,3 +114,22 @@ def test_the_gauge_finds_the_bytes_per_sample_of_a_known_allocation(width):
 
     line = Gauge(torch.device("cpu")).line(prepared, 8, 1 << 14)
     assert line.per_sample == pytest.approx(4 * width, rel=0.1)
+
+
+class OddError(Exception):
+    """Asks for more than words."""
+
+    def __init__(self, words, code):
+        super().__init__(words)
+        self.code = code
+
+
+def test_an_error_is_handed_on_with_its_notes():
+    error = OddError("The pump is broken", 7)
+    error.add_note("In step 41 of the environments.")
+
+    told = with_notes(error)
+
+    assert f"{type(told).__name__}: {told}" == (
+        "OddError: The pump is broken. In step 41 of the environments."
+    )
