@@ -14,6 +14,9 @@ from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import REPLAY, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from frugal_rl.memory.part import Part
     from frugal_rl.memory.plan import Plan
     from frugal_rl.run.config import RunConfig
 
@@ -138,7 +141,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         on_device=on_device,
         save_every_steps=run.checkpoint_every_steps,
         checkpoint_bytes=3 * held(Kind.parameters) + (1 << 20),
-        replay_file_bytes=_replay_file_bytes(run, plan),
+        replay_file_bytes=replay_file_bytes(run, plan.parts),
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,
         eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],
@@ -172,12 +175,12 @@ def _learning(algo: Any) -> dict[str, Any]:
     return {n: getattr(algo, n) for n in names if hasattr(algo, n)}
 
 
-def _replay_file_bytes(run: RunConfig, plan: Plan) -> int:
+def replay_file_bytes(run: RunConfig, parts: Iterable[Part]) -> int:
     """What a replay's segments take beside the checkpoints of a whole run: as much as it holds."""
     find_size = getattr(run.algo, "size", None)
     if find_size is None:
         return 0
-    held = sum(p.ram_bytes for p in plan.parts if p.name.startswith(REPLAY))
+    held = sum(p.ram_bytes for p in parts if p.name.startswith(REPLAY))
     return int(held * min(1.0, run.algo.total_steps / find_size(run)))
 
 
