@@ -130,7 +130,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         bf16=run.memory.precision is Precision.bf16,
         has_bf16=has_bf16(run.hardware.device),
         episode_steps=typical_episode(run),
-        time_limit_steps=run.env.episode_steps or None,
+        time_limit_steps=time_limit(run),
         vec=vec,
         workers=workers,
         worker_bytes=run.vec.processes(algo.num_envs, libraries).each_bytes,
@@ -157,7 +157,14 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
     typical = getattr(run.env, "typical_episode_steps", None)
     if typical is not None:
         return int(typical[0]), int(typical[1])
-    return (run.env.episode_steps, run.env.episode_steps) if run.env.episode_steps else None
+    limit = time_limit(run)
+    return (limit, limit) if limit else None
+
+
+def time_limit(run: RunConfig) -> int | None:
+    """After how many steps an environment cuts an episode off, if it says so."""
+    unlimited = getattr(run.env, "unlimited", False)
+    return None if unlimited else run.env.episode_steps or None
 
 
 def _unread(run: RunConfig) -> tuple[str, ...] | None:

@@ -58,6 +58,10 @@ class GrowingArray:
         """Forget all rows and give the memory back."""
         self.select(np.zeros(0, np.int64))
 
+    def trim(self) -> None:
+        """Give back the memory that no valid row takes."""
+        self.values = self.values[: self.used].copy()
+
     def allocated_with(self, rows: int) -> int:
         """Bytes allocated once that many more rows are in."""
         return capacity_for(self.used + rows, len(self.values)) * self.row_bytes

@@ -99,6 +99,11 @@ class Registered:
         """With short episodes: an untrained policy may stand still until a limit that is far."""
         return replace(self, episode_steps=min(self.episode_steps, TINY_EPISODE_STEPS))
 
+    @property
+    def unlimited(self) -> bool:
+        """Whether nobody states when an episode is cut off."""
+        return self.episode_steps == EPISODE_STEPS
+
     def _usual_steps(self) -> int:
         """The limit of an episode where nobody names one."""
         self._import()

@@ -26,6 +26,12 @@ LOOK_AGAIN = 4
 """By how much later each further look at the first rollout comes."""
 RECONSIDERED = frozenset(4**i for i in range(16))
 """Rollouts at whose end the form is chosen anew for those that follow."""
+MOST_SHARE = 1.02
+"""Of its rows as they are, what a rollout may take before another form is sought."""
+OUTGROWN_FROM = 3
+"""Rollouts that took more, after which one that does is followed by rows as they are."""
+REDONE_BYTES = 16 << 20
+"""The largest rollout that is kept as it is after all; larger ones are looked at on the way."""
 MOST_ROWS = 512
 """Rows that one look tries forms on."""
 
@@ -54,6 +60,7 @@ class FoundColumn(Column):
         self._shape = (num_envs, *spec.shape)
         self.form = AS_IT_IS
         self.rollouts = 0
+        self._outgrown = 0
         self._channels_last = False
         self._frozen = frozen(spec)
         if self._frozen is not None:
@@ -83,8 +90,25 @@ class FoundColumn(Column):
             self._look(seen)
         elif seen % FIRST_LOOK == 0 and seen < self.steps and self._too_large(seen):
             self._change(seen)
-        if self._frozen is None and seen == self.steps and self.rollouts in RECONSIDERED:
-            self.form = self._best(seen)  # for the rollouts that follow
+        if self._frozen is None and seen == self.steps:
+            self._consider_following(seen)
+
+    def _consider_following(self, seen: int) -> None:
+        """At the end of a rollout: the form of those that follow, where it is time or went wrong.
+
+        Short rollouts end before a look at them. One that took more than its rows as they are is
+        kept so after all, and the next one begins in another form; where that comes again and
+        again, in none.
+        """
+        dense_bytes = self.spec.dense_bytes(self.steps, self.num_envs)
+        outgrown = self.nbytes > MOST_SHARE * dense_bytes
+        self._outgrown += outgrown
+        if self.rollouts in RECONSIDERED or (outgrown and self._outgrown <= OUTGROWN_FROM):
+            self.form = self._best(seen)
+        elif outgrown:
+            self.form = AS_IT_IS
+        if outgrown and dense_bytes <= REDONE_BYTES:
+            self.segments = [self._rewritten(0, seen, AS_IT_IS)]
 
     def _begin(self) -> None:
         """A rollout begins; memory is kept where the form stays the same."""
@@ -125,11 +149,15 @@ class FoundColumn(Column):
         if not gains and held.begin + held.steps > seen:
             self._append(seen)
             return
-        segment, every = self._segment(held.begin, form), np.arange(self.num_envs)
-        for t in range(held.begin, seen):
+        self.segments[-1] = self._rewritten(held.begin, seen, form)
+
+    def _rewritten(self, begin: int, seen: int, form: Form) -> Segment:
+        """Steps [begin, seen) in a segment of their own in another form."""
+        segment, every = self._segment(begin, form), np.arange(self.num_envs)
+        for t in range(begin, seen):
             rows = self._lying(self.gather(np.full(self.num_envs, t), every, None, None))
-            segment.column.write(t - held.begin, rows, None)
-        self.segments[-1] = segment
+            segment.column.write(t - begin, rows, None)
+        return segment
 
     def _used(self, seen: int) -> float:
         """Bytes that the rows of the newest segment take."""

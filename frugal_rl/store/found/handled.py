@@ -289,6 +289,8 @@ class StackedColumn(Column):
         self.handles.trim(steps)
         self.rows.trim()
         self.age, self.past = self.age[:steps].copy(), self.past[:steps].copy()
+        self.older.trim()
+        self.broken.trim()
 
     @property
     def used_bytes(self) -> int:

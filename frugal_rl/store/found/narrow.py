@@ -119,6 +119,8 @@ class NarrowColumn(Column):
     def trim(self, steps: int) -> None:
         """No further steps come: give back what is not used."""
         self.codes = self.codes[:steps].copy()
+        self.broken.trim()
+        self.whole.trim()
 
     def used_bytes(self, steps: int, of: int) -> float:
         """Bytes that the first `steps` of `of` steps take."""

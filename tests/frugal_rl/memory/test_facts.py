@@ -123,6 +123,7 @@ def test_a_backend_is_known_by_its_name_and_its_workers(run):
     [
         ({"episode_steps": 30}, (30, 30)),
         ({"episode_steps": 0}, None),
+        ({"episode_steps": 1 << 20, "unlimited": True}, None),
         ({"episode_steps": 30, "typical_episode_steps": (5.0, 9.0)}, (5, 9)),
     ],
 )

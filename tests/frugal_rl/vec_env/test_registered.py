@@ -119,6 +119,17 @@ def test_networks_read_whole_numbers_as_stock_ones_do_unless_told_otherwise(scal
     torch.testing.assert_close(found, torch.tensor([[read] * 4 + [0.5]]))
 
 
+def test_an_environment_says_whether_it_states_a_limit(monkeypatch):
+    known = gym.registry["CartPole-v1"]
+    assert (Registered(id="CartPole-v1").episode_steps, Registered(id="CartPole-v1").unlimited) == (
+        500,
+        False,
+    )
+    monkeypatch.setattr(known, "max_episode_steps", None)
+    assert Registered(id="CartPole-v1").unlimited
+    assert not Registered(id="CartPole-v1", episode_steps=70).unlimited
+
+
 def test_an_unknown_id_and_a_missing_package_are_told_apart():
     with pytest.raises(ConfigError, match=r"env\.id is empty"):
         Registered()

@@ -363,3 +363,33 @@ def test_rows_that_cannot_be_written_to_compile_nothing_anew():
         assert column.form.name.startswith("stack of 4")
         seen.append(len(take_apart.signatures))
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("steps", [5, 16, 17, 48])
+def test_short_rollouts_whose_rows_become_others_take_no_more_than_those_rows(steps):
+    spec, rng = ColumnSpec("obs", (3, 40), np.dtype(np.float64)), np.random.default_rng(steps)
+    column, dense = FoundColumn(spec, steps, 2), steps * 2 * 960
+    every, forms = np.divmod(np.arange(2 * steps), 2), set()
+    for rollout in range(9):
+        rows = rng.normal(size=(steps, 2, 3, 40))
+        if rollout % 3 < 2:  # whole numbers, then noise in the form that was best for them
+            rows = np.float64(rows > 0)
+        for t in range(steps):
+            column.write(t, rows[t], None)
+            forms.add(column.segments[0].form.name)
+        assert column.gather(*every, None, None).tobytes() == rows.tobytes()
+        assert column.nbytes <= 1.02 * dense, (rollout, column.form.name)
+    assert any(name.startswith("whole numbers") for name in forms)
+
+
+@pytest.mark.parametrize(("before", "looks"), [(0, 2), (2, 2), (3, 1), (9, 1)])
+def test_after_some_rollouts_that_outgrew_their_form_no_other_is_sought(before, looks):
+    spec, rng = ColumnSpec("obs", (3, 40), np.dtype(np.float64)), np.random.default_rng(0)
+    column, tried = FoundColumn(spec, 5, 2), []
+    best, column._best = column._best, lambda seen: tried.append(seen) or best(seen)
+    column._outgrown = before
+    for rows in (np.float64(rng.normal(size=(5, 2, 3, 40)) > 0), rng.normal(size=(5, 2, 3, 40))):
+        tried.clear()
+        for t in range(5):
+            column.write(t, rows[t], None)
+    assert (len(tried), column.form.name) == (looks - 1, "as it is")
