@@ -87,10 +87,13 @@ class Encoder:
         self._check(f, value)
         if row.name not in self._coded:
             return value if reused else value.copy()
-        if not reused:
-            return row.codec.encode(value)
-        out = self._out[row.name][: len(value)]
-        row.codec.encode_into(value, out)
+        try:
+            if not reused:
+                return row.codec.encode(value)
+            out = self._out[row.name][: len(value)]
+            row.codec.encode_into(value, out)
+        except EncodingError as error:
+            raise EncodingError(f"Field '{f.name}'{_none_of(value)}: {error}") from error
         return out
 
     def _made(self, row: RowSpec, stored: np.ndarray, reused: bool) -> np.ndarray:
@@ -133,6 +136,12 @@ class Encoder:
                 f"Field '{f.name}' is declared within [{f.low}, {f.high}], but the environment "
                 f"gave values from {value.min()} to {value.max()}."
             )
+
+
+def _none_of(value: np.ndarray) -> str:
+    """Which of N environments gave a field's first value that is not finite, if one did."""
+    bad = np.argwhere(~np.isfinite(value)) if value.dtype.kind == "f" else ()
+    return f" of environment {bad[0][0]}" if len(bad) else ""
 
 
 def _is_coded(spec: ObservationSpec, row: RowSpec) -> bool:

@@ -39,7 +39,10 @@ from frugal_rl.report.files import SUMMARY, read_json, read_metrics
 from frugal_rl.report.pareto import search_document
 from frugal_rl.report.terminal import say
 from frugal_rl.run.compose import folder
+from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.lock import locked
+from frugal_rl.untrusted.files import refuse_irregular
+from frugal_rl.untrusted.printing import printable, shown
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -126,11 +129,32 @@ def drawn(text: str) -> tuple[str, BaseDistribution]:
 
 
 def open_study(out: Path, storage: Storage, seed: int) -> optuna.Study:
-    """The study of a folder, begun or gone on with."""
+    """The study of a folder, begun or gone on with; a killed search's torn last line is cut off.
+
+    Raises:
+        DataError: the file is none of a study.
+    """
+    sqlite = storage is Storage.sqlite
+    file = out / ("study.db" if sqlite else "study.log")
+    if file.exists():
+        refuse_irregular(file)
+        if not sqlite:
+            AppendedLines(file).close()
+    try:
+        return _study(file, sqlite, seed)
+    except OSError:
+        raise
+    except Exception as error:  # each storage has errors of its own, and of its own libraries
+        words = printable(str(error).partition("\n")[0])
+        raise DataError(
+            f"{shown(file)} cannot be read as the study of a search ({type(error).__name__}: "
+            f"{words}). Move it away to begin anew, or name another folder with out=..."
+        ) from error
+
+
+def _study(file: Path, sqlite: bool, seed: int) -> optuna.Study:
     kept: BaseStorage = (
-        RDBStorage(f"sqlite:///{out / 'study.db'}")
-        if storage is Storage.sqlite
-        else JournalStorage(JournalFileBackend(str(out / "study.log")))
+        RDBStorage(f"sqlite:///{file}") if sqlite else JournalStorage(JournalFileBackend(str(file)))
     )
     return optuna.create_study(
         storage=kept,

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+LARGEST = float(np.finfo(np.float32).max)
 ENVIRONMENTS = "vec_env"
 STATIC = "static"
 MAY_HOLD_ANY = {ENVIRONMENTS, STATIC}
@@ -22,6 +23,14 @@ def finite(values: np.ndarray | Tensor) -> bool:
             return True
         return bool(torch.isfinite(values.detach()).all())
     return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
+
+
+def fits(values: np.ndarray | Tensor) -> bool:
+    """Whether all numbers are finite, in float32 too, in which networks compute."""
+    if not finite(values):
+        return False
+    wide = isinstance(values, np.ndarray) and values.dtype.kind == "f" and values.itemsize > 4
+    return not wide or bool((np.abs(values) <= LARGEST).all())
 
 
 def not_finite(state: Any, where: str = "") -> Iterator[str]:

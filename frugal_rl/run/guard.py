@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.errors import FrugalError, NumbersError
+from frugal_rl.errors import EncodingError, FrugalError, NumbersError
 from frugal_rl.run.disk import write_whole
-from frugal_rl.run.finite import finite
-from frugal_rl.run.suspects import in_rollout, in_tables, place_of
+from frugal_rl.run.finite import finite, fits
+from frugal_rl.run.suspects import in_rollout, in_tables, place_of, told
 
 if TYPE_CHECKING:
     from frugal_rl.learn.learner import Learner
@@ -61,7 +61,9 @@ class NumberGuard:
             self.at += 1
             try:
                 self.seen = real(actions)
-            except FrugalError:
+            except FrugalError as error:
+                if isinstance(error, EncodingError):  # often of what is no number
+                    error.add_note(f"In step {self.at} of the environments since {self.since}.")
                 raise
             except Exception as error:
                 error.add_note(f"In step {self.at} of the environments since {self.since}.")
@@ -103,16 +105,16 @@ class NumberGuard:
     def _look_at_rows(self, step: Step) -> None:
         for rows in (step.rows, step.final_rows):
             for name, values in rows.items():
-                if not finite(values):
+                if not fits(values):
                     self._stop(name, values, step)
 
     def _look_at_first(self, rows: Rows, seed: int) -> None:
         for name, values in rows.items():
-            if not finite(values):
+            if not fits(values):
                 env, *at = place_of(values)
                 raise NumbersError(
                     f"The observation '{name}' {at} of environment {env} is "
-                    f"{values[env, *at]} where its episode begins (reset with seed {seed})."
+                    f"{told(values[env, *at])} where its episode begins (reset with seed {seed})."
                 )
 
     def _look_at_actions(self, actions: np.ndarray) -> None:
@@ -158,7 +160,7 @@ class NumberGuard:
         kind = "reward" if values is step.reward else f"observation '{name}' {list(bad[1:])}"
         kept = self._keep(step)
         raise NumbersError(
-            f"The {kind} of environment {env} is {value} in step {self.at} since {self.since}"
+            f"The {kind} of environment {env} is {told(value)} in step {self.at} since {self.since}"
             f"{self._action_of(env)}. {kept}"
         )
 

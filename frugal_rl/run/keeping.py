@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError, OtherFormatError
 from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
-from frugal_rl.run.checkpoints import load_checkpoint
+from frugal_rl.run.checkpoints import as_it_stands, load_checkpoint
 from frugal_rl.run.disk import write_whole
 from frugal_rl.run.manifest import (
     LAST,
     OLDER,
+    Manifest,
     checkpoints_in,
     find_checkpoint,
     older_in,
@@ -156,13 +157,17 @@ def verify_checkpoints(path: str | Path, complete: Complete = as_it_is) -> list[
     if not path.is_file():  # copies by another name may need of the replay what no other does
         folder = files[0].parent
         files += sorted(f for f in folder.glob("*.pt") if f.is_file() and f not in files)
-    return [_verdict(file, complete) for file in files]
+    verdicts = [_verdict(file, complete) for file in files]
+    return [v for v in verdicts if v.sound or v.file.exists()]  # a run that goes on removes some
 
 
 def _verdict(file: Path, complete: Complete) -> Verdict:
-    try:
+    def compared() -> tuple[Manifest, dict[str, Any]]:
         manifest = verify_file(file)
-        content = complete(read_file(manifest), file)
+        return manifest, complete(read_file(manifest), file)
+
+    try:
+        manifest, content = as_it_stands(file, compared)
     except OtherFormatError as error:
         return Verdict(file, problem=str(error), other_version=True)
     except CheckpointError as error:

@@ -197,11 +197,12 @@ def lock_of(command: Command) -> str | None:
     Machines that train together all write the same into one folder; Slurm's job has its own.
     """
     launch = command.values.get("launch") or {}
-    together = int(launch.get("nodes") or 1) > 1 or launch.get("scheduler") == "slurm"
-    if command.name != "train" or not command.hydra_writes or together:
+    scheduler = launch.get("scheduler")
+    if command.name != "train" or not command.hydra_writes or scheduler == "slurm":
         return None
-    alone = int(launch.get("processes") or 1) == 1 and not launch.get("scheduler")
-    return LOCK if alone else LAUNCHER_LOCK
+    if launch.get("nodes") not in (None, 1):
+        return None
+    return LOCK if launch.get("processes") in (None, 1) and not scheduler else LAUNCHER_LOCK
 
 
 def written(command: Command) -> None:

@@ -6,15 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.run.finite import finite
+from frugal_rl.run.finite import LARGEST, finite, fits
 
 if TYPE_CHECKING:
     from frugal_rl.observation.tables import Tables
 
 
 def place_of(values: np.ndarray) -> tuple[int, ...]:
-    """The index of the first value that is not finite."""
-    return tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+    """The index of the first value that is not finite in float32."""
+    return tuple(int(i) for i in np.argwhere(~(np.abs(values) <= LARGEST))[0])
+
+
+def told(value: Any) -> str:
+    """A value that a network cannot be given, as an error says it."""
+    return f"{value}, which is none in float32," if np.isfinite(value) else str(value)
 
 
 def in_tables(tables: Tables) -> str:
@@ -22,11 +27,11 @@ def in_tables(tables: Tables) -> str:
     for table_name, table in tables.items():
         for name in table.fields:
             values = table[name]
-            if not finite(values):
+            if not fits(values):
                 at = place_of(values)
                 return (
-                    f"The static field '{name}' of table '{table_name}' holds {values[at]} at "
-                    f"{list(at)}."
+                    f"The static field '{name}' of table '{table_name}' holds {told(values[at])} "
+                    f"at {list(at)}."
                 )
     return ""
 

@@ -6,15 +6,23 @@ Needs `pip install 'frugal-rl[offline]'`. Imports torch, as the replay does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.errors import DataError
+from frugal_rl.errors import DataError, FrugalError
 from frugal_rl.store.episodes import EpisodeWriter, minari_part
 from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
+from frugal_rl.untrusted.files import read_text, refuse_irregular
+from frugal_rl.untrusted.hdf5 import check_hdf5
+from frugal_rl.untrusted.nested import parse_json
+from frugal_rl.untrusted.printing import printable, shown
+
+LEAST_BYTES = 2
+"""Of a step in a data set: its reward, and whether it was the last."""
 
 
 def read_dataset(source: str | Path, **options: Any) -> ReplayBuffer:
@@ -29,20 +37,31 @@ def read_dataset(source: str | Path, **options: Any) -> ReplayBuffer:
 
     Raises:
         ConfigError: Minari is not installed.
-        DataError: the data set cannot be read, or its episodes do not fit its spaces.
+        DataError: the data set cannot be read, its episodes do not fit its spaces, or one of their
+            numbers is not finite.
     """
-    data = _opened(source)
-    space, actions = data.observation_space, data.action_space
+    package = minari_part("minari")
+    with _told(source, "is no Minari data set that can be read"):
+        if Path(source).is_dir():
+            held = _check_files(Path(source))
+            data = package.MinariDataset(Path(source))
+        else:
+            held, data = None, package.load_dataset(str(source))
+        space, actions, steps = data.observation_space, data.action_space, int(data.total_steps)
+        if held is not None and steps * LEAST_BYTES > held:
+            raise DataError(f"{shown(Path(source))} counts {steps:,} steps in {held:,} bytes.")
     single = not isinstance(space, spaces.Dict)
     kind = ReplayBuffer if single else DictReplayBuffer
-    replay = kind(int(data.total_steps), space, actions, **{"device": "cpu", **options})
-    for episode in data.iterate_episodes():
-        try:
+    with _told(source, "cannot be kept in such a replay"):
+        replay = kind(steps, space, actions, **{"device": "cpu", **options})
+    with _told(source, "holds an episode that does not fit the spaces of its data set"):
+        for episode in data.iterate_episodes():
+            _check_episode(episode)
             _add_episode(replay, episode, single)
-        except (LookupError, TypeError, ValueError) as error:
-            raise DataError(
-                f"{source}: episode {episode.id} does not fit the spaces of its data set ({error})."
-            ) from error
+    if replay.count != steps:
+        raise DataError(
+            f"{shown(Path(source))} counts {steps:,} steps, its episodes have {replay.count:,}."
+        )
     return replay
 
 
@@ -62,14 +81,55 @@ def write_dataset(replay: ReplayBuffer, folder: str | Path, name: str) -> int:
     return writer.episodes
 
 
-def _opened(source: str | Path) -> Any:
-    package = minari_part("minari")
+@contextmanager
+def _told(source: str | Path, what: str) -> Iterator[None]:
+    """Whatever a stranger's files run Minari and its readers into becomes one line."""
     try:
-        if Path(source).is_dir():
-            return package.MinariDataset(Path(source))
-        return package.load_dataset(str(source))
-    except (OSError, LookupError, ValueError, AttributeError) as error:
-        raise DataError(f"{source} is no Minari data set that can be read ({error}).") from error
+        yield
+    except FrugalError:
+        raise
+    except Exception as error:
+        why = printable(f"{type(error).__name__}: {error}")
+        raise DataError(f"{shown(Path(source))} {what} ({why}).") from error
+
+
+def _check_files(folder: Path) -> int | None:
+    """Look at a data set's folder before Minari opens it; the bytes of its arrays.
+
+    None where their files are of another kind than HDF5.
+    """
+    held = None
+    for file in sorted(folder.rglob("*")):
+        if file.is_dir():
+            continue
+        refuse_irregular(file)
+        if file.suffix == ".json":
+            parse_json(read_text(file))
+        elif file.suffix == ".hdf5":
+            held = (held or 0) + check_hdf5(file)
+    return held
+
+
+def _check_episode(episode: Any) -> None:
+    """Refuse an episode whose parts differ in length, and numbers that are none."""
+    parts = (episode.rewards, episode.terminations, episode.truncations, *_leaves(episode.actions))
+    lengths = {len(part) for part in parts}
+    lengths |= {len(part) - 1 for part in _leaves(episode.observations)}
+    if len(lengths) != 1:
+        raise DataError(f"Episode {episode.id} has parts of {sorted(lengths)} steps.")
+    for part in (*parts, *_leaves(episode.observations)):
+        numbers = np.asarray(part)
+        if numbers.dtype.kind in "fc" and not np.isfinite(numbers).all():
+            raise DataError(f"Episode {episode.id} holds a number that is not finite.")
+
+
+def _leaves(values: Any) -> Iterator[Any]:
+    """The arrays of values that may be a mapping or a tuple of them."""
+    if isinstance(values, Mapping | tuple):
+        for value in values.values() if isinstance(values, Mapping) else values:
+            yield from _leaves(value)
+    else:
+        yield values
 
 
 def _add_episode(replay: ReplayBuffer, episode: Any, single: bool) -> None:

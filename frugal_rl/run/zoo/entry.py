@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.errors import ConfigError, DataError, FrugalError
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.zoo.expressions import read_expression
 from frugal_rl.untrusted.files import read_text
@@ -29,9 +30,12 @@ class Entry:
     values: dict[str, Any]
     without: frozenset[str] = frozenset()
     """Names inside of values that are left out, `policy_kwargs.ortho_init`."""
+    newest: str = ""
+    """The key that was taken last."""
 
     def take(self, key: str, default: Any = None) -> Any:
         """A value, once."""
+        self.newest = key
         value = self.values.pop(key, default)
         return default if value is None else value
 
@@ -50,7 +54,22 @@ class Entry:
     def refusal(self, key: str, why: str, remedy: str) -> ConfigError:
         """The line that refuses a value."""
         leave = f"leave it out with zoo.without=[{key}]"
-        return ConfigError(f"{self.where} sets {key}: {why}; {remedy or leave}.")
+        said = f"{printable(key)}: {printable(why)}"
+        return ConfigError(f"{self.where} sets {said}; {remedy or leave}.")
+
+    @contextmanager
+    def odd_values_told(self) -> Iterator[None]:
+        """Whatever a value of another kind runs into names its key.
+
+        Raises:
+            ConfigError: in the place of any other error.
+        """
+        try:
+            yield
+        except FrugalError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+            raise self.refusal(self.newest, f"{type(error).__name__} ({error})", "") from error
 
 
 def find_entry(file: str, algorithm: str, env: str, without: Sequence[str]) -> Entry:
@@ -76,7 +95,7 @@ def find_entry(file: str, algorithm: str, env: str, without: Sequence[str]) -> E
     if absent:
         raise ConfigError(f"zoo.without={absent} names what '{key}' in {shown(path)} does not set.")
     left = {str(k): v for k, v in values.items() if k not in without}
-    return Entry(f"'{key}' in {path.name}", left, frozenset(without))
+    return Entry(f"'{key}' in {printable(path.name)}", left, frozenset(without))
 
 
 def published(algorithm: str) -> Path:

@@ -63,8 +63,9 @@ def words_of(options: Mapping[str, str]) -> dict[str, Any]:
     said: dict[str, Any] = {"env": "gymnasium", "env.id": env}
     if ATARI.fullmatch(env):
         said["env.modules"] = ["ale_py"]
-    said |= environment(entry) | {"algo": algorithm.choice}
-    said |= learning(entry, algorithm) | agent(entry, algorithm)
+    with entry.odd_values_told():
+        said |= environment(entry) | {"algo": algorithm.choice}
+        said |= learning(entry, algorithm) | agent(entry, algorithm)
     refuse_the_rest(entry, algorithm)
     return said
 

@@ -1,5 +1,6 @@
 """A search asks, trains, tells and remembers; what is behind is ended early."""
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ optuna = pytest.importorskip("optuna", reason="optuna is an extra: pip install -
 
 from optuna.trial import TrialState  # noqa: E402
 
-from frugal_rl.errors import ConfigError  # noqa: E402
+from frugal_rl.errors import ConfigError, DataError  # noqa: E402
 from frugal_rl.report.files import write_json  # noqa: E402
 from frugal_rl.report.search import (  # noqa: E402
     Searcher,
@@ -158,3 +159,31 @@ def test_again_takes_only_what_was_running(tmp_path):
     states = [t.state for t in study.trials]
     assert states == [TrialState.COMPLETE, TrialState.FAIL, TrialState.WAITING]
     assert study.ask(space).params == running.params
+
+
+@pytest.mark.parametrize("storage", Storage)
+@pytest.mark.parametrize("spoil", [lambda f: f.write_bytes(b"\x1b[2J\xff garbage\n" * 99),
+                                   lambda f: f.write_bytes(f.read_bytes()[:2000] + b"[\n" * 9),
+                                   lambda f: (f.unlink(), f.mkdir()),
+                                   lambda f: (f.unlink(), os.mkfifo(f))])  # fmt: skip
+def test_a_file_that_is_no_study_is_refused_in_one_line(spoil, storage, tmp_path):
+    study = open_study(tmp_path, storage, 0)
+    study.tell(study.ask(dict(drawn(text) for text in SPACE)), [1.0, 2.0])
+    (file,) = (f for f in tmp_path.iterdir() if f.suffix in (".db", ".log"))
+    spoil(file)
+    with pytest.raises(DataError, match=rf"{file.name} cannot be read") as refused:
+        open_study(tmp_path, storage, 0)
+    assert str(refused.value).isprintable()
+
+
+def test_a_search_that_was_killed_inside_a_line_goes_on(tmp_path):
+    study = open_study(tmp_path, Storage.journal, 0)
+    space = dict(drawn(text) for text in SPACE)
+    for _ in range(2):
+        study.tell(study.ask(space), [1.0, 2.0])
+    log = tmp_path / "study.log"
+    log.write_bytes(log.read_bytes()[:-7])
+    study = open_study(tmp_path, Storage.journal, 0)
+    assert [t.state for t in study.trials] == [TrialState.COMPLETE, TrialState.RUNNING]
+    study.tell(study.ask(space), [3.0, 4.0])
+    assert len(open_study(tmp_path, Storage.journal, 0).trials) == 3

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from frugal_rl.errors import CheckpointError
+from frugal_rl.run import checkpoints
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.keeping import newest_sound, save_newest, verdict_lines, verify_checkpoints
@@ -364,3 +365,33 @@ def test_the_manifest_alone_says_what_a_file_holds(tmp_path):
     assert {n: e.num_bytes for n, e in manifest.entries.items()} == {
         "content.weights": 2400, "content.rows": 320,
     }  # fmt: skip
+
+
+def test_a_checkpoint_that_a_run_replaces_while_it_is_read_is_no_damaged_one(tmp_path, monkeypatch):
+    """Whoever evaluates or verifies a run that goes on: the name leads to another file by then."""
+    for steps in (1, 2):
+        save_newest(tmp_path, {"num_steps": steps, "w": np.full(9, steps)}, keep=3)
+    real, saves = checkpoints.read_manifest, iter([3, 4])
+
+    def replaced(path, *limits):
+        manifest = real(path, *limits)
+        if path.name == "last.pt" and (steps := next(saves, None)):
+            save_newest(tmp_path, {"num_steps": steps, "w": np.full(steps, steps)}, keep=3)
+        return manifest
+
+    monkeypatch.setattr(checkpoints, "read_manifest", replaced)
+    content = load_checkpoint(tmp_path / "last.pt")
+    assert content["num_steps"] == 4
+    assert (content["w"] == np.full(4, 4)).all()
+
+
+def test_a_checkpoint_that_a_run_removes_while_others_are_verified_is_none(tmp_path):
+    for steps in (1, 2, 3):
+        save_newest(tmp_path, {"num_steps": steps}, keep=3)
+
+    def removing(content, file):
+        (tmp_path / "step_000000000001.pt").unlink(missing_ok=True)
+        return content
+
+    verdicts = verify_checkpoints(tmp_path, removing)
+    assert [v.num_steps for v in verdicts] == [3, 2]

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from frugal_rl.errors import NumbersError
+from frugal_rl.errors import EncodingError, NumbersError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory import MemoryProfile
+from frugal_rl.observation.choices import Storage
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
 from frugal_rl.run.finite import not_finite
@@ -159,3 +160,40 @@ def test_a_rank_that_saves_nothing_itself_names_what_the_first_one_saved(tmp_pat
     assert "No checkpoint was saved yet" in second.hint()
     train(run, Nowhere(), console=Console(file=io.StringIO()))
     assert f"resume={tmp_path / 'checkpoints' / 'last.pt'}" in second.hint()
+
+
+def far(env):
+    """Numbers that float64 holds and float32 does not, in the eleventh step."""
+    real, steps = env.step, iter(range(1000))
+
+    def step(actions):
+        given = real(actions)
+        rows = {**given.rows, "speed": given.rows["speed"].astype(np.float64)}
+        if next(steps) == 10:
+            rows["speed"][2, 1] = -1e300
+        return replace(given, rows=rows)
+
+    env.step = step
+
+
+def test_a_number_that_float32_does_not_hold_is_named_like_one_that_is_none(tmp_path):
+    words = stopped(toy_run(tmp_path, Changed(poison=far), debug=True))
+    assert "'speed' [1] of environment 2 is -1e+300, which is none in float32, in step 10" in words
+    assert newest_sound(tmp_path).content["num_steps"] == 32
+
+
+def test_a_field_that_cannot_be_stored_is_named_with_environment_and_step(tmp_path):
+    def poison(env):
+        real, calls = env.encoder.encode, iter(range(1000))
+
+        def encode(raw, *lasting, **more):
+            if next(calls) == 5:
+                raw["speed"][1] = NAN
+            return real(raw, *lasting, **more)
+
+        env.encoder.encode = encode
+
+    run = toy_run(tmp_path, Changed(poison=poison), memory=MemoryProfile(storage=Storage.half))
+    with pytest.raises(EncodingError, match=r"Field '\w+' of environment 1: .*nan") as error:
+        train(run, Nowhere(), console=Console(file=io.StringIO()))
+    assert any(" of the environments since " in note for note in error.value.__notes__)

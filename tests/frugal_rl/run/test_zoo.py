@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.errors import ConfigError, DataError, FrugalError
 from frugal_rl.learn.schedules import Linear
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.encoding import Encoding
@@ -167,3 +167,27 @@ def test_a_stack_is_held_once_and_shown_whole():
     assert not kept[0][:, :2].any()
     assert (kept[1][:, 1] == kept[0][:, 2]).all()
     assert buffer.columns["observation"].nbytes < 0.6 * 1024 * 48
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("n_timesteps: '[1]*999999999'", "n_timesteps"),
+        ("n_timesteps: .nan", "n_timesteps"),
+        ("n_envs: {a: 1}", "n_envs"),
+        ("n_envs: 1e400", "n_envs"),
+        ("env_wrapper: {}", ""),
+        ("env_wrapper: {a: 1}", "env_wrapper"),
+        ("env_wrapper: [{}]", "env_wrapper"),
+        ("frame_stack: [[]]", ""),
+        ('clip_range: "\\x1b[2J"', "clip_range"),
+        ('policy: "\\x1b[2J"', "policy"),
+        ("policy_kwargs: 'dict(net_arch=[[[]]])'", ""),
+        ("normalize: [1]", ""),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_by_its_key_in_one_line(line, key, words):
+    with pytest.raises(FrugalError) as refused:
+        compose_run([*words("Acrobot-v1", line=line), "tracking=disabled"])
+    assert key in str(refused.value)
+    assert str(refused.value).isprintable()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 
 import numpy as np
@@ -114,3 +116,82 @@ def test_a_folder_that_is_no_data_set_or_not_empty_is_refused(tmp_path):
         read_dataset(tmp_path)
     with pytest.raises(DataError, match="not empty"):
         write_dataset(filled(VECTOR, SPEED), tmp_path, "toy/random-v0")
+
+
+def in_episode(change):
+    """A change of the first episode's arrays."""
+
+    def spoil(folder):
+        with pytest.importorskip("h5py").File(folder / "main_data.hdf5", "r+") as file:
+            change(file["episode_0"])
+
+    return spoil
+
+
+def put(name, values):
+    def change(episode):
+        del episode[name]
+        episode.create_dataset(name, data=values)
+
+    return in_episode(change)
+
+
+def bomb(episode):
+    del episode["rewards"]
+    form = {"dtype": "f8", "chunks": (1 << 20,), "compression": "gzip"}
+    episode.create_dataset("rewards", shape=(1 << 36,), **form)
+
+
+def elsewhere(episode):
+    del episode["rewards"]
+    episode["rewards"] = pytest.importorskip("h5py").ExternalLink("/etc/passwd", "/x")
+
+
+def told(**changes):
+    def spoil(folder):
+        said = json.loads((folder / "metadata.json").read_text())
+        (folder / "metadata.json").write_text(json.dumps(said | changes))
+
+    return spoil
+
+
+def piped(folder):
+    (folder / "metadata.json").unlink()
+    os.mkfifo(folder / "metadata.json")
+
+
+def cut(folder):
+    os.truncate(folder / "main_data.hdf5", 5000)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (piped, "no regular file"),
+        (cut, "cannot be read"),
+        (told(total_steps=10**12), "counts 1,000,000,000,000 steps in"),
+        (told(total_steps=3), "counts 3 steps, its episodes have 44"),
+        (told(total_steps="\x1b[2J"), "no Minari data set"),
+        (told(observation_space="[" * 5000), "no Minari data set"),
+        (told(action_space='{"type": "Dict", "subspaces": {}}'), "cannot be kept"),
+        (put("rewards", np.zeros(2)), r"parts of \[2, 11\] steps"),
+        (put("rewards", np.full(11, np.nan)), "not finite"),
+        (put("observations", np.zeros((12, 7), np.float32)), "does not fit"),
+        (in_episode(lambda episode: episode.pop("actions")), "does not fit"),
+        (in_episode(bomb), "unpacks to .* times its size"),
+        (in_episode(elsewhere), "'rewards' leads elsewhere"),
+    ],
+)
+def test_a_strangers_data_set_is_refused_in_one_line_and_nothing_of_it_is_lost(
+    spoil, words, tmp_path
+):
+    pytest.importorskip("minari")
+    replay = ReplayBuffer(44, VECTOR, spaces.Discrete(2), "cpu", 1)
+    for step in range(44):
+        row = np.full((1, 3), step % 9, np.float32)
+        replay.add(row, row, np.array([1]), np.array([1.0]), np.array([step % 11 == 10]), [{}])
+    write_dataset(replay, tmp_path / "data", "toy/random-v0")
+    spoil(tmp_path / "data")
+    with pytest.raises(DataError, match=words) as refused:
+        read_dataset(tmp_path / "data")
+    assert str(refused.value).isprintable()
