@@ -38,6 +38,19 @@ class Limit:
     """What is free right now; less than the limit where other programs run."""
 
 
+class PartGib(float):
+    """One process's part of what several share evenly; `source` says of what."""
+
+    source: str
+
+    @classmethod
+    def of(cls, limit: Limit, processes: int) -> PartGib:
+        """An even part of a limit."""
+        part = cls(limit.ram_bytes / processes / GIB)
+        part.source = f"{limit.ram_source} for {processes} processes"
+        return part
+
+
 def find_limit(
     budget_gib: float | None = None,
     ram_gib: float | None = None,
@@ -59,7 +72,8 @@ def find_limit(
         options = [(int(ram_gib * GIB), f"hardware.ram_gib={ram_gib:g}")]
     free = options[0][0] if ram_gib is not None else int(physical.available)
     if budget_gib is not None:
-        options.append((int(budget_gib * GIB), f"memory.budget_gib={budget_gib:g}"))
+        part = budget_gib.source if isinstance(budget_gib, PartGib) else ""
+        options.append((int(budget_gib * GIB), part or f"memory.budget_gib={budget_gib:g}"))
     ram, source = min(options)
     vram, vram_source = _device_memory(vram_gib, device)
     return Limit(ram, source, vram, vram_source, cores or usable_cores(), free)

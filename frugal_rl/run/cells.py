@@ -41,7 +41,9 @@ STARTING_BYTES = 400 << 20
 """A process that reads its configuration and imports torch, before it reserves what it needs."""
 REFUSED = ("ConfigError", "MemoryBudgetError")
 """Errors that say that a combination is impossible here."""
-CROWDED = "CrowdedError"
+CROWDED, OTHER_RUN = "CrowdedError", "CheckpointError"
+MOST_WORDS = 400
+"""Letters of a reason."""
 AGAIN_SECONDS = 5.0
 """Before a job tries again that found no room beside others that waited, too."""
 LOST = "the process that watched it ended before it did"
@@ -100,6 +102,9 @@ def run_cell(job: Job) -> Outcome:
     except (FrugalError, OSError) as error:  # it could not even start: the others still may
         cell = ended_by(job.words, f"{type(error).__name__}: {error}")
     cell = replace(cell, seconds=round(time.monotonic() - began, 1))
+    if known is not None and known.words != job.words and cell.reason.startswith(OTHER_RUN):
+        words = f"{at} holds a job of other words; choose another hydra.sweep.dir= for these."
+        cell = replace(cell, reason=f"{words} {cell.reason}"[:MOST_WORDS])
     if cell.end is End.refused and sweep.skip_impossible:
         cell = replace(cell, end=End.skipped)
     try:
@@ -182,7 +187,7 @@ def trained(job: Job, line: Reservation | None) -> Cell:
 
 def ended_by(words: tuple[str, ...], said: str) -> Cell:
     """A job that ended with an error, by its last words."""
-    return Cell(words, End.refused if said.startswith(REFUSED) else End.failed, said[:400])
+    return Cell(words, End.refused if said.startswith(REFUSED) else End.failed, said[:MOST_WORDS])
 
 
 class Output:

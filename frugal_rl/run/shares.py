@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory.choices import AUTO
-from frugal_rl.memory.machine import GIB, find_limit
+from frugal_rl.memory.machine import PartGib, find_limit
 from frugal_rl.vec_env.episodes import Episodes
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ def share_of(run: RunConfig) -> RunConfig:
     launch = run.launch
     if launch.size == 1:
         return run
-    limit = find_limit(run.memory.budget_gib, run.hardware.ram_gib).ram_bytes / launch.processes
-    memory = replace(run.memory, budget_gib=limit / GIB)
+    limit = find_limit(run.memory.budget_gib, run.hardware.ram_gib)
+    memory = run.memory
+    if launch.processes > 1:
+        memory = replace(memory, budget_gib=PartGib.of(limit, launch.processes))
     return replace(shard(run, Ranks(0, launch.size)), memory=memory)
 
 

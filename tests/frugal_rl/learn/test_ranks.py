@@ -376,6 +376,28 @@ def test_a_process_joins_by_what_torchrun_has_set_and_leaves_in_the_end(monkeypa
     assert limits == [20, 0]
 
 
+def test_on_gpus_what_lies_on_the_processor_goes_over_gloo(monkeypatch):
+    begun, devices = [], []
+
+    def begin(backend, **settings):
+        begun.append((backend, settings["rank"], settings["world_size"]))
+
+    monkeypatch.setattr(joining, "started_by_torchrun", lambda: True)
+    monkeypatch.setattr(joining, "rendezvous", lambda *_, **__: iter([(HashStore(), 1, 2)]))
+    monkeypatch.setattr(joining.distributed, "init_process_group", begin)
+    monkeypatch.setattr(joining.distributed, "destroy_process_group", lambda: None)
+    monkeypatch.setattr(joining.distributed, "get_node_local_rank", lambda: 1)
+    monkeypatch.setattr(joining.torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(joining.torch.cuda, "set_device", devices.append)
+
+    with joined(20) as ranks:
+        assert (ranks.rank, ranks.size) == (1, 2)
+
+    assert (begun, devices) == ([("cpu:gloo,cuda:nccl", 1, 2)], [1])
+    known = torch.distributed.distributed_c10d.BackendConfig(begun[0][0])
+    assert known.get_device_backend_map() == {"cpu": "gloo", "cuda": "nccl"}
+
+
 def test_a_process_that_nobody_started_beside_others_is_alone(monkeypatch):
     monkeypatch.delenv("TORCHELASTIC_RUN_ID", raising=False)
 

@@ -37,6 +37,8 @@ if words["seed"] == "5" and not Path("tried").exists():
     sys.exit("CrowdedError: Start fewer at once.")
 if words["seed"] == "6":
     sys.stdout.buffer.write(b"\\xff\\xfe from a library\\n")
+if words.get("gamma") == "0.5" and "resume" in words:
+    sys.exit("CheckpointError: It was trained with gamma=0.99.")
 if words["seed"] == "4":
     os.kill(os.getppid(), signal.SIGINT)  # and listens to nothing yet
     time.sleep(60)
@@ -171,6 +173,22 @@ def test_a_job_that_was_lost_goes_on_from_its_checkpoint(job, capsys):
     run_cell(made)
 
     assert f"resume={made.command.folder}" in capsys.readouterr().out
+
+
+def test_a_folder_of_other_words_is_told_as_such(job):
+    made = job(0)
+    run_cell(made)
+    (made.command.folder / "checkpoints").mkdir()
+    (made.command.folder / "checkpoints" / "last.pt").touch()
+
+    assert run_cell(replace(made, words=(*made.words, "gamma=0.5"))).status == 1
+    assert run_cell(replace(made, words=(*made.words, "gamma=0.9"))).status == 0  # may go on
+
+    run_cell(replace(made, words=(*made.words, "gamma=0.5")))
+    assert Cell.read(made.command.folder).reason == (
+        f"{made.command.folder} holds a job of other words; choose another hydra.sweep.dir= for "
+        "these. CheckpointError: It was trained with gamma=0.99."
+    )
 
 
 def test_a_damaged_record_is_none(tmp_path):

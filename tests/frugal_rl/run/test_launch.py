@@ -17,6 +17,7 @@ import pytest
 import torch
 
 from frugal_rl.errors import ConfigError, FolderInUseError, RankError
+from frugal_rl.memory.machine import find_limit
 from frugal_rl.report.files import read_json
 from frugal_rl.run import launch
 from frugal_rl.run.checkpoints import load_checkpoint
@@ -51,6 +52,13 @@ def test_the_plan_of_each_process_gets_its_part_of_the_memory():
     share = share_of(run)
 
     assert share.memory.budget_gib == pytest.approx(4)
+    limit = find_limit(share.memory.budget_gib)
+    assert (limit.ram_bytes, limit.ram_source) == (4 << 30, "memory.budget_gib=8 for 2 processes")
+    whole = compose_run(["env=toy", "launch=torchrun"])  # nobody set a budget
+    source = find_limit(share_of(whole).memory.budget_gib).ram_source
+    assert source == f"{find_limit().ram_source} for 2 processes"
+    machines = compose_run(["env=toy", "launch.nodes=2", "launch.meet=a:29400"])
+    assert share_of(machines).memory.budget_gib is None  # one process on each of them
     assert share.algo.num_envs * 2 == run.algo.num_envs
 
 
