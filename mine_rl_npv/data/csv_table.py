@@ -43,11 +43,13 @@ class CsvTable:
 
     def numbers(self, column: int) -> np.ndarray | None:
         """A column as (N,) float64, None where a word is no finite number."""
+        words = [self._plain(row[column]) for row in self.words]
         try:
-            values = np.array([self._plain(row[column]) for row in self.words], np.float64)
+            values = np.array(words, np.float64)
         except ValueError:
             return None
-        return values if np.isfinite(values).all() else None
+        damaged = any("_" in word for word in words)  # Python takes 1_5 for 15
+        return values if np.isfinite(values).all() and not damaged else None
 
     def text(self, column: int) -> np.ndarray:
         """A column as (N,) words."""
@@ -57,7 +59,7 @@ class CsvTable:
         """The error that names the first word of a column that is no number."""
         for place, row in zip(self.place, self.words, strict=True):
             try:
-                finite = np.isfinite(float(self._plain(row[column])))
+                finite = "_" not in row[column] and np.isfinite(float(self._plain(row[column])))
             except ValueError:
                 finite = False
             if not finite:

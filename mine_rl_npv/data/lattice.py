@@ -100,6 +100,7 @@ def _fit(centroids: np.ndarray, size: Sequence[float] | None) -> Lattice | None:
     lattice = _on_lattice(centroids, _filled(found))
     if size is not None:
         return lattice
+    lattice = _told_apart(lattice)
     apart = [_blocks_apart(lattice.cell, axis) for axis in range(3)]
     if max(apart) > 1:
         steps = zip(lattice.size, apart, strict=True)
@@ -111,6 +112,23 @@ def _fit(centroids: np.ndarray, size: Sequence[float] | None) -> Lattice | None:
         if len(np.unique(lattice.cell, axis=0)) < len(lattice.cell):
             return None
     return lattice if _has_neighbours(lattice.cell) else None
+
+
+def _told_apart(lattice: Lattice) -> Lattice:
+    """A finer one where blocks share cells: pits far apart agree on the distance between them."""
+    for axis in range(3):
+        shared, most = _sharing(lattice), lattice.size[axis] / 2
+        while shared and (finer := _spacing(lattice.stated[:, axis], most)) is not None:
+            size = [finer if a == axis else step for a, step in enumerate(lattice.size)]
+            tried, most = _on_lattice(lattice.stated, (size[0], size[1], size[2])), finer / 2
+            if (left := _sharing(tried)) < shared:
+                lattice, shared = tried, left
+    return lattice
+
+
+def _sharing(lattice: Lattice) -> int:
+    """Blocks beyond one in each cell."""
+    return len(lattice.cell) - len(np.unique(lattice.cell, axis=0))
 
 
 def _on_lattice(centroids: np.ndarray, size: tuple[float, float, float]) -> Lattice:
@@ -149,11 +167,11 @@ def _filled(found: list[float | None]) -> tuple[float, float, float]:
     return (x or y or across, y or x or across, z or across)
 
 
-def _spacing(values: np.ndarray) -> float | None:
-    """The spacing that most values agree on; the widest of equally good ones."""
+def _spacing(values: np.ndarray, most: float = math.inf) -> float | None:
+    """The spacing up to `most` that most values agree on; the widest of equally good ones."""
     best, chosen = 0.0, None
     sample = values[:: max(len(values) // _SAMPLE, 1)]
-    for candidate in sorted(_candidates(sample), reverse=True):
+    for candidate in sorted((c for c in _candidates(sample) if c <= most), reverse=True):
         agree = _agreement(sample, candidate)
         if agree > best + 0.02:
             best, chosen = agree, candidate
@@ -217,6 +235,8 @@ def _refined(values: np.ndarray, spacing: float) -> float:
     away = (values - _phase(values, spacing)) / spacing
     cell = np.round(away)
     on = np.abs(away - cell) < 0.1
+    if not on.any():
+        return spacing
     x, y = cell[on] - cell[on].mean(), values[on] - values[on].mean()
     spread = float((x * x).sum())
     exact = float((x * y).sum()) / spread if spread > 0 else spacing

@@ -129,7 +129,7 @@ def scalar(sections: dict[str, Lines], keyword: str, path: Path, kind: type = in
         raise DataError(f"{path}: section {keyword} is missing or empty.")
     lines = sections[keyword]
     try:
-        (word,) = lines.text[0].split()
+        (word,) = lines.text[0].replace("_", " _ ").split()  # Python takes 1_5 for 15
         return kind(word)
     except ValueError:
         raise lines.error(0, f"{keyword} must be one {kind.__name__}.") from None
@@ -146,6 +146,7 @@ def table(lines: Lines, width: int, what: str) -> np.ndarray:
     """
     words = " ".join(lines.text).split()
     counts_fit = len(words) == width * len(lines)
+    counts_fit = counts_fit and not any("_" in text for text in lines.text)
     if counts_fit and all(len(text.split()) == width for text in lines.text):
         try:
             return np.array(words, dtype=np.float64).reshape(-1, width)
@@ -166,7 +167,7 @@ def _is_number(word: str) -> bool:
         float(word)
     except ValueError:
         return False
-    return True
+    return "_" not in word
 
 
 def whole(lines: Lines, column: np.ndarray, bound: int, what: str) -> np.ndarray:

@@ -17,6 +17,7 @@ from mine_rl_npv.priority.features import block_features
 from mine_rl_npv.priority.search import evolve
 from mine_rl_npv.priority.shipped import shipped_orders
 from mine_rl_npv.priority.task import Mine, PriorityTask
+from mine_rl_npv.tools.reworking import Heard, first_half, rework_best
 from mine_rl_npv.tools.solve_config import LEARNING, Method, SolveConfig
 
 if TYPE_CHECKING:
@@ -50,24 +51,30 @@ def schedule(
 def _best(
     problem: Problem, bound: Bound, config: SolveConfig, watch: Watch | None
 ) -> tuple[Schedule, str]:
-    """The best of TopoSort's orders, filling pits, cones, shipped policies and evolution."""
-    mine = _mine(problem, bound)
+    """The best of TopoSort's orders, filling pits, cones, shipped policies and evolution, reworked.
+
+    Large mines keep to TopoSort and cones; plans that keep a pace are not reworked.
+    """
+    mine, heard = _mine(problem, bound), Heard(watch)
     large = problem.blocks > LARGE_BLOCKS
-    cheap = {"cone": orders.cone_order(problem), **_named("toposort", problem, bound)}
-    found = {name: mine.decode(key, config.decoder) for name, key in cheap.items()}
+    reworked = not large and problem.pace is None
+    keys = {"cone": orders.cone_order(problem), **_named("toposort", problem, bound)}
     if not large:
         features = _features(problem, bound, config)
-        named = _named("filling", problem, bound) | shipped_orders(features)
-        found |= {name: mine.decode(key, config.decoder) for name, key in named.items()}
+        keys |= _named("filling", problem, bound) | shipped_orders(features)
         learner = replace(mine, features=features)
-        key = _learned_priority(learner, config, watch)
-        found["evolution"] = mine.decode(key, config.decoder)
+        keys["evolution"] = _learned_priority(learner, config, heard, halved=reworked)
+    found = {name: mine.decode(key, config.decoder) for name, key in keys.items()}
     name = max(found, key=lambda one: mine.worth(found[one]))
+    plan = found[name]
     if config.polish or not large:
-        mine.polish(found[name])
+        mine.polish(plan)
     else:
-        prune(problem, found[name])
-    return found[name], name
+        prune(problem, plan)
+    if reworked:
+        rework_best(mine, plan, keys[name], config, heard)
+        mine.polish(plan)
+    return plan, name
 
 
 def _named(name: str, problem: Problem, bound: Bound) -> dict[str, np.ndarray]:
@@ -86,17 +93,22 @@ def _features(problem: Problem, bound: Bound, config: SolveConfig) -> np.ndarray
     return block_features(problem, bound if config.lp_features else None)
 
 
-def _learned_priority(mine: Mine, config: SolveConfig, watch: Watch | None) -> np.ndarray:
-    """Priorities (m,) learned on this mine for the search's clock or its decodes."""
+def _learned_priority(
+    mine: Mine, config: SolveConfig, watch: Watch | None, halved: bool = False
+) -> np.ndarray:
+    """Priorities (m,) learned on this mine for the search's clock or its decodes, or half of it."""
     task = PriorityTask([mine], config.decoder, config.threads)
-    seconds, seed = config.search_seconds, config.seed
+    seconds, decodes = config.search_seconds, config.decodes
+    if halved:
+        seconds, decodes = first_half(config)
+    seed = config.seed
     try:
         if config.method is not Method.gradient:
-            learned = evolve([mine], task, seconds, seed, watch=watch, decodes=config.decodes)
+            learned = evolve([mine], task, seconds, seed, watch=watch, decodes=decodes)
             return learned.net.scores(learned.weights, mine.features)
         from mine_rl_npv.priority.gradient import ascend  # imports torch
 
-        found = ascend([mine], task, seconds, seed, decodes=config.decodes, watch=watch)
+        found = ascend([mine], task, seconds, seed, decodes=decodes, watch=watch)
         return found.priority(mine.features)
     finally:
         task.close()

@@ -106,7 +106,7 @@ def judge(prefix: str, solution: str, pcpsp: bool, parts: bool = False) -> tuple
 
 
 def _refuse_cut_off(path: Path, tables: dict[str, list[list[str]]], last: int) -> None:
-    """Raises ValueError where the last blocks' tonnes may be missing: any limit holds them."""
+    """Raises ValueError where the last blocks may lack tonnes: they would fit any limit."""
     counted = [int(words[0]) for words in tables.get("RESOURCE_CONSTRAINT_COEFFICIENTS", [])]
     ended = any(line.split() == ["EOF"] for line in path.read_text("ascii").splitlines())
     if counted and max(counted) < last and not ended:

@@ -47,6 +47,13 @@ def test_a_point_beside_decimal_commas_is_no_decimal_sign(tmp_path):
         read_csv(path)
 
 
+def test_a_number_with_an_underscore_is_none(tmp_path):
+    """Python takes 1_5 for 15: a point that was lost made a grade ten times as high."""
+    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), [*ROWS[:-1], (*ROWS[-1][:4], "0_5")])
+    with pytest.raises(DataError, match=r"line 9: '0_5' in column 'cu' is not a number"):
+        read_csv(path)
+
+
 def test_names_are_guessed_shown_and_taken_as_the_user_says(tmp_path):
     path = written(tmp_path, ("Easting", "NORTHING", "RL", "Tonnes", "grade"), ROWS)
     model = read_csv(path, columns={"cu": "grade", "x": ""})

@@ -27,6 +27,26 @@ def test_a_lattice_with_voids_is_found_in_any_order_of_rows(keep):
     assert (lattice.off() < 1e-9).all()
 
 
+@pytest.mark.parametrize("gap", [(50, 0, 0), (50, 28, 0), (-80, 900, 2), (0, 100, -3)])
+@pytest.mark.parametrize("bearing", [0.0, 30.0])
+def test_pits_far_apart_have_the_blocks_of_one(gap, bearing):
+    """All centroids agree on the distance between the pits too, which made two cells of them."""
+    points, cell = centroids(1, 0.8)
+    both = np.vstack([cell, cell + gap])
+    lattice = fit_lattice(turn(np.vstack([points, points + gap * SIZE]), -bearing))
+    assert_allclose(lattice.size, SIZE, rtol=1e-6)
+    assert lattice.bearing == pytest.approx(bearing, abs=1e-3)
+    assert_array_equal(lattice.cell, both - both.min(axis=0))
+    assert (lattice.off() < 1e-4).all()
+
+
+def test_blocks_in_one_cell_do_not_make_others_smaller():
+    points, cell = centroids(1)
+    lattice = fit_lattice(np.vstack([points, points[:40]]))
+    assert_allclose(lattice.size, SIZE)
+    assert_array_equal(lattice.cell, np.vstack([cell, cell[:40]]))
+
+
 @pytest.mark.parametrize("share", [0.01, 0.1])
 def test_moved_centroids_do_not_change_the_block_size(share):
     points, cell = centroids(2)

@@ -138,6 +138,7 @@ def test_an_empty_table_has_no_rows():
         (("1 2 3", "4"), "line 10: a row needs 2 numbers, found 3"),
         (("1 2", "3 x"), "line 11: 'x' in a row is not a number"),
         (("1 0x10",), "'0x10' in a row is not a number"),
+        (("1 1_5",), "'1_5' in a row is not a number"),
     ],
 )
 def test_a_row_that_is_none_is_named_with_its_line(text, words):
