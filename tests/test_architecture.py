@@ -37,6 +37,7 @@ ARROWS = {
         "frugal_rl.vec_env",
         "frugal_rl.memory",
         "frugal_rl.observation",
+        "frugal_rl.untrusted",
         "frugal_rl.errors",
     ),
 }

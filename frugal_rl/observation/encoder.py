@@ -140,7 +140,7 @@ class Encoder:
 
 def _none_of(value: np.ndarray) -> str:
     """Which of N environments gave a field's first value that is not finite, if one did."""
-    bad = np.argwhere(~np.isfinite(value)) if value.dtype.kind == "f" else ()
+    bad = np.argwhere(~np.isfinite(value)) if value.dtype.kind == "f" else np.zeros((0, 1))
     return f" of environment {bad[0][0]}" if len(bad) else ""
 
 

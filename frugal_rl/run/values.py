@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from frugal_rl.errors import CheckpointError, DataError
-from frugal_rl.untrusted.arrays import checked_shape, plain_dtype
+from frugal_rl.untrusted.forms import checked_shape, plain_dtype
 from frugal_rl.untrusted.printing import printable
 
 Blobs = dict[str, np.ndarray | Tensor]

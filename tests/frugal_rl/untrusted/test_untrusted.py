@@ -22,8 +22,9 @@ from frugal_rl.run.saved import open_saved
 from frugal_rl.run.trainer import train
 from frugal_rl.testing.faults import damages
 from frugal_rl.untrusted import limits
-from frugal_rl.untrusted.arrays import plain_dtype, read_npz
+from frugal_rl.untrusted.arrays import read_npz
 from frugal_rl.untrusted.files import read_bytes, read_text
+from frugal_rl.untrusted.forms import plain_dtype
 from frugal_rl.untrusted.limits import Limits
 from frugal_rl.untrusted.nested import deeper_than, parse_json
 from frugal_rl.untrusted.printing import markdown_cell, printable
