@@ -5,7 +5,8 @@ import pytest
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.instance import MOST_PERIODS
-from mine_rl_npv.data.minelib import read_blocks, read_instance
+from mine_rl_npv.data.minelib import read_instance
+from mine_rl_npv.data.minelib_blocks import read_blocks
 from mine_rl_npv.data.minelib_prec import read_precedence
 
 pytestmark = [
