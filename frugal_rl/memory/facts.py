@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
-from frugal_rl.memory.part import Kind
-from frugal_rl.memory.replay import replay_file_bytes
+from frugal_rl.memory.part import REPLAY, Kind, Part
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -157,6 +157,15 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
         return int(typical[0]), int(typical[1])
     limit = time_limit(run)
     return (limit, limit) if limit else None
+
+
+def replay_file_bytes(run: RunConfig, parts: Iterable[Part]) -> int:
+    """What a replay's segments take beside the checkpoints of a whole run: as much as it holds."""
+    find_size = getattr(run.algo, "size", None)
+    if find_size is None:
+        return 0
+    held = sum(p.ram_bytes for p in parts if p.name.startswith(REPLAY))
+    return int(held * min(1.0, run.algo.total_steps / find_size(run)))
 
 
 def time_limit(run: RunConfig) -> int | None:

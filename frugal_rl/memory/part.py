@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+REPLAY = "replay: "
+"""How the names of a replay's parts begin."""
+
 
 class Confidence(Enum):
     """Where a part's bytes come from."""

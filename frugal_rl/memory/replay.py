@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.base import TYPICAL_BYTES
 from frugal_rl.memory.machine import find_limit
-from frugal_rl.memory.part import Confidence, Part, human
+from frugal_rl.memory.part import REPLAY, Confidence, Part, human
 from frugal_rl.memory.sizes import environment_parts
 from frugal_rl.observation.fields import EPISODE
 from frugal_rl.store.layout import action_layout
@@ -18,8 +17,6 @@ from frugal_rl.store.layout import action_layout
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-REPLAY = "replay: "
-"""How the parts of a replay begin."""
 CHAIN_FROM_BYTES = 256
 """Rows from this size on are kept as chains of differences."""
 CHAIN_SHARE = 0.05
@@ -57,15 +54,6 @@ def replay_parts(run: RunConfig, size: int, networks: ReplayNetworks) -> list[Pa
     if getattr(run.algo, "her", False):
         parts.append(Part(f"{REPLAY}episodes", f"{size:,} x 8 B", size * 8))
     return [*parts, *_learner_parts(run, networks), *_pair_parts(run)]
-
-
-def replay_file_bytes(run: RunConfig, parts: Iterable[Part]) -> int:
-    """What a replay's segments take beside the checkpoints of a whole run: as much as it holds."""
-    find_size = getattr(run.algo, "size", None)
-    if find_size is None:
-        return 0
-    held = sum(p.ram_bytes for p in parts if p.name.startswith(REPLAY))
-    return int(held * min(1.0, run.algo.total_steps / find_size(run)))
 
 
 def _learner_parts(run: RunConfig, networks: ReplayNetworks) -> list[Part]:

@@ -14,11 +14,11 @@ from frugal_rl.learn.held import Held
 from frugal_rl.learn.off_policy_kinds import QrDqnConfig, TqcConfig
 from frugal_rl.learn.trace import Shown
 from frugal_rl.memory import replay
+from frugal_rl.memory.facts import replay_file_bytes
 from frugal_rl.memory.machine import Limit
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.memory.replay import (
     ReplayNetworks,
-    replay_file_bytes,
     replay_parts,
     replay_size,
 )
