@@ -67,7 +67,8 @@ def measure(name: str) -> str:
     rows = record(env, PLAYED * STEPS)
     stock = DictRolloutBuffer if isinstance(env.observation_space, spaces.Dict) else RolloutBuffer
     pair = Filled(CompactRolloutBuffer, env), Filled(stock, env)
-    adds, draws = [], []
+    adds: list[tuple[float, float]] = []
+    draws: list[tuple[float, float]] = []
     for rollout in range(ROLLOUTS):
         for filled in pair:
             filled.buffer.reset()

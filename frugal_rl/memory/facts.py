@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,9 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
-from frugal_rl.memory.part import REPLAY, Kind
+from frugal_rl.memory.part import REPLAY, Kind, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from frugal_rl.memory.part import Part
     from frugal_rl.memory.plan import Plan
     from frugal_rl.run.config import RunConfig
 
@@ -161,6 +159,15 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
     return (limit, limit) if limit else None
 
 
+def replay_file_bytes(run: RunConfig, parts: Iterable[Part]) -> int:
+    """What a replay's segments take beside the checkpoints of a whole run: as much as it holds."""
+    find_size = getattr(run.algo, "size", None)
+    if find_size is None:
+        return 0
+    held = sum(p.ram_bytes for p in parts if p.name.startswith(REPLAY))
+    return int(held * min(1.0, run.algo.total_steps / find_size(run)))
+
+
 def time_limit(run: RunConfig) -> int | None:
     """After how many steps an environment cuts an episode off, if it says so."""
     unlimited = getattr(run.env, "unlimited", False)
@@ -180,15 +187,6 @@ def _learning(algo: Any) -> dict[str, Any]:
     """What only gradient algorithms have."""
     names = ("n_epochs", "target_kl", "gamma")
     return {n: getattr(algo, n) for n in names if hasattr(algo, n)}
-
-
-def replay_file_bytes(run: RunConfig, parts: Iterable[Part]) -> int:
-    """What a replay's segments take beside the checkpoints of a whole run: as much as it holds."""
-    find_size = getattr(run.algo, "size", None)
-    if find_size is None:
-        return 0
-    held = sum(p.ram_bytes for p in parts if p.name.startswith(REPLAY))
-    return int(held * min(1.0, run.algo.total_steps / find_size(run)))
 
 
 def _decoded_bytes(run: RunConfig) -> int:

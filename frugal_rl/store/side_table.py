@@ -43,19 +43,24 @@ class SideTable:
 
     def _make_room(self) -> None:
         """Move what is held to the front; take a quarter more room if half of it is held."""
-        held = slice(self.begin, self.end)
-        room = len(self.keys)
-        if 2 * len(self) >= room:
-            wider = room + room // 4 + 1
-            room = (
-                wider if self.most_room is None else max(len(self) + 1, min(wider, self.most_room))
-            )
+        room = self._room()
         for name in ("keys", "values"):
             old = getattr(self, name)
+            if room == len(old):
+                move_to_front(old, self.begin, self.end)
+                continue
             new = np.zeros((room, *old.shape[1:]), old.dtype)
-            new[: len(self)] = old[held]
+            new[: len(self)] = old[self.begin : self.end]
             setattr(self, name, new)
         self.begin, self.end = 0, len(self)
+
+    def _room(self) -> int:
+        """Values that there is room for once one more comes."""
+        room = len(self.keys)
+        if 2 * len(self) < room:
+            return room
+        wider = room + room // 4 + 1
+        return wider if self.most_room is None else max(len(self) + 1, min(wider, self.most_room))
 
     def holds(self, steps: np.ndarray, n: np.ndarray) -> np.ndarray:
         """[B] bool, which of these pairs have a value."""
@@ -121,3 +126,10 @@ class SideTable:
     def nbytes(self) -> int:
         """Bytes allocated."""
         return int(self.keys.nbytes + self.values.nbytes)
+
+
+def move_to_front(rows: np.ndarray, begin: int, end: int) -> None:
+    """Rows [begin, end) to the front of their array, in pieces that need no copy in between."""
+    for first in range(begin, end, max(begin, 1)):
+        piece = rows[first : min(first + begin, end)]
+        rows[first - begin : first - begin + len(piece)] = piece

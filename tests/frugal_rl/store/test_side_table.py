@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from frugal_rl.errors import DataError
-from frugal_rl.store.side_table import SideTable
+from frugal_rl.store.side_table import SideTable, move_to_front
 
 
 def filled(pairs, num_envs=3):
@@ -82,6 +82,15 @@ def test_room_for_as_many_as_are_held_at_most_grows_by_little_more():
         held = np.arange(max(0, step - 63), step + 1)
         assert table.find(held, np.zeros_like(held)).tolist() == (held % 256).tolist()
     assert len(table.keys) == 67
+
+
+@pytest.mark.parametrize("begin", [0, 1, 2, 3, 7, 10])
+@pytest.mark.parametrize("end", [10, 12])
+def test_rows_move_to_the_front(begin, end):
+    rows = np.arange(24).reshape(12, 2)
+    wanted = rows[begin:end].copy()
+    move_to_front(rows, begin, end)
+    assert (rows[: end - begin] == wanted).all()
 
 
 def test_a_value_is_held_or_not():
