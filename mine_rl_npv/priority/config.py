@@ -36,10 +36,14 @@ class PriorityAgent:
     name: str = "priority"
     hidden: Annotated[int, at_least(1)] = 8
 
-    def build(self, encoding: Any, tables: Any, action_space: Any) -> Network:
-        """The network."""
+    def check(self, encoding: Any, action_space: Any) -> None:
+        """Refuse actions that are no columns."""
         if "columns" not in encoding.spec.by_name:
             raise ConfigError("agent=priority needs env.actions=column.")
+
+    def build(self, encoding: Any, tables: Any, action_space: Any) -> Network:
+        """The network."""
+        self.check(encoding, action_space)
         network: Network = learners.PriorityNetwork(self.hidden)
         return network
 
