@@ -76,7 +76,7 @@ def meant(group: str, name: str, offered: set[str]) -> str:
     return nearest(path.stem if path.suffix == ".yaml" else name, offered)
 
 
-def unknown_key(name: str, known: set[str]) -> str:
+def absent(name: str, known: set[str]) -> str:
     """A hint for a key that is not there: the choices of its group that have it, or the nearest."""
     group, _, key = name.partition(".")
     having = [choice for choice in sorted(choices(group)) if key in values_of(f"{group}/{choice}")]

@@ -251,8 +251,9 @@ def _pool_and_category(name: str) -> tuple[str, str]:
 
 
 def _unknown(name: str) -> LevelError:
+    hint = nearest(name, [*bundled_names(), DRAWN, *CATEGORIES])
     return LevelError(
         f"env.levels names '{name}', which is no bundled level, category or file; "
-        f"{nearest(name, [*bundled_names(), DRAWN, *CATEGORIES])}. More levels: "
+        f"{hint}{'' if hint.endswith('?') else '.'} More levels: "
         "`python scripts/generate.py env=nclone`, then env.levels=[generated/pool.npz:simple]."
     )
