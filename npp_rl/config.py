@@ -151,7 +151,10 @@ class AttentionAgent:
         observed = {f.name for f in encoding.spec.observed()}
         missing = {name: option for name, option in self.reads().items() if name not in observed}
         if "game_state" in missing:
-            raise ConfigError(f"agent={self.name} plays N++; choose env=nclone, or agent=mlp here.")
+            raise ConfigError(
+                f"agent={self.name} reads the state of an N++ game; choose env=nclone with an "
+                "env.obs that shows it, or agent=mlp here."
+            )
         if missing:
             name, option = next(iter(missing.items()))
             raise ConfigError(

@@ -58,6 +58,7 @@ def nearest_key(name: str, known: set[str]) -> str:
     if meant:
         return f"did you mean '{meant[0]}'?"
     parent = name.rpartition(".")[0]
+    known = {k for k in known if not k.endswith("_target_")}
     siblings = {k for k in known if k.rpartition(".")[0] == parent}
     if parent and siblings:
         return nearest(name, siblings)

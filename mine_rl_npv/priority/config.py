@@ -39,7 +39,10 @@ class PriorityAgent:
     def check(self, encoding: Any, action_space: Any) -> None:
         """Refuse actions that are no columns."""
         if "columns" not in encoding.spec.by_name:
-            raise ConfigError("agent=priority needs env.actions=column.")
+            raise ConfigError(
+                "agent=priority ranks the blocks of a mine; choose env=mine_cpit "
+                "env.actions=column, or agent=mlp here."
+            )
 
     def build(self, encoding: Any, tables: Any, action_space: Any) -> Network:
         """The network."""
