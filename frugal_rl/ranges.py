@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import types
 import typing
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -107,14 +108,22 @@ def _values(value: Any) -> Iterator[Any]:
             yield item
 
 
+def _limits(hint: Any) -> tuple[Range | Words, ...]:
+    """What a type declares, or one of several that a field takes: a range judges numbers alone."""
+    limits = tuple(e for e in getattr(hint, "__metadata__", ()) if isinstance(e, Range | Words))
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        inside = [limit for one in typing.get_args(hint) for limit in _limits(one)]
+        limits += tuple(limit for limit in inside if isinstance(limit, Range))
+    return limits
+
+
 @lru_cache(maxsize=256)
 def _declared(cls: type[Any]) -> tuple[tuple[str, tuple[Range | Words, ...]], ...]:
     """Fields of a dataclass with what they declare."""
     hints = typing.get_type_hints(cls, include_extras=True)
     found = []
     for field in fields(cls):
-        extras = getattr(hints[field.name], "__metadata__", ())
-        limits = tuple(e for e in extras if isinstance(e, Range | Words))
+        limits = _limits(hints[field.name])
         if limits:
             found.append((field.name, limits))
     return tuple(found)

@@ -21,7 +21,7 @@ from nclone.env import NppEnv
 from nclone.geometry import COLUMNS, MAP_WIDTH_PX, ROWS
 from nclone.guide import Guide, switches
 from nclone.levels.curriculum import CurriculumConfig
-from nclone.levels.sources import open_grouped, pool_places, widest_moments
+from nclone.levels.sources import check_names, open_grouped, pool_places, widest_moments
 from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
 from nclone.vec_env import NppVecEnv
@@ -203,6 +203,10 @@ class NppConfig:
         """The reward preset with the shaping's reach put in."""
         preset = PRESETS[self.reward.value]
         return replace(preset, shaping=replace(preset.shaping, reach=self.reach))
+
+    def check(self) -> None:
+        """Refuse a level that nothing is called, before anything is opened."""
+        check_names((*self.levels, *self.eval_levels))
 
     def open_levels(self, split: str) -> list[Level]:
         """The levels of a split: "train" or "eval"."""

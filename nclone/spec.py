@@ -13,7 +13,7 @@ from numba import njit
 from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Padding, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
-from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, is_solid
+from nclone.geometry import COLUMNS, HALF_PX, ROWS, TILE_PX, TILE_TYPES, solid_mask
 from nclone.graph.ahead import PATH_FIELD
 from nclone.graph.fields import DERIVED_FIELDS, STATIC_FIELDS
 from nclone.graph.routes import ROUTE_FIELDS
@@ -80,11 +80,10 @@ class Drawing:
 
 def _solid_table() -> np.ndarray:
     """[38, 2, 2] uint8: solid pixels of each 12 px sub-cell, by the centres of 144 pixels."""
-    table = np.zeros((TILE_TYPES, 2, 2), np.uint8)
-    for tile in range(TILE_TYPES):
-        for y in range(TILE_PX):
-            for x in range(TILE_PX):
-                table[tile, y // HALF_PX, x // HALF_PX] += is_solid(tile, x + 0.5, y + 0.5)
+    centre = np.arange(TILE_PX) + 0.5
+    solid = [solid_mask(tile, centre, centre[:, None]) for tile in range(TILE_TYPES)]
+    quarters = np.array(solid).reshape(TILE_TYPES, 2, HALF_PX, 2, HALF_PX)
+    table: np.ndarray = quarters.sum(axis=(2, 4), dtype=np.uint8)
     table.flags.writeable = False
     return table
 

@@ -146,10 +146,15 @@ class AttentionAgent:
     def _reads_node(self, *readouts: Readout) -> bool:
         return self.graph.kind is not Kind.none and bool(set(readouts) & set(self.graph.readout))
 
-    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> AttentionNetwork:
-        """The network for this observation and these actions."""
+    def check(self, encoding: Encoding, action_space: Any) -> None:
+        """Refuse an observation that lacks what a branch reads."""
         observed = {f.name for f in encoding.spec.observed()}
         missing = {name: option for name, option in self.reads().items() if name not in observed}
+        if "game_state" in missing:
+            raise ConfigError(
+                f"agent={self.name} reads the state of an N++ game; choose env=nclone with an "
+                "env.obs that shows it, or agent=mlp here."
+            )
         if missing:
             name, option = next(iter(missing.items()))
             raise ConfigError(
@@ -157,5 +162,9 @@ class AttentionAgent:
                 f"(it has {', '.join(sorted(observed))}). Choose an env.obs that shows it, or "
                 f"switch the branch off: {option}={OFF.get(option, 0)}."
             )
+
+    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> AttentionNetwork:
+        """The network for this observation and these actions."""
+        self.check(encoding, action_space)
         built: AttentionNetwork = network.AttentionNetwork(self, encoding, tables, action_space)
         return built

@@ -9,6 +9,7 @@ from frugal_rl.report.plan_command import Format, PlanOptions, show_plan
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run, options
 from frugal_rl.run.outcome import Outcome
+from frugal_rl.run.preflight import check_chosen
 from frugal_rl.run.probe import probe_update
 
 
@@ -16,6 +17,7 @@ from frugal_rl.run.probe import probe_update
 def plan(cfg: DictConfig) -> Outcome:
     """Print parts, peaks, verdict, checks and ways to fit; exits 3 where the run does not fit."""
     run, asked = build_run(cfg), options(cfg, PlanOptions)
+    check_chosen(run)
     if run.launch.size == 1:
         return show_plan(run, asked, probe_update)
     return plan_together(run, asked)

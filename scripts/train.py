@@ -12,7 +12,7 @@ from frugal_rl.run.cells import run_cell
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run
 from frugal_rl.run.outcome import Outcome
-from frugal_rl.run.preflight import check_resumed
+from frugal_rl.run.preflight import check_chosen, check_resumed
 from frugal_rl.run.probe import probe_update
 
 
@@ -22,6 +22,7 @@ def train(cfg: DictConfig) -> Outcome:
     with doing("reading the configuration"):
         run = build_run(cfg)  # frozen dataclasses from here on
         check_resumed(run)
+        check_chosen(run)
     if run.launch.size > 1 or run.launch.scheduler:
         return train_together(run)
     with doing("planning"):

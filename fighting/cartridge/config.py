@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -99,6 +100,12 @@ class GameBoyConfig:
                 "none. Add features: {score: score / 100}, or choose env.obs=half_size."
             )
         return game
+
+    def check(self) -> None:
+        """Refuse a cartridge image that is missing, or another than the profile's."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the run itself warns of an unknown image
+            self.game.open_rom(self.rom, self.allow_unknown_rom)
 
     @property
     def shows_memory(self) -> bool:

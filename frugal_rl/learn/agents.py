@@ -89,6 +89,10 @@ class MlpAgent:
         network: Network = networks.PerceptronNetwork(self.embedding(encoding), self, head.size)
         return network
 
+    def check(self, encoding: Encoding, action_space: Any) -> None:
+        """Refuse an observation without anything to read."""
+        self.fields(encoding)
+
     def embedding(self, encoding: Encoding) -> Embedding:
         """The features of this observation: what other algorithms' networks stand on."""
         fields = self.fields(encoding)
@@ -134,6 +138,18 @@ class NatureCnnAgent(MlpAgent):
     critic: Widths = ()
     activation: Activation = Activation.relu
     image_features: Annotated[int, at_least(1)] = 512
+
+    def check(self, encoding: Encoding, action_space: Any) -> None:
+        """Refuse an observation without pictures: nothing would be left of the network."""
+        fields = self.fields(encoding)
+        if not any(map(is_image, fields)):
+            shown = ", ".join(
+                f"{f.name} {list(observed_shape(f))} {np.dtype(f.dtype)}" for f in fields
+            )
+            raise ConfigError(
+                f"agent={self.name} reads pictures (uint8, two axes of 8 or more), and this "
+                f"observation has none: {shown}. Choose agent=mlp, or an env.obs with frames."
+            )
 
     def cnn(self) -> Callable[[Shape, int], Any]:
         """What reads a picture."""

@@ -64,15 +64,17 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
 
 
 def _last_words(said: str, status: int) -> str:
-    """Why a process failed: the signal that ended it, or the last line, without an error's name."""
+    """Why a process failed: the signal that ended it, or its error, without a name and notes."""
     if status < 0:
         name = (
             signal.Signals(-status).name if -status in set(signal.Signals) else f"signal {-status}"
         )
         full = "; is the machine's memory full?" if -status == signal.SIGKILL else ""
         return f"it was ended by {name}{full}"
-    last = (said.strip().splitlines() or ["nothing was said"])[-1]
-    return last.removeprefix("frugal_rl.errors.ConfigError: ")
+    lines = said.strip().splitlines() or ["nothing was said"]
+    inside = [number for number, line in enumerate(lines[:-1]) if line.startswith("  ")]
+    error = lines[inside[-1] + 1] if inside else lines[-1]  # a traceback ends there, notes follow
+    return error.removeprefix("frugal_rl.errors.ConfigError: ")
 
 
 def words_file() -> Path | None:

@@ -93,13 +93,9 @@ class Decoder:
         field = self._fields[name]
         if self.encoding.choice[name] in BY_REFERENCE:
             values = self._refer(field, fields)
-        elif name not in self._rows:
-            raise ConfigError(
-                f"The network reads '{name}', which env.obs does not show and which is not stored "
-                f"as env.fields.{name}={self.encoding.choice[name]}. Choose env.fields.{name}="
-                "derived or memory=lossless, an env.obs that shows it, or another agent."
-            )
         else:
+            if name not in self._rows:
+                self.encoding.check_readable(name)
             row = self._rows[name]
             stored = fields.rows[name]
             scalar = row.shape == () and row.window == 1  # SB3's buffer hands these out as [B, 1]

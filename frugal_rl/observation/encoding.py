@@ -192,6 +192,20 @@ class Encoding:
         """Rows by name."""
         return {r.name: r for r in self.rows}
 
+    def check_readable(self, name: str) -> None:
+        """Refuse a field that a network reads and that is neither stored nor computed.
+
+        Raises:
+            ConfigError: naming the words that make it readable.
+        """
+        if self.choice[name] in BY_REFERENCE or name in self.by_name:
+            return
+        raise ConfigError(
+            f"The network reads '{name}', which env.obs does not show and which is not stored "
+            f"as env.fields.{name}={self.choice[name]}. Choose env.fields.{name}="
+            "derived or memory=lossless, an env.obs that shows it, or another agent."
+        )
+
     @property
     def windowed(self) -> tuple[RowSpec, ...]:
         """Rows that the policy sees with history."""

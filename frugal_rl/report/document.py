@@ -30,7 +30,6 @@ th { background: var(--soft); }
 figure { margin: 1rem 0; } figcaption { font-size: .9em; opacity: .8; }
 img { max-width: 100%; background: #fff; border-radius: 4px; }
 pre { background: var(--soft); padding: .6rem .8rem; white-space: pre-wrap; }
-@media (max-width: 40rem) { figure { overflow-x: auto; } .chart { max-width: none; width: 40rem; } }
 @media print {
   :root { --text: #000; --page: #fff; --soft: #eee; --line: #999; }
   body { margin: 0; max-width: none; font-size: 11px; }

@@ -20,8 +20,10 @@ BYTES = "_bytes"
 MEMORY = "memory"
 """What the picture of peaks draws, among the metrics."""
 COLOURS = ("#3366aa", "#cc6633", "#339966", "#aa3377", "#888888", "#bbaa22", "#66aadd", "#7755bb")
-LEGEND_WIDTH = 110
-NAME_WIDTH = 48
+WIDTH = 5.6
+"""Inches of every picture: its words can still be read where a phone shows it whole."""
+LEGEND_WIDTH = 74
+NAME_WIDTH = 30
 """Characters of a name in one line of a legend, and beside a bar."""
 FEW_POINTS = 20
 """Curves with fewer points show them."""
@@ -51,7 +53,7 @@ def curves(
             by_variant.setdefault(run.variant, []).append(drawn)
     if not by_variant:
         return None
-    figure, axes = _axes(8, 4)
+    figure, axes = _axes(3.4)
     for place, (variant, points) in enumerate(by_variant.items()):
         colour = COLOURS[place % len(COLOURS)]
         name = (names or {}).get(variant, variant)
@@ -88,7 +90,7 @@ def memory_bars(
     known = [r for r in rows if r.predicted_bytes and r.measured_bytes]
     if not known:
         return None
-    figure, axes = _axes(8, 1 + 0.5 * len(known))
+    figure, axes = _axes(1 + 0.5 * len(known))
     places = range(len(known))
     predicted = [(r.predicted_bytes or 0) / MIB for r in known]
     measured = [(r.measured_bytes or 0) / MIB for r in known]
@@ -102,12 +104,12 @@ def memory_bars(
     return _saved(figure, path)
 
 
-def _axes(width: float, height: float) -> tuple[Any, Any]:
+def _axes(height: float) -> tuple[Any, Any]:
     """A figure that needs no display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)

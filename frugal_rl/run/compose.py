@@ -33,8 +33,8 @@ from frugal_rl.run.building import build, build_as
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.fitting import fitting_agent, fitting_words, refuse_without_overlay
 from frugal_rl.run.honouring import honouring
-from frugal_rl.run.mistyped import check_swept, meant, mend, one_only, several_values
-from frugal_rl.run.nearness import in_one_line, nearest_key
+from frugal_rl.run.mistyped import absent, check_swept, meant, mend, one_only, several_values
+from frugal_rl.run.nearness import in_one_line
 from frugal_rl.run.own_files import UNREADABLE, fault_in_words
 from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra, version_base
 from frugal_rl.run.preflight import Command, Job
@@ -282,7 +282,7 @@ def check_keys(config_name: str, overrides: Sequence[str]) -> None:
     for override in keys:
         name = str(override.key_or_group)
         if name not in known and not _inside_free_mapping(cfg, name):
-            raise ConfigError(f"{name} is no option; {nearest_key(name, known)}")
+            raise ConfigError(f"{name} is no option; {absent(name, known)}")
 
 
 def _ours(words: Sequence[str]) -> list[Override]:

@@ -40,7 +40,8 @@ class EnvConfig(Protocol):
     `weighed: ClassVar[bool]` that one of it has to be measured before its size is known, and
     `static_rows` the most rows of a static table that a rollout can show, where that is known.
     `honours: ClassVar[frozenset[str]]` names the switches of the memory profile that it reads,
-    where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused.
+    where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused. One
+    that reads files offers `check()`, which refuses those that are missing before anything begins.
     """
 
     name: str
@@ -74,7 +75,8 @@ class AgentConfig(Protocol):
     """A policy: networks as values.
 
     One that keeps something between two steps also offers `parts(run) -> list[Part]`; one that can
-    show what it looks at has the tool `draw`: see `frugal_rl.run.tools`.
+    show what it looks at has the tool `draw`: see `frugal_rl.run.tools`. One that reads not every
+    observation offers `check(encoding, action_space)`, which refuses the others without torch.
     """
 
     name: str

@@ -10,9 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.search_path import choices, conf_folders, is_group
-from frugal_rl.untrusted.files import read_text
-from frugal_rl.untrusted.nested import parse_yaml
+from frugal_rl.run.search_path import choices, is_group, values_of
 
 Composer = Callable[[Sequence[str]], Mapping[str, Any]]
 """Composes words."""
@@ -43,15 +41,7 @@ def fitting_words(overrides: Sequence[str], composed: Composer) -> list[str]:
 
 def _overlay(env: str, memory: str) -> Mapping[str, Any]:
     """The file of an environment's sizes under a profile; empty where there is none."""
-    return _values_of(f"memory/fit/{env}_{memory}")
-
-
-def _values_of(name: str) -> Mapping[str, Any]:
-    """A configuration by itself; empty where there is none."""
-    paths = (conf / f"{name}.yaml" for conf in conf_folders())
-    found = next((path for path in paths if path.is_file()), None)
-    values = parse_yaml(read_text(found)) if found else None
-    return values if isinstance(values, dict) else {}
+    return values_of(f"memory/fit/{env}_{memory}")
 
 
 def refuse_without_overlay(values: Mapping[str, Any]) -> None:
@@ -76,4 +66,4 @@ def refuse_without_overlay(values: Mapping[str, Any]) -> None:
 
 def _label(profile: str) -> Any:
     """What a memory profile costs."""
-    return (_values_of(f"memory/{profile}").get("memory") or {}).get("label")
+    return (values_of(f"memory/{profile}").get("memory") or {}).get("label")

@@ -110,7 +110,10 @@ def _comments(text: str, before: str) -> dict[str, str]:
     said: dict[str, str] = {}
     path: list[tuple[int, str]] = []
     comment: list[str] = []
-    for line in text.split("\n"):
+    lines = text.split("\n")
+    while lines and lines[0].startswith("#"):
+        lines.pop(0)
+    for line in lines:
         if line.lstrip().startswith("#"):
             comment.append(line.strip(" #"))
             continue

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.nearness import nearest
-from frugal_rl.run.search_path import is_group
+from frugal_rl.run.nearness import nearest, nearest_key
+from frugal_rl.run.search_path import choices, is_group, values_of
 
+MOST_HAVING = 2
+"""So many choices are named that have an option."""
 NUMBER = re.compile(r"-?0,\d{2,}|-?\d{1,3}(,000)+")
 """A number as it is written elsewhere: a comma before its decimals, or between thousands."""
 
@@ -69,7 +71,19 @@ def meant(group: str, name: str, offered: set[str]) -> str:
             "a choice is a file's name without its ending: "
             f"--config-dir {path.parent.parent} {group}={path.stem}"
         )
+    if group == "env" and re.search(r"-v\d+$", name):
+        return f"a Gymnasium id is written env=gymnasium env.id={name}"
     return nearest(path.stem if path.suffix == ".yaml" else name, offered)
+
+
+def absent(name: str, known: set[str]) -> str:
+    """A hint for a key that is not there: the choices of its group that have it, or the nearest."""
+    group, _, key = name.partition(".")
+    having = [choice for choice in sorted(choices(group)) if key in values_of(f"{group}/{choice}")]
+    if having:
+        words = [f"{group}={choice}" for choice in having[:MOST_HAVING]]
+        return f"{' and '.join(words)} {'have' if len(words) > 1 else 'has'} it"
+    return nearest_key(name, known)
 
 
 def several_values(word: str) -> str:

@@ -9,6 +9,24 @@ MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
 """Longer lists of options are not shown whole, but the nearest of them."""
 SURE = 0.75
 """So near nothing else can be meant."""
+ELSEWHERE = {
+    "clip": "clip_range",
+    "entropy_coef": "ent_coef",
+    "epochs": "n_epochs",
+    "horizon": "n_steps",
+    "lr": "learning_rate",
+    "n_env": "num_envs",
+    "n_envs": "num_envs",
+    "num_steps": "n_steps",
+    "project_name": "project",
+    "rollout_steps": "n_steps",
+    "steps": "total_steps",
+    "timesteps": "total_steps",
+    "total_timesteps": "total_steps",
+    "value_coef": "vf_coef",
+    "workers": "num_envs",
+}
+"""What other programs call an option; no two of these words look alike."""
 
 
 def _shortened(name: str, word: str) -> bool:
@@ -35,7 +53,12 @@ def nearest(word: str, options: Collection[str]) -> str:
 
 def nearest_key(name: str, known: set[str]) -> str:
     """A hint for a mistyped dotted key: its nearest sibling first, else the nearest of all."""
+    ours = ELSEWHERE.get(name.rpartition(".")[2])
+    meant = sorted(key for key in known if ours and key.rpartition(".")[2] == ours)
+    if meant:
+        return f"did you mean '{meant[0]}'?"
     parent = name.rpartition(".")[0]
+    known = {k for k in known if not k.endswith("_target_")}
     siblings = {k for k in known if k.rpartition(".")[0] == parent}
     if parent and siblings:
         return nearest(name, siblings)

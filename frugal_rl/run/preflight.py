@@ -284,6 +284,19 @@ CHECKS: tuple[Callable[[Command], None], ...] = (
 )
 
 
+def check_chosen(run: RunConfig) -> None:
+    """Refuse an environment whose files are missing, an agent that cannot read what it shows.
+
+    Raises:
+        FrugalError: what is missing, and what to choose.
+    """
+    for_env, for_agent = (getattr(x, "check", None) for x in (run.env, run.agent))
+    if for_env is not None:
+        for_env()
+    if for_agent is not None:
+        for_agent(run.encoding(), run.env.action_space())
+
+
 def check_resumed(run: RunConfig) -> None:
     """Refuse to continue another run, by what its newest checkpoint says of itself.
 

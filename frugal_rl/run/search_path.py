@@ -15,6 +15,8 @@ from typing import Any
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.plugins import declared
+from frugal_rl.untrusted.files import read_text
+from frugal_rl.untrusted.nested import parse_yaml
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _FURTHER: ContextVar[tuple[Path, ...]] = ContextVar("further", default=())
@@ -51,6 +53,14 @@ def choices(group: str) -> set[str]:
     """What may stand behind `group=`."""
     found = (path for conf in conf_folders() for path in (conf / group).glob("*.yaml"))
     return {path.stem for path in found if path.is_file()}
+
+
+def values_of(name: str) -> Mapping[str, Any]:
+    """The file `group/choice.yaml` by itself; empty where there is none."""
+    paths = (conf / f"{name}.yaml" for conf in conf_folders())
+    found = next((path for path in paths if path.is_file()), None)
+    values = parse_yaml(read_text(found)) if found else None
+    return values if isinstance(values, dict) else {}
 
 
 def groups() -> set[str]:

@@ -46,8 +46,18 @@ class Column2dAgent:
     channels_last: bool = True
     """Features innermost in memory: 2.5 times as fast on a CPU with AVX-512; rounds differently."""
 
+    def check(self, encoding: Encoding, action_space: Any) -> None:
+        """Refuse an observation without columns."""
+        if "columns" not in encoding.spec.by_name:
+            raise ConfigError(
+                f"agent={self.name} reads the columns of a mine; choose env=mine with "
+                "env.actions=column, or agent=mlp here."
+            )
+        encoding.check_readable("columns")
+
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
         """The network for this observation and these actions."""
+        self.check(encoding, action_space)
         network: Network = columns.ColumnNetwork(self, encoding, int(action_space.n))
         return network
 
@@ -59,11 +69,15 @@ class PointerAgent:
     name: str = "pointer"
     width: int = 32
 
-    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
-        """The network for this observation and these actions."""
+    def check(self, encoding: Encoding, action_space: Any) -> None:
+        """Refuse actions that are no blocks."""
         f = encoding.spec.by_name.get("columns")
         if f is not None or "depth" not in encoding.spec.by_name:
-            raise ConfigError("agent=pointer points at blocks; choose env.actions=block.")
+            raise ConfigError("agent=pointer points at blocks; choose env=mine env.actions=block.")
+
+    def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
+        """The network for this observation and these actions."""
+        self.check(encoding, action_space)
         network: Network = columns.PointerNetwork(self, int(action_space.n))
         return network
 
@@ -108,8 +122,22 @@ class Cnn3dAgent:
         envs = max(run.algo.num_envs, min(run.evaluation.num_envs, run.evaluation.episodes))
         return [Part("convolution maps", f"{envs} envs x {each:,} B", envs * each)]
 
+    def check(self, encoding: Encoding, action_space: Any) -> None:
+        """Refuse an observation without voxels, or one whose columns the head cannot read."""
+        by_name = encoding.spec.by_name
+        if "geology" not in by_name or "pit" not in by_name:
+            raise ConfigError(f"agent={self.name} reads voxels; choose env=mine.")
+        encoding.check_readable("pit")
+        if self.head is not Head.columns:
+            return
+        f = by_name.get("columns")
+        if f is None or int(action_space.n) % (f.shape[1] * f.shape[2]):
+            raise ConfigError("agent.head=columns needs env.actions=column and no period clock.")
+        encoding.check_readable("columns")
+
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
         """The network for this observation and these actions."""
+        self.check(encoding, action_space)
         network: Network = voxels.VoxelNetwork(self, encoding, int(action_space.n))
         return network
 

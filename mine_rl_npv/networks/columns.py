@@ -9,7 +9,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import mask_logits
 from frugal_rl.learn.networks import Fields, Network, Output
 from mine_rl_npv.rules.features import VIEW
@@ -77,10 +76,7 @@ class ColumnNetwork(Network):
 
     def __init__(self, agent: Column2dAgent, encoding: Encoding, actions: int) -> None:
         super().__init__()
-        field = encoding.spec.by_name.get("columns")
-        if field is None:
-            raise ConfigError(f"agent={agent.name} reads columns; choose env.actions=column.")
-        view, nx, ny = field.shape
+        view, nx, ny = encoding.spec.by_name["columns"].shape
         self.columns = nx * ny
         self.closing = actions % self.columns
         width, self.channels_last = agent.width, agent.channels_last

@@ -10,7 +10,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network, Output
 from frugal_rl.observation.distinct import by_first_sight, content_ids
 from mine_rl_npv.networks.agents import Cnn3dAgent, Head, Norm
@@ -111,8 +110,6 @@ class VoxelNetwork(Network):
     def __init__(self, agent: Cnn3dAgent, encoding: Encoding, actions: int) -> None:
         super().__init__()
         by_name = encoding.spec.by_name
-        if "geology" not in by_name or "pit" not in by_name:
-            raise ConfigError(f"agent={agent.name} reads voxels; choose env=mine.")
         self.agent = agent
         self.trunk = VoxelTrunk(by_name["geology"].shape[0], agent)
         pooled = agent.channels[-1] * agent.pooled**3
@@ -198,8 +195,6 @@ class _ColumnHead(nn.Module):
     def __init__(self, channels: int, context: int, by_name: Any, actions: int) -> None:
         super().__init__()
         view, nx, ny = by_name["columns"].shape
-        if actions % (nx * ny):
-            raise ConfigError("agent.head=columns needs env.actions=column and no period clock.")
         self.mix = nn.Conv2d(view + channels, COLUMN_FEATURES, 1)
         self.context = nn.Linear(context, COLUMN_FEATURES)
         self.out = nn.Conv2d(COLUMN_FEATURES, actions // (nx * ny), 1)

@@ -36,10 +36,17 @@ class PriorityAgent:
     name: str = "priority"
     hidden: Annotated[int, at_least(1)] = 8
 
+    def check(self, encoding: Any, action_space: Any) -> None:
+        """Refuse actions that are no columns."""
+        if "columns" not in encoding.spec.by_name:
+            raise ConfigError(
+                "agent=priority ranks the blocks of a mine; choose env=mine_cpit "
+                "env.actions=column, or agent=mlp here."
+            )
+
     def build(self, encoding: Any, tables: Any, action_space: Any) -> Network:
         """The network."""
-        if "columns" not in encoding.spec.by_name:
-            raise ConfigError("agent=priority needs env.actions=column.")
+        self.check(encoding, action_space)
         network: Network = learners.PriorityNetwork(self.hidden)
         return network
 

@@ -15,14 +15,14 @@ A name is one of
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from frugal_rl.run.nearness import nearest
 from nclone.errors import LevelError, LevelWarning, ReplayError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
 from nclone.levels.drawn import drawn_levels, drawn_solutions
@@ -108,6 +108,19 @@ def pool_places(names: Sequence[str]) -> list[tuple[str, str]]:
         )
     members = [m for name in names for m in parts[name] or ()]
     return [(m.category, f"{m.recipe.generator}/{m.recipe.preset}") for m in members]
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse a name that nothing is called; no file is opened.
+
+    Raises:
+        LevelError: with the nearest names.
+    """
+    known = {*bundled_names(), DRAWN}
+    for name in names:
+        plain = name.removeprefix(MIRRORED)
+        if not (plain in known or _is_pool(plain) or Path(plain).exists()):
+            raise _unknown(name)
 
 
 def widest_moments(*wanted: Sequence[str], skip_unreadable: bool = False) -> tuple[int, int, int]:
@@ -238,12 +251,9 @@ def _pool_and_category(name: str) -> tuple[str, str]:
 
 
 def _unknown(name: str) -> LevelError:
-    near = get_close_matches(name, [*bundled_names(), DRAWN, *CATEGORIES], 1, 0.0)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
+    hint = nearest(name, [*bundled_names(), DRAWN, *CATEGORIES])
     return LevelError(
-        f"env.levels names '{name}', which is no bundled level, category or file.{hint} "
-        f"Bundled: {', '.join(bundled_names())}. By hand: {DRAWN}. "
-        f"Categories: {', '.join(CATEGORIES)}. "
-        "More levels: `python scripts/generate.py env=nclone`, then "
-        "env.levels=[generated/pool.npz:simple]."
+        f"env.levels names '{name}', which is no bundled level, category or file; "
+        f"{hint}{'' if hint.endswith('?') else '.'} More levels: "
+        "`python scripts/generate.py env=nclone`, then env.levels=[generated/pool.npz:simple]."
     )

@@ -19,6 +19,7 @@ PROGRAMS = {
     "is_refused": "import sys; sys.exit('frugal_rl.errors.ConfigError: no room')",
     "is_killed": "import os; os.kill(os.getpid(), 9)",
     "crashes": "import os; os.kill(os.getpid(), 11)",
+    "has_notes": "e = ValueError('no such room'); e.add_note('Nothing was saved.'); raise e",
     "hangs": "import time; time.sleep(60)",
     "is_silent": "",
     "says_goodbye": "print(1); print('goodbye')",
@@ -65,6 +66,7 @@ def test_a_failure_is_told_by_its_last_line(program):
     ("name", "words"),
     [
         ("is_refused", "It fails: no room$"),
+        ("has_notes", "It fails: ValueError: no such room$"),
         ("is_killed", r"It fails: it was ended by SIGKILL; is the machine's memory full\?$"),
         ("crashes", "It fails: it was ended by SIGSEGV$"),
     ],

@@ -209,10 +209,17 @@ def test_the_page_fits_a_phone_and_a_desktop(tmp_path, width):
     finished(tmp_path / "runs" / "a", ["memory=lossless", "word=" + "long" * 60], 0)
     finished(tmp_path / "runs" / "b", ["memory=baseline"], 0)
     _, page = write_report(ReportOptions((str(tmp_path / "runs"),), str(tmp_path / "out")))
-    measure = "<script>document.body.id = 'wide' + document.documentElement.scrollWidth</script>"
+    measure = (
+        "<script>addEventListener('load', () => {"
+        "const right = [...document.images].map(i => Math.ceil(i.getBoundingClientRect().right));"
+        "const wide = Math.max(document.documentElement.scrollWidth, ...right);"
+        "document.body.id = 'wide' + wide + 'of' + right.length + 'images'})</script>"
+    )
     page.write_text(page.read_text().replace("</body>", measure + "</body>"))
     size = f"--window-size={width},800"
 
     dom = browsed(tmp_path, size, "--dump-dom", page.as_uri())
 
-    assert int(re.search(r'id="wide(\d+)"', dom)[1]) <= width
+    wide, charts = map(int, re.search(r'id="wide(\d+)of(\d+)images"', dom).groups())
+    assert wide <= width
+    assert charts > 0  # and none of them is cut

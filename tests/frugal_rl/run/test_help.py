@@ -62,6 +62,12 @@ def test_a_comment_belongs_to_the_key_below_it_and_to_no_other():
     assert said["evaluation.film"].startswith("Film an episode")
 
 
+def test_a_files_own_comment_belongs_to_no_key():
+    said = descriptions("train", {"memory/fit": "mine_baseline"})
+
+    assert said["fit_epochs"] == ""
+
+
 def test_a_terminal_gets_lines_no_wider_than_it_is(monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "90")

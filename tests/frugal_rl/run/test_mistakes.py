@@ -27,7 +27,12 @@ ELSEWHERE = {"hardware.device=cuda": has_accelerator("auto"), "submitit_slurm": 
 LARGE = ("env=mine", "env.levels=[walk,nolevel]", "env.id=", "record ", "env=fighting")
 HERE = {"FILE", "EMPTY"}
 """What lies in the folder that the mistakes are made in."""
-AT_ONCE = ("train env=toy resume=EMPTY", "play env=nclone", "train env=toy hydra.run.dir=FILE/x")
+AT_ONCE = (
+    "train env=toy resume=EMPTY",
+    "train env=toy agent=nature_cnn",
+    "play env=nclone",
+    "train env=toy hydra.run.dir=FILE/x",
+)
 """Refused before torch is imported, in a process of their own."""
 
 

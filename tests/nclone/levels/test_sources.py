@@ -81,10 +81,10 @@ def test_every_kind_of_file_gives_the_same_level(tmp_path):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("wlak", "Did you mean 'walk'"),
+        ("wlak", "did you mean 'walk'"),
         ("none/pool.npz", "no level pool"),
         ("pool.npz:hard", "'hard' is no category"),
-        ("mirrored:wlak", "Did you mean 'walk'"),
+        ("mirrored:wlak", "did you mean 'walk'"),
         ("tests/nclone/levels", "holds no level file"),
         ("conf/train.yaml", "conf/train.yaml"),
     ],

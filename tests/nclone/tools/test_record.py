@@ -85,7 +85,7 @@ def test_a_dataset_comes_from_replays_or_from_stored_solutions(folder):
         ({"replay": str(FOLDER / "walk.inputs"), "video": "x.avi"}, "ends in '.avi'"),
         ({"replay": str(FOLDER / "walk.inputs"), "video": "docs"}, "ends in ''"),
         ({"picture": "x.png", "level": "simplest"}, "names 320 levels"),
-        ({"picture": "x.png", "level": "wlak"}, "Did you mean 'walk'"),
+        ({"picture": "x.png", "level": "wlak"}, "did you mean 'walk'"),
     ],
 )
 def test_a_mistake_is_one_clear_error(options, words):
