@@ -174,6 +174,19 @@ def test_a_rank_has_its_share_and_a_seed_of_its_own():
     assert shard(run, Ranks()) is run
 
 
+@pytest.mark.parametrize(("vec", "name"), [("shared_memory", "workers"), ("threads", "threads")])
+def test_a_rank_has_its_share_of_the_cores(vec, name, monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 9)
+    words = ["env=gymnasium", "env.id=CartPole-v1", f"vec={vec}", "launch=torchrun"]
+
+    run = compose_run([*words, "launch.processes=4"])
+    asked = compose_run([*words, "launch.processes=4", f"vec.{name}=5"])
+
+    assert getattr(shard(run, Ranks(1, 4)).vec, name) == 2
+    assert getattr(shard(asked, Ranks(1, 4)).vec, name) == 5
+    assert getattr(shard(run, Ranks()).vec, name) == 0
+
+
 def test_sizes_that_cannot_be_split_are_refused_with_one_that_can():
     run = RunConfig(Toy(), MlpAgent(), ALGO, MemoryProfile(), None)
 
