@@ -61,4 +61,4 @@ def own_workers(vec: Any, processes: int) -> Any:
     """Environments whose workers or threads are one per core, by default, of this part of them."""
     cores = max(1, (os.cpu_count() or 1) // processes)
     left_open = [name for name in ("workers", "threads") if getattr(vec, name, None) == 0]
-    return replace(vec, **dict.fromkeys(left_open, cores))
+    return replace(vec, **dict.fromkeys(left_open, cores)) if left_open else vec
