@@ -14,6 +14,7 @@ from stable_baselines3.common.utils import set_random_seed
 from torch import Tensor
 
 from frugal_rl.errors import CheckpointError, FrugalError
+from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.update import ALONE
 from frugal_rl.run.finite import ENVIRONMENTS, not_finite
 from frugal_rl.run.generators import rng_state, set_rng_state
@@ -129,8 +130,8 @@ def resume(
         learner.load(content["learner"])
         best = float(content["best"])
         set_rng_state(content["rng"])
-        if not as_many(content, ranks):
-            part_ways(ranks)
+        if isinstance(learner, OnPolicyLearner) and not as_many(content, ranks):
+            part_ways(ranks)  # others draw alike on purpose
         exact = (content["learner"].get(COLLECTOR, {}) or NO_STATE).get(ENVIRONMENTS, 0) is not None
     words = [f"Passed over: {why}" for why in found.unsound]
     words.append(f"Resumed {name} at {learner.num_steps:,} steps.")
