@@ -9,17 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
-from stable_baselines3.common.utils import set_random_seed
 from torch import Tensor
 
 from frugal_rl.errors import CheckpointError, FrugalError
-from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.update import ALONE
 from frugal_rl.run.finite import ENVIRONMENTS, not_finite
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.identity import check_same_run, identity
-from frugal_rl.run.shares import SEED_STEP
 from frugal_rl.untrusted.printing import printable, shown
 
 if TYPE_CHECKING:
@@ -41,6 +37,8 @@ class Resumed:
     best: float
     file: Path
     words: str
+    as_many: bool = True
+    """Whether as many processes go on as saved it."""
 
 
 def snapshot(run: RunConfig, learner: Learner, best: float) -> dict[str, Any]:
@@ -74,16 +72,6 @@ def own_part(content: Mapping[str, Any]) -> dict[str, Any]:
 def as_many(content: Mapping[str, Any], ranks: Ranks) -> bool:
     """Whether a checkpoint was saved by as many processes as go on from it."""
     return len(content.get("ranks", [])) + 1 == ranks.size
-
-
-def part_ways(ranks: Ranks) -> None:
-    """Random numbers of this process's own, where all have gone on from the first one's.
-
-    With equal ones they would try the same actions in the same first episodes.
-    """
-    if not ranks.first:
-        seed = int(np.random.randint(2**31)) + SEED_STEP * ranks.rank  # noqa: NPY002 - SB3's stream
-        set_random_seed(seed % 2**32, using_cuda=torch.cuda.is_available())
 
 
 def of_rank(content: Mapping[str, Any], ranks: Ranks) -> dict[str, Any]:
@@ -130,14 +118,12 @@ def resume(
         learner.load(content["learner"])
         best = float(content["best"])
         set_rng_state(content["rng"])
-        if isinstance(learner, OnPolicyLearner) and not as_many(content, ranks):
-            part_ways(ranks)  # others draw alike on purpose
         exact = (content["learner"].get(COLLECTOR, {}) or NO_STATE).get(ENVIRONMENTS, 0) is not None
     words = [f"Passed over: {why}" for why in found.unsound]
     words.append(f"Resumed {name} at {learner.num_steps:,} steps.")
     if not exact:
         words.append("Without their state the environments begin new episodes.")
-    return Resumed(best, found.file, " ".join(words))
+    return Resumed(best, found.file, " ".join(words), as_many(found.content, ranks))
 
 
 @contextmanager

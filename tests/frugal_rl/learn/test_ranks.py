@@ -163,37 +163,6 @@ def test_a_lost_rank_is_told_by_its_number():
         raise RuntimeError("Connection closed by peer [127.0.0.1]:1234")
 
 
-def test_a_rank_has_its_share_and_a_seed_of_its_own():
-    run = RunConfig(Toy(), MlpAgent(), ALGO, MemoryProfile(), None, seed=5)
-
-    shares = [shard(run, Ranks(rank, 4)) for rank in range(4)]
-
-    assert {(s.algo.num_envs, s.algo.batch_size) for s in shares} == {(2, 32)}
-    assert len({s.seed for s in shares}) == 4
-    assert shares[0].seed == run.seed
-    assert shard(run, Ranks()) is run
-
-
-@pytest.mark.parametrize(("vec", "name"), [("shared_memory", "workers"), ("threads", "threads")])
-def test_a_rank_has_its_share_of_the_cores(vec, name, monkeypatch):
-    monkeypatch.setattr(os, "cpu_count", lambda: 9)
-    words = ["env=gymnasium", "env.id=CartPole-v1", f"vec={vec}", "launch=torchrun"]
-
-    run = compose_run([*words, "launch.processes=4"])
-    asked = compose_run([*words, "launch.processes=4", f"vec.{name}=5"])
-
-    assert getattr(shard(run, Ranks(1, 4)).vec, name) == 2
-    assert getattr(shard(asked, Ranks(1, 4)).vec, name) == 5
-    assert getattr(shard(run, Ranks()).vec, name) == 0
-
-
-def test_sizes_that_cannot_be_split_are_refused_with_one_that_can():
-    run = RunConfig(Toy(), MlpAgent(), ALGO, MemoryProfile(), None)
-
-    with pytest.raises(ConfigError, match=r"algo\.num_envs=8 cannot be split .* 3 .*use .*=9"):
-        shard(run, Ranks(0, 3))
-
-
 @pytest.mark.parametrize(
     "words",
     [["env=toy", "vec=episodes"], ["env=gymnasium", "env.id=CartPole-v1", "algo=dqn"]],
