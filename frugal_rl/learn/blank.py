@@ -32,8 +32,9 @@ class Blank:
 
     def learns(self) -> None:
         """From here on as in an update."""
-        network, threads = self.policy.network, self.run.hardware.threads
-        torch.set_num_threads(update_threads(threads, network, samples_at_once(self.run)))
+        run, network = self.run, self.policy.network
+        wanted, processes = run.hardware.threads, run.launch.processes
+        torch.set_num_threads(update_threads(wanted, network, samples_at_once(run), processes))
         network.train()
 
     def acts(self) -> None:

@@ -66,7 +66,8 @@ class OnPolicyLearner(ABC):
         self.ranks = ALONE
         self.policy = build_policy(config, run, vec_env)
         at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size)
-        self.threads = update_threads(run.hardware.threads, self.policy, at_once)
+        wanted, processes = run.hardware.threads, run.launch.processes
+        self.threads = update_threads(wanted, self.policy, at_once, processes)
         self.actor: Actor = self.policy
         self.optimizer, self.update = self.engine(run)
         self.collector = self.collector_for(run)

@@ -265,12 +265,15 @@ def explained_variance(values: np.ndarray, returns: np.ndarray) -> float:
     return float("nan") if spread == 0 else 1 - float(np.var(returns - values)) / spread
 
 
-def update_threads(wanted: int, policy: torch.nn.Module, samples: int) -> int:
+def update_threads(wanted: int, policy: torch.nn.Module, samples: int, processes: int = 1) -> int:
     """Torch threads while updating: as many as wanted; for 0 all cores, or one for little work.
 
-    The rule looks at sizes only, so that equal runs stay equal to the bit on one machine.
+    Several processes of a run on this machine share its cores. The rule looks at sizes only, so
+    that equal runs stay equal to the bit on one machine.
     """
     weights = sum(p.numel() for p in policy.parameters())
     if wanted or weights * samples < WORTH_THREADS:
         return wanted or 1
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    known = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    return max(1, cores // processes)

@@ -59,7 +59,8 @@ def measure(run: RunConfig) -> Probe:
     kept = gauge.held() - bare - sum(parts.values())
     total = config.n_steps * config.num_envs
     at_once = min(run.memory.micro_batch or config.batch_size, config.batch_size, total)
-    torch.set_num_threads(update_threads(run.hardware.threads, learner.policy, at_once))
+    wanted, processes = run.hardware.threads, run.launch.processes
+    torch.set_num_threads(update_threads(wanted, learner.policy, at_once, processes))
     learning = gauge.line(
         learn(learner, played, at_once), TINY["batch_size"], at_once, played.share
     )

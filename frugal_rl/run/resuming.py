@@ -37,6 +37,8 @@ class Resumed:
     best: float
     file: Path
     words: str
+    as_many: bool = True
+    """Whether as many processes go on as saved it."""
 
 
 def snapshot(run: RunConfig, learner: Learner, best: float) -> dict[str, Any]:
@@ -67,17 +69,21 @@ def own_part(content: Mapping[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in content["learner"].items() if k == COLLECTOR}
 
 
+def as_many(content: Mapping[str, Any], ranks: Ranks) -> bool:
+    """Whether a checkpoint was saved by as many processes as go on from it."""
+    return len(content.get("ranks", [])) + 1 == ranks.size
+
+
 def of_rank(content: Mapping[str, Any], ranks: Ranks) -> dict[str, Any]:
     """The checkpoint as one rank continues from it; of another number, without environments."""
-    others = content.get("ranks", [])
-    if len(others) + 1 != ranks.size:
+    if not as_many(content, ranks):
         learner = content["learner"]
         if COLLECTOR in learner:
             learner = {**learner, COLLECTOR: carried_on(learner[COLLECTOR])}
         return {**content, "learner": learner}
     if ranks.first:
         return dict(content)
-    own = others[ranks.rank - 1]
+    own = content["ranks"][ranks.rank - 1]
     return {**content, "rng": own["rng"], "learner": {**content["learner"], **own["learner"]}}
 
 
@@ -117,7 +123,7 @@ def resume(
     words.append(f"Resumed {name} at {learner.num_steps:,} steps.")
     if not exact:
         words.append("Without their state the environments begin new episodes.")
-    return Resumed(best, found.file, " ".join(words))
+    return Resumed(best, found.file, " ".join(words), as_many(found.content, ranks))
 
 
 @contextmanager

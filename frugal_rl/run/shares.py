@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,4 +53,12 @@ def shard(run: RunConfig, ranks: Ranks) -> RunConfig:
             "of steps; use launch=single, or another vec= with launch=torchrun."
         )
     seed = run.seed + SEED_STEP * ranks.rank
-    return replace(run, algo=algo.shared(ranks), seed=seed)
+    vec = own_workers(run.vec, run.launch.processes)
+    return replace(run, algo=algo.shared(ranks), seed=seed, vec=vec)
+
+
+def own_workers(vec: Any, processes: int) -> Any:
+    """Environments whose workers or threads are one per core, by default, of this part of them."""
+    cores = max(1, (os.cpu_count() or 1) // processes)
+    left_open = [name for name in ("workers", "threads") if getattr(vec, name, None) == 0]
+    return replace(vec, **dict.fromkeys(left_open, cores)) if left_open else vec

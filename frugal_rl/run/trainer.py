@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import torch
 import yaml  # type: ignore[import-untyped]
 from rich.console import Console
@@ -41,7 +42,7 @@ from frugal_rl.run.evaluate import (
 from frugal_rl.run.guard import NumberGuard, watched_trial
 from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.saves import Saves
-from frugal_rl.run.shares import shard
+from frugal_rl.run.shares import SEED_STEP, shard
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.stopwatch import Stopwatch
 from frugal_rl.run.tools import tool
@@ -127,7 +128,7 @@ class Trainer:
                 self.join()
             self.saves = Saves(run, self.learner, self.ranks)
             if run.resume:
-                say(self.saves.resume(run.resume).words, self.console)
+                self.go_on()
             self.go_on_from(self.learner.num_steps)
             with asked_to_stop() as stop:
                 return self.guarded(stop)
@@ -141,6 +142,20 @@ class Trainer:
         if isinstance(self.learner, OnPolicyLearner) and self.ranks.size > 1:
             self.learner.join(self.ranks)
             seed = shard(self.run, self.ranks).seed
+            set_random_seed(seed, using_cuda=torch.cuda.is_available())
+
+    def go_on(self) -> None:
+        """Continue where an earlier run ended.
+
+        Processes that all went on from the first one's random numbers part ways: with equal ones
+        they would try the same actions in the same first episodes.
+        """
+        resumed = self.saves.resume(self.run.resume)
+        say(resumed.words, self.console)
+        alike = isinstance(self.learner, OnPolicyLearner) and not resumed.as_many
+        if alike and not self.ranks.first:
+            drawn = int(np.random.randint(2**31))  # noqa: NPY002 - the stream that was saved
+            seed = (drawn + SEED_STEP * self.ranks.rank) % 2**32
             set_random_seed(seed, using_cuda=torch.cuda.is_available())
 
     def guarded(self, stop: threading.Event) -> dict[str, Any]:

@@ -364,6 +364,14 @@ def test_a_small_update_takes_one_thread_and_a_large_one_all(wanted, samples, th
     assert update_threads(wanted, layer, samples) == threads
 
 
+@pytest.mark.parametrize(("processes", "threads"), [(2, 3), (4, 1), (9, 1)])
+def test_processes_share_the_cores_of_a_machine(processes, threads, monkeypatch):
+    monkeypatch.setattr(updating.os, "sched_getaffinity", lambda pid: set(range(7)))
+
+    assert update_threads(0, torch.nn.Linear(7, 1000), 2000, processes) == threads
+    assert update_threads(5, torch.nn.Linear(7, 1000), 2000, processes) == 5
+
+
 @pytest.mark.parametrize(("cores", "threads"), [(5, 5), (None, 1)])
 def test_where_nobody_tells_which_cores_are_ours_all_are(cores, threads, monkeypatch):
     monkeypatch.delattr(updating.os, "sched_getaffinity")

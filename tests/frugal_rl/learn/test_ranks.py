@@ -163,24 +163,6 @@ def test_a_lost_rank_is_told_by_its_number():
         raise RuntimeError("Connection closed by peer [127.0.0.1]:1234")
 
 
-def test_a_rank_has_its_share_and_a_seed_of_its_own():
-    run = RunConfig(Toy(), MlpAgent(), ALGO, MemoryProfile(), None, seed=5)
-
-    shares = [shard(run, Ranks(rank, 4)) for rank in range(4)]
-
-    assert {(s.algo.num_envs, s.algo.batch_size) for s in shares} == {(2, 32)}
-    assert len({s.seed for s in shares}) == 4
-    assert shares[0].seed == run.seed
-    assert shard(run, Ranks()) is run
-
-
-def test_sizes_that_cannot_be_split_are_refused_with_one_that_can():
-    run = RunConfig(Toy(), MlpAgent(), ALGO, MemoryProfile(), None)
-
-    with pytest.raises(ConfigError, match=r"algo\.num_envs=8 cannot be split .* 3 .*use .*=9"):
-        shard(run, Ranks(0, 3))
-
-
 @pytest.mark.parametrize(
     "words",
     [["env=toy", "vec=episodes"], ["env=gymnasium", "env.id=CartPole-v1", "algo=dqn"]],

@@ -17,7 +17,6 @@ import pytest
 import torch
 
 from frugal_rl.errors import ConfigError, FolderInUseError, RankError
-from frugal_rl.memory.machine import find_limit
 from frugal_rl.report.files import read_json
 from frugal_rl.run import launch
 from frugal_rl.run.checkpoints import load_checkpoint
@@ -34,7 +33,6 @@ from frugal_rl.run.launch import (
     start_ranks,
 )
 from frugal_rl.run.lock import locked
-from frugal_rl.run.shares import share_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SIZES = ["algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=64", "evaluation.episodes=4"]
@@ -44,22 +42,6 @@ COMMAND = [sys.executable, "scripts/train.py", "env=toy", "tracking=disabled", *
 
 def run_in(folder, *words):
     return replace(compose_run(["env=toy", "launch=torchrun", *words]), run_dir=str(folder))
-
-
-def test_the_plan_of_each_process_gets_its_part_of_the_memory():
-    run = compose_run(["env=toy", "launch=torchrun", "memory.budget_gib=8"])
-
-    share = share_of(run)
-
-    assert share.memory.budget_gib == pytest.approx(4)
-    limit = find_limit(share.memory.budget_gib)
-    assert (limit.ram_bytes, limit.ram_source) == (4 << 30, "memory.budget_gib=8 for 2 processes")
-    whole = compose_run(["env=toy", "launch=torchrun"])  # nobody set a budget
-    source = find_limit(share_of(whole).memory.budget_gib).ram_source
-    assert source == f"{find_limit().ram_source} for 2 processes"
-    machines = compose_run(["env=toy", "launch.nodes=2", "launch.meet=a:29400"])
-    assert share_of(machines).memory.budget_gib is None  # one process on each of them
-    assert share.algo.num_envs * 2 == run.algo.num_envs
 
 
 def test_each_process_gets_words_folder_and_config_dir(tmp_path):

@@ -14,6 +14,7 @@ from frugal_rl.errors import CheckpointError, FrugalError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.off_policy_kinds import DqnConfig
 from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run import trainer as trainer_module
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
@@ -148,6 +149,24 @@ def test_best_score_and_generators_come_back(tmp_path):
     assert torch.equal(drawn[0], again[0])
     assert_array_equal(drawn[1], again[1])
     assert drawn[2] == again[2]
+
+
+def test_another_number_of_processes_goes_on_with_different_random_numbers(tmp_path):
+    run = toy_run(tmp_path)
+    Saves(run, learner_of(run)).save()
+
+    def drawn(ranks):
+        trainer = Trainer(replace(run, resume=str(tmp_path)), Nowhere(), console=quiet())
+        trainer.ranks, trainer.learner = ranks, learner_of(run)
+        trainer.saves = Saves(run, trainer.learner, ranks)
+        trainer.go_on()
+        return (*torch.rand(2).tolist(), np.random.rand(), random.random())  # noqa: NPY002
+
+    alone, *parts = [drawn(ranks) for ranks in (Ranks(), *(Ranks(n, 3) for n in range(3)))]
+
+    assert alone == parts[0]
+    assert len({number for part in parts for number in part}) == 4 * 3
+    assert drawn(Ranks(2, 3)) == parts[2]
 
 
 def scored(success, returned):
