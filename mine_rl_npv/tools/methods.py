@@ -86,7 +86,8 @@ def _decoded(
     mine: Mine, keys: dict[str, np.ndarray], config: SolveConfig
 ) -> tuple[dict[str, Schedule], float]:
     """The plan of each order, and the seconds that one took: the median, as the first compiles."""
-    found, spent = {}, []
+    found: dict[str, Schedule] = {}
+    spent: list[float] = []
     for name, key in keys.items():
         started = time.perf_counter()
         found[name] = mine.decode(key, config.decoder)
