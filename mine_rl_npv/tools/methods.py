@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from mine_rl_npv.priority.features import block_features
 from mine_rl_npv.priority.search import evolve
 from mine_rl_npv.priority.shipped import shipped_orders
 from mine_rl_npv.priority.task import Mine, PriorityTask
-from mine_rl_npv.tools.reworking import Heard, first_half, rework_best
+from mine_rl_npv.tools.reworking import Heard, Shares, rework_best
 from mine_rl_npv.tools.solve_config import LEARNING, Method, SolveConfig
 
 if TYPE_CHECKING:
@@ -59,12 +60,16 @@ def _best(
     large = problem.blocks > LARGE_BLOCKS
     reworked = not large and problem.pace is None
     keys = {"cone": orders.cone_order(problem), **_named("toposort", problem, bound)}
-    if not large:
-        features = _features(problem, bound, config)
+    features = None if large else _features(problem, bound, config)
+    if features is not None:
         keys |= _named("filling", problem, bound) | shipped_orders(features)
+    found, each = _decoded(mine, keys, config)
+    shares = Shares.of(config, each)
+    if features is not None:
         learner = replace(mine, features=features)
-        keys["evolution"] = _learned_priority(learner, config, heard, halved=reworked)
-    found = {name: mine.decode(key, config.decoder) for name, key in keys.items()}
+        asked = shares if reworked else None
+        keys["evolution"] = _learned_priority(learner, config, heard, asked)
+        found["evolution"] = mine.decode(keys["evolution"], config.decoder)
     name = max(found, key=lambda one: mine.worth(found[one]))
     plan = found[name]
     if config.polish or not large:
@@ -72,9 +77,22 @@ def _best(
     else:
         prune(problem, plan)
     if reworked:
-        rework_best(mine, plan, keys[name], config, heard)
+        rework_best(mine, plan, keys[name], config, shares, heard)
         mine.polish(plan)
     return plan, name
+
+
+def _decoded(
+    mine: Mine, keys: dict[str, np.ndarray], config: SolveConfig
+) -> tuple[dict[str, Schedule], float]:
+    """The plan of each order, and the seconds that one took: the median, as the first compiles."""
+    found: dict[str, Schedule] = {}
+    spent: list[float] = []
+    for name, key in keys.items():
+        started = time.perf_counter()
+        found[name] = mine.decode(key, config.decoder)
+        spent.append(time.perf_counter() - started)
+    return found, float(np.median(spent))
 
 
 def _named(name: str, problem: Problem, bound: Bound) -> dict[str, np.ndarray]:
@@ -94,13 +112,13 @@ def _features(problem: Problem, bound: Bound, config: SolveConfig) -> np.ndarray
 
 
 def _learned_priority(
-    mine: Mine, config: SolveConfig, watch: Watch | None, halved: bool = False
+    mine: Mine, config: SolveConfig, watch: Watch | None, shares: Shares | None = None
 ) -> np.ndarray:
-    """Priorities (m,) learned on this mine for the search's clock or its decodes, or half of it."""
+    """Priorities (m,) learned on this mine for the search's whole budget, or its share of it."""
     task = PriorityTask([mine], config.decoder, config.threads)
     seconds, decodes = config.search_seconds, config.decodes
-    if halved:
-        seconds, decodes = first_half(config)
+    if shares is not None:
+        seconds, decodes = shares.search_seconds, shares.search_decodes
     seed = config.seed
     try:
         if config.method is not Method.gradient:

@@ -1,10 +1,11 @@
-"""The second half of method=best: the best plan found is reworked until the budget is spent."""
+"""What closes method=best: the best plan found is reworked until the budget is spent."""
 
 from __future__ import annotations
 
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mine_rl_npv.optimise.decode import Schedule
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 
 ROUND = 4
 """Times that all blocks are scheduled again before the clock is looked at."""
+ENOUGH = 3000
+"""Schedules that the search decodes before it gives up more than its least share."""
+MOST = 0.8
+"""Of the budget, for the search."""
 
 
 class Heard:
@@ -37,21 +42,43 @@ class Heard:
             self.watch(seconds, decodes, best)
 
 
-def first_half(config: SolveConfig) -> tuple[float, int]:
-    """Seconds, and decodes (0: the clock counts), of the search before the plan is reworked."""
-    return config.search_seconds / 2, (config.decodes + 1) // 2
+@dataclass(frozen=True)
+class Shares:
+    """Of a budget: what the search gets, and the rework after it. Decodes of 0: the clock counts.
+
+    The search gets half, and more as long as it has decoded few schedules: a plan from a search
+    that was broken off early is far from where reworking leads to.
+    """
+
+    search_seconds: float
+    search_decodes: int
+    rework_seconds: float
+    rework_decodes: int
+
+    @classmethod
+    def of(cls, config: SolveConfig, decode_seconds: float) -> Shares:
+        """The shares for a mine of which one schedule takes so long on one thread."""
+        whole, counted = config.search_seconds, config.decodes
+        enough = ENOUGH * decode_seconds / config.threads
+        seconds = max(whole / 2, min(MOST * whole, enough))
+        decodes = max((counted + 1) // 2, min(int(MOST * counted), ENOUGH))
+        return cls(seconds, decodes, whole - seconds, counted - decodes)
 
 
 def rework_best(
-    mine: Mine, plan: Schedule, priority: np.ndarray, config: SolveConfig, heard: Heard
+    mine: Mine,
+    plan: Schedule,
+    priority: np.ndarray,
+    config: SolveConfig,
+    shares: Shares,
+    heard: Heard,
 ) -> None:
-    """Spends the second half of the budget on a plan, in place.
+    """Spends the rework's share of the budget on a plan, in place.
 
     By the clock each thread tries for itself, and all go on from the best of each round; where
     schedules are counted one does, so that the answer is the same everywhere.
     """
-    seconds, decodes = first_half(config)
-    rounds = -(-(config.decodes - decodes) // ROUND)
+    rounds = -(-shares.rework_decodes // ROUND)
     if heard.stopped or (config.decodes and not rounds):
         return
     chains = [
@@ -61,7 +88,7 @@ def rework_best(
     best, before, done, started = chains[0], heard.decodes, 0, time.perf_counter()
     try:
         with ThreadPoolExecutor(len(chains)) as pool:
-            while going_on(time.perf_counter() - started, seconds, done, rounds):
+            while going_on(time.perf_counter() - started, shares.rework_seconds, done, rounds):
                 gains = list(pool.map(lambda one: one.spend(ROUND * mine.problem.blocks), chains))
                 best = chains[max(range(len(gains)), key=gains.__getitem__)]
                 for one in chains:
@@ -69,7 +96,8 @@ def rework_best(
                         one.follow(best)
                 done += 1
                 spent = time.perf_counter() - started
-                heard(seconds + spent, before + done * ROUND * len(chains), mine.worth(best.plan))
+                decoded = before + done * ROUND * len(chains)
+                heard(shares.search_seconds + spent, decoded, mine.worth(best.plan))
     except KeyboardInterrupt:  # after the threads have ended their round
         heard(float("nan"), before + done * ROUND * len(chains), mine.worth(best.plan))
         best = max(chains, key=lambda one: mine.worth(one.plan))

@@ -15,6 +15,7 @@ from mine_rl_npv.optimise.rework import Rework, ranks
 from mine_rl_npv.priority.task import Mine
 from mine_rl_npv.tools import reworking
 from mine_rl_npv.tools.methods import schedule
+from mine_rl_npv.tools.reworking import Shares
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, SolveConfig
 
 
@@ -113,8 +114,10 @@ def test_ctrl_c_ends_the_search_and_the_rework():
     assert math.isnan(told[-1][0])
     assert len(told) == 3
     unbroken = stop_after(10**9)
-    searched = sum(decodes <= 200 for _, decodes, _ in told)
+    asked = Shares.of(config, 1.0).search_decodes
+    searched = 1 + sum(decodes < asked for _, decodes, _ in told)
     assert told[-1][1] >= 400
+    assert len(told) > searched + 5
     judged(problem, stop_after(searched + 5))
     assert math.isnan(told[-1][0])
     assert len(told) == searched + 6
@@ -134,13 +137,33 @@ def test_threads_try_side_by_side_by_the_clock_and_go_on_from_the_best(monkeypat
     monkeypatch.setattr(reworking, "Rework", Told)
     config = SolveConfig(seconds=0.2, bound=BoundKind.lp, threads=2, seed=3)
     mine = Mine(problem, np.empty((problem.blocks, 0), np.float32), bound)
-    reworking.rework_best(mine, plan, order, config, reworking.Heard(None))
+    shares = Shares.of(config, 1e-4)
+    reworking.rework_best(mine, plan, order, config, shares, reworking.Heard(None))
     assert judged(problem, plan) > before
     assert set(seeds) == {3, 4}
     seeds.clear()
     counted = replace(config, decodes=20)
-    reworking.rework_best(mine, plan, order, counted, reworking.Heard(None))
-    assert seeds == [3, 3, 3]
+    shares = Shares.of(counted, 1e-4)
+    reworking.rework_best(mine, plan, order, counted, shares, reworking.Heard(None))
+    assert seeds == [3]
+
+
+@pytest.mark.parametrize(
+    ("each", "threads", "searched"),
+    [(1e-3, 1, 20.0), (8e-3, 1, 24.0), (8e-3, 2, 20.0), (1.0, 1, 32.0)],
+)
+def test_the_search_gets_half_and_more_until_it_has_decoded_enough(each, threads, searched):
+    config = SolveConfig(seconds=40.0, bound=BoundKind.lp, threads=threads)
+    shares = Shares.of(config, each)
+    assert shares.search_seconds == pytest.approx(searched)
+    assert shares.search_seconds + shares.rework_seconds == pytest.approx(40.0)
+    assert (shares.search_decodes, shares.rework_decodes) == (0, 0)
+
+
+@pytest.mark.parametrize(("decodes", "searched"), [(1, 1), (2, 1), (100, 80), (9000, 4500)])
+def test_counted_schedules_are_shared_out_whole(decodes, searched):
+    shares = Shares.of(SolveConfig(decodes=decodes), 1.0)
+    assert (shares.search_decodes, shares.rework_decodes) == (searched, decodes - searched)
 
 
 def test_another_ones_plan_is_copied_and_not_shared():
