@@ -38,6 +38,7 @@ ARROWS = {
         "frugal_rl.memory",
         "frugal_rl.observation",
         "frugal_rl.errors",
+        "frugal_rl.untrusted",
     ),
 }
 DECODING = (
