@@ -36,6 +36,10 @@ class OtherFormatError(CheckpointError):
     """A checkpoint was written by another version; it is sound, and no older one stands in."""
 
 
+class OutOfReachError(CheckpointError):
+    """A checkpoint that this user may not open; it may be sound, and no older one stands in."""
+
+
 class WorkerError(FrugalError, RuntimeError):
     """An environment worker failed; carries its traceback."""
 

@@ -39,6 +39,7 @@ ARROWS = {
         "frugal_rl.observation",
         "frugal_rl.untrusted",
         "frugal_rl.errors",
+        "frugal_rl.untrusted",
     ),
 }
 DECODING = (

@@ -54,7 +54,11 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
         ) as process,
     ):
         asked = _Asked(doing, Path(words.name), most_seconds)
-        answer, said = asked.heard(process, json.dumps(request))
+        try:
+            answer, said = asked.heard(process, json.dumps(request))
+        except BaseException:  # whoever is asked to stop waits for no answer
+            process.kill()
+            raise
     if process.returncode != 0:
         raise ConfigError(f"{doing} fails: {_last_words(said, process.returncode)}")
     try:
@@ -99,12 +103,11 @@ class _Asked:
                 return process.communicate(given or None, timeout=WORD_SECONDS)
             except subprocess.TimeoutExpired:
                 given = ""  # communicate goes on with what it was given first
-            self.tell(process, time.perf_counter() - began)
+            self.tell(time.perf_counter() - began)
 
-    def tell(self, process: subprocess.Popen[str], seconds: float) -> None:
-        """Say how far it is; end what takes too long."""
+    def tell(self, seconds: float) -> None:
+        """Say how far it is; give up what takes too long."""
         if seconds > self.most_seconds:
-            process.kill()
             raise ConfigError(
                 f"{self.doing} took longer than {self.most_seconds:.0f} s. Try again when the "
                 "machine is less busy, or plan by arithmetic: plan=arithmetic."

@@ -140,8 +140,9 @@ class Encoder:
 
 def _none_of(value: np.ndarray) -> str:
     """Which of N environments gave a field's first value that is not finite, if one did."""
-    bad = np.argwhere(~np.isfinite(value)) if value.dtype.kind == "f" else np.zeros((0, 1))
-    return f" of environment {bad[0][0]}" if len(bad) else ""
+    if value.dtype.kind != "f" or np.isfinite(value).all():
+        return ""
+    return f" of environment {np.argwhere(~np.isfinite(value))[0][0]}"
 
 
 def _is_coded(spec: ObservationSpec, row: RowSpec) -> bool:

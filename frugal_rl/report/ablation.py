@@ -22,7 +22,7 @@ from frugal_rl.observation.choices import Label
 from frugal_rl.report import plots
 from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
-from frugal_rl.report.results import Row, RunResult, compare
+from frugal_rl.report.results import Row, RunResult, State, compare
 from frugal_rl.report.wandb_sink import open_wandb
 from frugal_rl.run.lock import writer_of
 from frugal_rl.run.nearness import nearest
@@ -146,7 +146,8 @@ def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunRes
     overrides = [*words, f"seed={seed}"]
     if (at / "report.json").is_file():
         known = RunResult.read(at)
-        if [o for o in known.overrides if not o.startswith("hydra.run.dir")] == overrides:
+        whole = known.state is State.complete  # one that was asked to stop has a report as well
+        if whole and [o for o in known.overrides if not o.startswith("hydra.run.dir")] == overrides:
             return known
     if writer_of(at) is None:  # of other words, or killed: a run begins in no other's folder
         shutil.rmtree(at, ignore_errors=True)
@@ -162,7 +163,10 @@ def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunRes
     if done.returncode != 0:
         said = (done.stderr.strip().splitlines() or ["nothing was said"])[-1]
         raise ConfigError(said)
-    return RunResult.read(at)
+    result = RunResult.read(at)
+    if result.state is not State.complete:
+        raise ConfigError("it was asked to stop before its end.")
+    return result
 
 
 def ablation_document(run: RunConfig, options: AblationOptions, cells: list[Cell]) -> Document:

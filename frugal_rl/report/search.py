@@ -41,6 +41,7 @@ from frugal_rl.report.terminal import say
 from frugal_rl.run.compose import folder
 from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.lock import locked
+from frugal_rl.run.signals import StopAsked, passing_on
 from frugal_rl.untrusted.files import refuse_irregular
 from frugal_rl.untrusted.printing import printable, shown
 
@@ -190,20 +191,35 @@ class Searcher:
     ) -> None:
         self.run_config, self.options, self.study, self.space = run, options, study, space
         self.lock = threading.Lock()
+        self.running: dict[str, int] = {}
+        """Process ids of trials that train, by their folder."""
+        self.asked: list[int] = []
+        """Signals that asked the search to stop."""
 
     def run(self) -> None:
-        """All trials that are missing, some side by side."""
+        """All trials that are missing, some side by side.
+
+        Raises:
+            KeyboardInterrupt: it was asked to stop; trials have saved, and go on with the search.
+        """
         jobs = self.options.jobs
         going = doing("searching", self.options.trials, "trials")
-        with going as self.going, ThreadPoolExecutor(jobs) as pool:
+        listening = passing_on(lambda: list(self.running.values()))
+        with listening as self.asked, going as self.going, ThreadPoolExecutor(jobs) as pool:
             for done in [pool.submit(self.work) for _ in range(jobs)]:
                 done.result()
+        if self.asked:
+            stop = StopAsked(self.asked[0])
+            stop.add_note("The same words go on with its trials, from their checkpoints.")
+            raise stop
 
     def work(self) -> None:
-        """Trial after trial, until there are enough."""
-        while (trial := self.ask()) is not None:
+        """Trial after trial, until there are enough, or somebody asks to stop."""
+        while not self.asked and (trial := self.ask()) is not None:
             at = Path(trial.user_attrs["at"])
             state, values = self.train(trial, at)
+            if self.asked:
+                return  # the trial is still running, for the search that goes on
             with self.lock:
                 self.study.tell(trial, values, state=state)
             say(f"trial {trial.number}: {self.words(trial)}: {told(state, values)}")
@@ -236,15 +252,20 @@ class Searcher:
             return TrialState.COMPLETE, found
         with (
             (at / "output.log").open("a") as log,
-            subprocess.Popen(self.command(trial, at), stdout=log, stderr=log) as child,
+            subprocess.Popen(
+                self.command(trial, at), stdout=log, stderr=log, start_new_session=True
+            ) as child,
         ):
+            self.running[str(at)] = child.pid
             while child.poll() is None:
                 time.sleep(LOOK_SECONDS)
                 if self.options.prune and self.hopeless(at):
                     child.terminate()
                     child.wait()
+                    del self.running[str(at)]
                     trial.set_user_attr("returns", returns_of(at))
                     return TrialState.PRUNED, None
+        del self.running[str(at)]
         trial.set_user_attr("returns", returns_of(at))
         if child.returncode == 0 and (found := values_of(at)) is not None:
             return TrialState.COMPLETE, found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.errors import CheckpointError, OtherFormatError
+from frugal_rl.errors import CheckpointError, OtherFormatError, OutOfReachError
 from frugal_rl.run.checkpoint_file import pieces_of, read_file, verify_file
 from frugal_rl.run.checkpoints import as_it_stands, load_checkpoint
 from frugal_rl.run.disk import write_whole
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
 
+OUT_OF_REACH = "out_of_reach.pt"
+"""Name of a newest checkpoint that this user may not open, once a run of his saved beside it."""
 OTHER = "other_version.pt"
 """Name of a newest checkpoint that another version wrote, once this one has saved in its folder."""
 
@@ -54,6 +56,9 @@ def _put_aside(last: Path) -> None:
         values = read_manifest(last).values
     except OtherFormatError:
         last.replace(last.with_name(OTHER))
+        return
+    except OutOfReachError:
+        last.replace(last.with_name(OUT_OF_REACH))
         return
     except CheckpointError:
         return  # none there, or one that nobody can read
@@ -107,8 +112,8 @@ def newest_sound(path: str | Path, complete: Complete = as_it_is) -> Found:
     for file in files:
         try:
             return Found(file, complete(load_checkpoint(file), file), tuple(unsound))
-        except OtherFormatError:
-            raise  # going on from an older one would replace what another version can read
+        except (OtherFormatError, OutOfReachError):
+            raise  # a save behind an older one would replace what others can read
         except CheckpointError as error:
             unsound.append(str(error))
     if len(files) == 1:
@@ -135,6 +140,8 @@ class Verdict:
     problem: str = ""
     other_version: bool = False
     """Whether only another version of this program can tell."""
+    out_of_reach: bool = False
+    """Whether this user may not open it."""
 
     @property
     def sound(self) -> bool:
@@ -170,6 +177,8 @@ def _verdict(file: Path, complete: Complete) -> Verdict:
         manifest, content = as_it_stands(file, compared)
     except OtherFormatError as error:
         return Verdict(file, problem=str(error), other_version=True)
+    except OutOfReachError as error:
+        return Verdict(file, problem=str(error), out_of_reach=True)
     except CheckpointError as error:
         return Verdict(file, problem=str(error))
     size = sum(e.num_bytes for e in manifest.entries.values())
@@ -186,7 +195,7 @@ def _line(verdict: Verdict) -> str:
     if verdict.other_version:
         return f"another version  {verdict.problem}"
     if not verdict.sound:
-        return f"UNSOUND  {verdict.problem}"
+        return f"{'not read' if verdict.out_of_reach else 'UNSOUND'}  {verdict.problem}"
     steps = "" if verdict.num_steps is None else f", {verdict.num_steps:,} steps"
     size = f"{verdict.entries} entries, {verdict.num_bytes:,} bytes"
     return f"sound    {verdict.file}  {size}{steps}"

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from frugal_rl.errors import CheckpointError, DataError, FolderInUseError, OtherFormatError
+from frugal_rl.errors import (
+    CheckpointError,
+    DataError,
+    FolderInUseError,
+    OtherFormatError,
+    OutOfReachError,
+)
 from frugal_rl.invocation import override
 from frugal_rl.untrusted.limits import LIMITS, Limits
 from frugal_rl.untrusted.nested import parse_json
@@ -181,6 +187,10 @@ def _entry(entry: Any) -> tuple[str, int, str]:
 
 def damaged(path: Path, why: object) -> CheckpointError:
     """The error of a file that cannot be read."""
+    if isinstance(why, PermissionError):
+        return OutOfReachError(
+            f"{shown(path)} cannot be opened: {why.strerror}. Its owner may allow it."
+        )
     words = printable(str(why)).rstrip(".")
     return CheckpointError(
         f"{shown(path)} is damaged or cut off: {words}. Use an older one of the same folder."

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import DataError
-from frugal_rl.untrusted.files import refuse_irregular
 from frugal_rl.untrusted.forms import checked_shape
-from frugal_rl.untrusted.limits import LIMITS, MIB, Limits, lack_of_room
+from frugal_rl.untrusted.limits import LIMITS, MIB, Limits, irregular, lack_of_room
 from frugal_rl.untrusted.printing import printable, shown
 
 HEADERS: dict[tuple[int, int], Callable[..., Any]] = {
@@ -30,7 +29,8 @@ def read_npz(path: Path, limits: Limits = LIMITS) -> dict[str, np.ndarray]:
         FileNotFoundError: there is none.
     """
     try:
-        refuse_irregular(path)
+        if why := irregular(path.stat()):
+            raise DataError(f"{shown(path)} cannot be read: {why}")
         with zipfile.ZipFile(path) as archive:
             _check_archive(archive, limits)
             return {_name(info): _array(archive, info) for info in archive.infolist()}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 import zlib
 from pathlib import Path
 
 from frugal_rl.errors import DataError
-from frugal_rl.untrusted.limits import LIMITS, MIB, Limits, lack_of_room
+from frugal_rl.untrusted.limits import LIMITS, MIB, Limits, irregular, lack_of_room
 from frugal_rl.untrusted.printing import shown
 
 
@@ -20,8 +19,8 @@ def refuse_irregular(path: Path) -> os.stat_result:
         OSError: it is missing, or cannot be reached.
     """
     about = path.stat()
-    if not stat.S_ISREG(about.st_mode):
-        raise DataError(f"{shown(path)} cannot be read: it is no regular file.")
+    if why := irregular(about):
+        raise DataError(f"{shown(path)} cannot be read: {why}")
     return about
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from dataclasses import dataclass
 
 import psutil
@@ -28,6 +30,11 @@ class Limits:
 
 
 LIMITS = Limits()
+
+
+def irregular(about: os.stat_result) -> str:
+    """Why a pipe, a device or a folder is not read: it may never end; nothing for a file."""
+    return "" if stat.S_ISREG(about.st_mode) else "it is no regular file."
 
 
 def lack_of_room(num_bytes: float) -> str:

@@ -109,10 +109,14 @@ class SharedMemoryEnv(GroupEnv):
         self._env, self._context = env, _context(env, choice.start)
         self._at_exit = partial(kill, self._processes)
         atexit.register(self._at_exit)
-        for share in self._shares:
-            connection, process = self._started(share)
-            self._connections.append(connection)
-            self._processes.append(process)
+        try:
+            for share in self._shares:
+                connection, process = self._started(share)
+                self._connections.append(connection)
+                self._processes.append(process)
+        except BaseException:  # of processes or open files there are no more
+            self.close()
+            raise
 
     def _started(self, share: tuple[int, int]) -> tuple[Connection, Any]:
         """A worker of some environments, and our end of the line to it."""

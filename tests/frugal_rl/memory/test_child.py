@@ -1,6 +1,10 @@
 """A measurement in a process of its own: it speaks, it fails in words, it ends."""
 
+import os
+import signal
 import sys
+import threading
+import time
 
 import pytest
 
@@ -8,6 +12,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory import child
 from frugal_rl.report.speech import Mode, speaking
 from frugal_rl.run.compose import compose_run
+from frugal_rl.run.signals import StopAsked
 
 PROGRAMS = {
     "answers": "import sys, json; print(json.load(sys.stdin)['values']['seed'])",
@@ -85,3 +90,21 @@ def test_one_that_hangs_is_ended_with_a_remedy(program):
 def test_one_whose_last_line_is_no_answer_fails_in_words(program, name):
     with pytest.raises(ConfigError, match=r"It ends without an answer\."):
         program(name)
+
+
+def test_whoever_is_asked_to_stop_waits_for_no_measurement(program):
+    """Not even where SIGTERM asked, after which Python's own context would wait for its end."""
+
+    def ask(number, frame):
+        raise StopAsked(number)
+
+    before = signal.signal(signal.SIGTERM, ask)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    began = time.monotonic()
+    try:
+        with pytest.raises(StopAsked):
+            program("hangs")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert time.monotonic() - began < 20

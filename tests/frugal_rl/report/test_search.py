@@ -1,6 +1,10 @@
 """A search asks, trains, tells and remembers; what is behind is ended early."""
 
 import os
+import signal
+import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +16,7 @@ optuna = pytest.importorskip("optuna", reason="optuna is an extra: pip install -
 from optuna.trial import TrialState  # noqa: E402
 
 from frugal_rl.errors import ConfigError, DataError  # noqa: E402
+from frugal_rl.report import search as search_module  # noqa: E402
 from frugal_rl.report.files import write_json  # noqa: E402
 from frugal_rl.report.search import (  # noqa: E402
     Searcher,
@@ -187,3 +192,37 @@ def test_a_search_that_was_killed_inside_a_line_goes_on(tmp_path):
     assert [t.state for t in study.trials] == [TrialState.COMPLETE, TrialState.RUNNING]
     study.tell(study.ask(space), [3.0, 4.0])
     assert len(open_study(tmp_path, Storage.journal, 0).trials) == 3
+
+
+SLOW = """
+import pathlib, signal, sys, threading
+asked = threading.Event()
+signal.signal(signal.SIGUSR1, lambda *_: asked.set())
+pathlib.Path(sys.argv[1], "begun").touch()
+asked.wait(60)
+pathlib.Path(sys.argv[1], "saved").touch()
+"""
+
+
+def test_a_search_that_is_asked_to_stop_lets_its_trial_save_and_begins_no_other(
+    run, tmp_path, monkeypatch
+):
+    """It went on with the next trial before, and SIGTERM left the trial behind."""
+    slow = lambda self, trial, at: [sys.executable, "-c", SLOW, str(at)]  # noqa: E731
+    monkeypatch.setattr(Searcher, "command", slow)
+    monkeypatch.setattr(search_module, "LOOK_SECONDS", 0.05)
+    options = SearchOptions(out=str(tmp_path), space=SPACE, trials=3, jobs=1)
+
+    def ask():
+        while not (tmp_path / "trials" / "0" / "begun").exists():
+            time.sleep(0.02)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=ask).start()
+    with pytest.raises(KeyboardInterrupt, match="SIGTERM") as stopped:
+        search(run, options)
+    assert "go on with its trials" in stopped.value.__notes__[0]
+    assert (tmp_path / "trials" / "0" / "saved").exists()
+    assert [p.name for p in (tmp_path / "trials").iterdir()] == ["0"]
+    states = [t.state for t in open_study(tmp_path, options.storage, 0).trials]
+    assert states == [TrialState.RUNNING]

@@ -120,6 +120,25 @@ def test_a_row_that_was_killed_is_trained_anew_and_one_that_still_trains_is_left
     assert seen == [None, ["run.lock"]]
 
 
+@pytest.mark.parametrize("interrupted", [True, False])
+def test_a_run_that_was_asked_to_stop_is_no_row(interrupted, tmp_path, monkeypatch):
+    """It ended with 0 and wrote a report; its numbers are those of half a run."""
+    at, trained = tmp_path / "row", []
+
+    def run(command, **options):
+        trained.append(command)
+        at.mkdir(exist_ok=True)
+        write_json(at / "run.json", {"config": {}, "overrides": ["seed=0"]})
+        write_json(at / "report.json", {"num_steps": 9, "interrupted": interrupted})
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(ablation.subprocess, "run", run)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="asked to stop") if interrupted else nullcontext():
+            ablation._train([], 0, at, "")
+    assert len(trained) == (2 if interrupted else 1)
+
+
 def test_a_row_says_nothing_twice_that_was_typed_as_well(tmp_path, monkeypatch):
     asked = []
 

@@ -1,7 +1,10 @@
 """Checkpoints of another version are sound: none stands in for them, and no save removes them."""
 
+import errno
 import hashlib
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +73,25 @@ def test_verifying_says_another_version_and_not_unsound(tmp_path):
     assert all_well(verdicts)
     (tmp_path / "other_version.pt").write_bytes(b"FRUGAL2\n")
     assert not all_well(verify_checkpoints(tmp_path))
+
+
+def test_a_checkpoint_that_may_not_be_opened_is_no_damaged_one(tmp_path, monkeypatch):
+    """Another user's, in a folder that both write to: none stands in, and no save removes it."""
+    for steps in (1, 2):
+        save_newest(tmp_path, {"num_steps": steps}, keep=3)
+    theirs, real = (tmp_path / "last.pt").read_bytes(), Path.open
+
+    def closed(self, *words, **more):
+        if self.name == "last.pt" and self.read_bytes() == theirs:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+        return real(self, *words, **more)
+
+    monkeypatch.setattr(Path, "read_bytes", lambda self: real(self, "rb").read())
+    monkeypatch.setattr(Path, "open", closed)
+    with pytest.raises(CheckpointError, match=r"last\.pt cannot be opened: Permission denied"):
+        newest_sound(tmp_path)
+    lines = verdict_lines(verify_checkpoints(tmp_path))
+    assert [line.split()[0] for line in lines] == ["not", "sound"]
+    save_newest(tmp_path, {"num_steps": 3}, keep=3)
+    assert (tmp_path / "out_of_reach.pt").read_bytes() == theirs
+    assert newest_sound(tmp_path).content["num_steps"] == 3

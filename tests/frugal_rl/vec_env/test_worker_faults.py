@@ -19,7 +19,7 @@ from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.testing.toy import TOY_SPEC, Toy, ToyEnv
 from frugal_rl.vec_env.serial import Serial
-from frugal_rl.vec_env.shared_memory import SharedMemory, Start
+from frugal_rl.vec_env.shared_memory import SharedMemory, SharedMemoryEnv, Start
 
 N = 4
 ACTIONS = np.zeros(N, np.int64)
@@ -243,3 +243,23 @@ def test_a_full_dev_shm_is_refused_in_words_and_leaves_nothing(opened, monkeypat
         opened(SharedMemory(2, Start.fork))
 
     assert set(Path("/dev/shm").glob("psm_*")) <= before
+
+
+@pytest.mark.parametrize("start", Start)
+def test_workers_that_cannot_all_be_started_leave_neither_processes_nor_memory(
+    start, opened, monkeypatch
+):
+    started, real = [], SharedMemoryEnv._started
+
+    def refused(self, share):
+        if started:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        started.append(real(self, share))
+        return started[-1]
+
+    monkeypatch.setattr(SharedMemoryEnv, "_started", refused)
+    before = set(Path("/dev/shm").glob("psm_*"))
+    with pytest.raises(OSError, match="Too many open files"):
+        opened(SharedMemory(2, start))
+    assert set(Path("/dev/shm").glob("psm_*")) <= before
+    assert not started[0][1].is_alive()
