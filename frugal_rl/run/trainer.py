@@ -127,7 +127,7 @@ class Trainer:
                 self.join()
             self.saves = Saves(run, self.learner, self.ranks)
             if run.resume:
-                self.go_on()
+                self.go_on(run.resume)
             self.go_on_from(self.learner.num_steps)
             with asked_to_stop() as stop:
                 return self.guarded(stop)
@@ -143,13 +143,13 @@ class Trainer:
             seed = shard(self.run, self.ranks).seed
             set_random_seed(seed, using_cuda=torch.cuda.is_available())
 
-    def go_on(self) -> None:
+    def go_on(self, path: str) -> None:
         """Continue where an earlier run ended.
 
         Processes that all went on from the first one's random numbers part ways: with equal ones
         they would try the same actions in the same first episodes.
         """
-        resumed = self.saves.resume(self.run.resume)
+        resumed = self.saves.resume(path)
         say(resumed.words, self.console)
         alike = isinstance(self.learner, OnPolicyLearner) and not resumed.as_many
         if alike and not self.ranks.first:
