@@ -156,10 +156,10 @@ def test_another_number_of_processes_goes_on_with_different_random_numbers(tmp_p
     Saves(run, learner_of(run)).save()
 
     def drawn(ranks):
-        trainer = Trainer(replace(run, resume=str(tmp_path)), Nowhere(), console=quiet())
+        trainer = Trainer(run, Nowhere(), console=quiet())
         trainer.ranks, trainer.learner = ranks, learner_of(run)
         trainer.saves = Saves(run, trainer.learner, ranks)
-        trainer.go_on()
+        trainer.go_on(str(tmp_path))
         return (*torch.rand(2).tolist(), np.random.rand(), random.random())  # noqa: NPY002
 
     alone, *parts = [drawn(ranks) for ranks in (Ranks(), *(Ranks(n, 3) for n in range(3)))]
