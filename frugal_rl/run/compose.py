@@ -128,9 +128,9 @@ def composed_command(config_name: str, words: Sequence[str]) -> Command:
     with _composing(words):
         cfg = compose(config_name, list(words), return_hydra_config=True)
         at, choices = Path(str(cfg.hydra.run.dir)), dict(cfg.hydra.runtime.choices)
-        notes = cfg.hydra.output_subdir is not None
+        mode, notes = cfg.hydra.mode, cfg.hydra.output_subdir is not None
         values = plain(_without_hydra(cfg))
-        return Command(config_name, values, choices, at, os.environ, cfg.hydra.mode, notes)
+        return Command(config_name, values, choices, at, os.environ, mode, notes)
 
 
 def build_run(cfg: DictConfig) -> RunConfig:

@@ -104,6 +104,7 @@ def after(iterations):
 
 def test_ctrl_c_sigterm_and_a_closed_terminal_save_and_end_in_order(tmp_path):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)  # below nohup a hang-up is ignored
         folder, log = tmp_path / str(number), Kept()
         signals = iter([0, number])
 
