@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from frugal_rl.invocation import value
+from frugal_rl.invocation import override, value
 from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.keeping import verify_checkpoints
 from frugal_rl.testing.faults import small_disk
@@ -170,7 +170,7 @@ def test_a_disk_that_is_full_at_the_last_save_says_how_to_go_on(tmp_path, whole)
         status, said = filled_meanwhile(process, small)
         assert status == 1
         assert "DiskError: The checkpoint at 3,200 steps" in said
-        assert f"continue with resume={value(folder / 'checkpoints' / 'last.pt')}" in said
+        assert f"continue with {override('resume', folder / 'checkpoints' / 'last.pt')}" in said
         small.empty()
         assert not [v.problem for v in verify_checkpoints(folder) if v.problem]
         assert trained(tmp_path / "b", f"resume={value(folder)}")[0] == 0

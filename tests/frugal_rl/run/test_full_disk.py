@@ -275,7 +275,7 @@ def told_on_the_way(moments, capsys):
 def small(tmp_path):
     """A disk of its own."""
     try:
-        with small_disk(tmp_path / "small", 4096) as mounted:
+        with small_disk(tmp_path / "small", 16384) as mounted:
             yield mounted
     except PermissionError as error:
         pytest.skip(str(error))
