@@ -10,10 +10,9 @@ from __future__ import annotations
 import math
 import os
 import socket
-import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, TypeVarTuple
@@ -26,6 +25,7 @@ from torch.distributed.rendezvous import rendezvous
 
 from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.learn.silence import end_silent_connections
+from frugal_rl.meanwhile import meanwhile
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -64,20 +64,9 @@ class RollCall:
     def at_work(self) -> Iterator[None]:
         """Show the others that this process lives while it works for all of them."""
         self.blocks += 1
-        over = threading.Event()
-
-        def beat() -> None:
-            with suppress(RuntimeError):  # the launcher is gone with its store
-                while not over.wait(BEAT_SECONDS):
-                    self.store.add(BEATS, 1)
-
-        beating = threading.Thread(target=beat, name="pulse", daemon=True)
-        beating.start()
-        try:
+        gone = RuntimeError  # the launcher, with its store
+        with meanwhile(lambda: self.store.add(BEATS, 1), BEAT_SECONDS, "pulse", gone):
             yield
-        finally:
-            over.set()
-            beating.join()
         self.store.set(f"done/{self.blocks}", "1")
 
     def wait(self) -> None:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import psutil
+
+from frugal_rl.meanwhile import meanwhile
 
 LOOK_SECONDS = 5.0
 """How often new connections are looked for; one look takes 6 ms of processor time."""
@@ -49,16 +50,5 @@ def _limit(connection: socket.socket, after_s: float) -> None:
 @contextmanager
 def no_endless_silence(after_s: float) -> Iterator[None]:
     """The same for connections that are made inside the block."""
-    over = threading.Event()
-
-    def look() -> None:
-        while not over.wait(LOOK_SECONDS):
-            end_silent_connections(after_s)
-
-    looking = threading.Thread(target=look, name="silence", daemon=True)
-    looking.start()
-    try:
+    with meanwhile(lambda: end_silent_connections(after_s), LOOK_SECONDS, "silence"):
         yield
-    finally:
-        over.set()
-        looking.join()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-from frugal_rl.errors import DataError, FrugalError
+from frugal_rl.errors import DataError
 from frugal_rl.memory.part import human
 from frugal_rl.ranges import between
 from frugal_rl.report import plots
@@ -35,6 +34,7 @@ from frugal_rl.report.wandb_report import save_report
 from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.files import read_bytes
 from frugal_rl.untrusted.limits import MIB
+from frugal_rl.untrusted.odd import refused
 from frugal_rl.untrusted.printing import file_name, printable
 
 CURVES = (EVALUATION, "eval/return", "episode/return", "episode/success", "memory/held_bytes")
@@ -89,7 +89,7 @@ def write_report(options: ReportOptions) -> list[Path | str]:
         DiskError: the report cannot be written.
     """
     runs = find_runs(options.runs)
-    with odd_values_told():
+    with refused(_incomparable):
         document = comparison_document(runs, options)
     if options.format is not Format.wandb:
         return [*document.write(Path(options.out), forms=FORMS[options.format])]
@@ -99,22 +99,11 @@ def write_report(options: ReportOptions) -> list[Path | str]:
     return [save_report(document, entity, project)]
 
 
-@contextmanager
-def odd_values_told() -> Iterator[None]:
-    """Whatever a stranger's numbers run into becomes one printable line.
-
-    Raises:
-        DataError: in the place of any other error.
-    """
-    try:
-        yield
-    except FrugalError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise DataError(
-            f"The runs cannot be compared ({type(error).__name__}: {printable(str(error))}): one "
-            "of their files holds a value that no run writes. Name fewer folders with runs=[...]."
-        ) from error
+def _incomparable(error: Exception) -> DataError:
+    return DataError(
+        f"The runs cannot be compared ({type(error).__name__}: {printable(str(error))}): one "
+        "of their files holds a value that no run writes. Name fewer folders with runs=[...]."
+    )
 
 
 def comparison_document(runs: Sequence[RunResult], options: ReportOptions) -> Document:

@@ -28,6 +28,7 @@ from frugal_rl.report.live_page import PAGE, SCRIPT, STYLE
 from frugal_rl.report.results import RunResult
 from frugal_rl.report.terminal import say
 from frugal_rl.run.lock import Holder, writer_of
+from frugal_rl.untrusted.odd import refused
 from frugal_rl.untrusted.printing import printable, shown
 
 FILMS = ("films", PICTURES)
@@ -71,13 +72,15 @@ class LiveRun:
         Raises:
             DataError: the folder holds what no run writes.
         """
-        try:
-            return self._state()
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise DataError(
+
+        def refusal(error: Exception) -> DataError:
+            return DataError(
                 f"{shown(self.folder)} holds values that no run writes "
                 f"({type(error).__name__}: {printable(str(error))})."
-            ) from error
+            )
+
+        with refused(refusal):
+            return self._state()
 
     def _state(self) -> dict[str, Any]:
         self._read_on()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from frugal_rl.errors import CheckpointError, FrugalError
+from frugal_rl.errors import CheckpointError
 from frugal_rl.learn.update import ALONE
 from frugal_rl.run.finite import ENVIRONMENTS, not_finite
 from frugal_rl.run.generators import rng_state, set_rng_state
 from frugal_rl.run.identity import check_same_run, identity
+from frugal_rl.untrusted.odd import refused
 from frugal_rl.untrusted.printing import printable, shown
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 COLLECTOR = "collector"
 NO_STATE = {ENVIRONMENTS: None}
-ODD = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError)
 """What values that nobody expected run into."""
 
 
@@ -126,22 +126,20 @@ def resume(
     return Resumed(best, found.file, " ".join(words), as_many(found.content, ranks))
 
 
-@contextmanager
-def understood(file: Path) -> Iterator[None]:
+def understood(file: Path) -> AbstractContextManager[None]:
     """Whatever else fails while a checkpoint is taken apart is refused in words.
 
     Raises:
         CheckpointError: naming the file.
     """
-    try:
-        yield
-    except FrugalError:
-        raise
-    except ODD as error:
-        raise CheckpointError(
+
+    def refusal(error: Exception) -> CheckpointError:
+        return CheckpointError(
             f"{shown(file)} does not hold what this run continues from "
             f"({type(error).__name__}: {printable(str(error))}). Use another checkpoint."
-        ) from error
+        )
+
+    return refused(refusal, RuntimeError)
 
 
 def check_form(built: Any, saved: Any, name: str) -> None:

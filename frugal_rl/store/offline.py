@@ -6,19 +6,20 @@ Needs `pip install 'frugal-rl[offline]'`. Imports torch, as the replay does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.errors import DataError, FrugalError
+from frugal_rl.errors import DataError
 from frugal_rl.store.episodes import EpisodeWriter, minari_part
 from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
 from frugal_rl.untrusted.files import read_text, refuse_irregular
 from frugal_rl.untrusted.hdf5 import check_hdf5
 from frugal_rl.untrusted.nested import parse_json
+from frugal_rl.untrusted.odd import refused
 from frugal_rl.untrusted.printing import printable, shown
 
 LEAST_BYTES = 2
@@ -81,16 +82,14 @@ def write_dataset(replay: ReplayBuffer, folder: str | Path, name: str) -> int:
     return writer.episodes
 
 
-@contextmanager
-def _told(source: str | Path, what: str) -> Iterator[None]:
+def _told(source: str | Path, what: str) -> AbstractContextManager[None]:
     """Whatever a stranger's files run Minari and its readers into becomes one line."""
-    try:
-        yield
-    except FrugalError:
-        raise
-    except Exception as error:
+
+    def refusal(error: Exception) -> DataError:
         why = printable(f"{type(error).__name__}: {error}")
-        raise DataError(f"{shown(Path(source))} {what} ({why}).") from error
+        return DataError(f"{shown(Path(source))} {what} ({why}).")
+
+    return refused(refusal, Exception)
 
 
 def _check_files(folder: Path) -> int | None:

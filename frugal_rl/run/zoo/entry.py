@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from frugal_rl.errors import ConfigError, DataError, FrugalError
+from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.zoo.expressions import read_expression
 from frugal_rl.untrusted.files import read_text
 from frugal_rl.untrusted.nested import parse_yaml
+from frugal_rl.untrusted.odd import refused
 from frugal_rl.untrusted.printing import printable, shown
 
 ATARI = re.compile(r"ALE/.+-v\d|.+NoFrameskip-v\d")
@@ -57,19 +58,17 @@ class Entry:
         said = f"{printable(key)}: {printable(why)}"
         return ConfigError(f"{self.where} sets {said}; {remedy or leave}.")
 
-    @contextmanager
-    def odd_values_told(self) -> Iterator[None]:
+    def odd_values_told(self) -> AbstractContextManager[None]:
         """Whatever a value of another kind runs into names its key.
 
         Raises:
             ConfigError: in the place of any other error.
         """
-        try:
-            yield
-        except FrugalError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-            raise self.refusal(self.newest, f"{type(error).__name__} ({error})", "") from error
+
+        def refusal(error: Exception) -> ConfigError:
+            return self.refusal(self.newest, f"{type(error).__name__} ({error})", "")
+
+        return refused(refusal)
 
 
 def find_entry(file: str, algorithm: str, env: str, without: Sequence[str]) -> Entry:

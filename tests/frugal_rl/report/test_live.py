@@ -199,3 +199,12 @@ def test_lines_of_any_length_and_numbers_that_are_none_stop_no_page(folder):
     state = LiveRun(folder).state()
     assert state["steps"] == 6
     assert [step for step, _ in state["curves"]["episode/return"]] == [1, 2, 3, 4, 6]
+
+
+def test_a_file_that_is_damaged_meanwhile_is_told_in_its_own_words(folder):
+    with served(folder) as page:
+        (folder / "run.json").write_text("{")
+        status, words, _ = asked(page, "/state")
+    assert status == 500
+    assert "run.json" in words
+    assert "no run writes" not in words
