@@ -127,7 +127,7 @@ class OnPolicyLearner(ABC):
         """Weights, optimiser, step count, and what the collector goes on with."""
         return {
             "num_steps": self.num_steps,
-            "policy": dict(self.policy.state_dict()),
+            "policy": {name: t.clone() for name, t in self.policy.state_dict().items()},
             "optimizer": self.optimizer.state(),
             "collector": self.collector.state(),
         }

@@ -120,16 +120,11 @@ class FlatAdam:
         return {"parameters": size, "gradients": size, "optimiser": 2 * size}
 
     def state(self) -> dict[str, Any]:
-        """Parameters, moments and step count."""
-        return {
-            "flat": self.flat.detach().clone(),
-            "moments": {k: v.clone() for k, v in self.moments.items()},
-        }
+        """Moments and step count; the parameters are the modules' own, kept with them."""
+        return {"moments": {k: v.clone() for k, v in self.moments.items()}}
 
     def load(self, state: dict[str, Any]) -> None:
-        """Continue exactly from `state()`."""
-        with torch.no_grad():
-            self.flat.copy_(state["flat"])
+        """Continue exactly from `state()`, on parameters that are loaded already."""
         if state["moments"]:
             moments = {k: v.to(self.flat.device, copy=True) for k, v in state["moments"].items()}
             if not self.fused:

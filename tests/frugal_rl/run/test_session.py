@@ -88,7 +88,7 @@ def test_weights_that_do_not_fit_the_network_are_refused_in_words(trained, tmp_p
 def test_weights_are_counted_exactly_and_a_cost_per_sample_is_found(trained, find):
     large = ("algo.n_steps=512", "algo.batch_size=4096")
     probe = find(compose_run([*WORDS, *large]))
-    weights = load_checkpoint(trained)["learner"]["optimizer"]["flat"].nbytes
+    weights = load_checkpoint(trained)["learner"]["optimizer"]["moments"]["exp_avg"].nbytes
     assert probe.parameter_bytes == probe.gradient_bytes == weights
     assert probe.optimizer_bytes == 2 * weights
     assert probe.traced is (find is trace)
