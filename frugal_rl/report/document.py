@@ -36,7 +36,8 @@ pre { background: var(--soft); padding: .6rem .8rem; white-space: pre-wrap; }
   body { margin: 0; max-width: none; font-size: 11px; }
   img.chart { filter: none; mix-blend-mode: normal; max-width: 78%; }
   table { display: table; font-size: 9px; } th, td { padding: .15rem .3rem; min-width: 0; }
-  td.long { min-width: 11rem; } figure { display: block; width: auto; } figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
+  td.long { min-width: 11rem; } figure { display: block; width: auto; }
+  figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
 }
 """
 
