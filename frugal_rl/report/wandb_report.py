@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
 from frugal_rl.report.document import (
     Block,
     CommandBlock,
@@ -38,10 +39,7 @@ def save_report(document: Document, entity: str, project: str) -> str:
     if not entity:
         raise ConfigError("format=wandb needs entity=NAME, the user or team that the runs are of.")
     if find_spec("wandb_workspaces") is None:
-        raise ConfigError(
-            "format=wandb needs the package wandb-workspaces: "
-            "pip install -c constraints.txt -e '.[viz]'."
-        )
+        raise ConfigError(f"format=wandb needs the package wandb-workspaces: {installing('viz')}")
     try:
         wr = import_module("wandb_workspaces.reports.v2")
         report = wr.Report(entity=entity, project=project, title=document.title)
