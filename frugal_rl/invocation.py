@@ -43,6 +43,17 @@ def program_word(name: str) -> str:
     return _word(name, Path(sys.executable).with_name(name))
 
 
+def installing(extra: str = "") -> str:
+    """The command that installs this program's packages, or those of an extra, where they belong.
+
+    In a checkout that is with its pinned versions; elsewhere the installed package knows them.
+    """
+    pip, of = program_word("pip"), f"[{extra}]" if extra else ""
+    if Path("constraints.txt").is_file() and Path("frugal_rl").is_dir():
+        return command_line([pip, "install", "-c", "constraints.txt", "-e", f".{of}"])
+    return command_line([pip, "install", f"frugal-rl{of}"])
+
+
 def _word(name: str, program: Path) -> str:
     found = shutil.which(name)
     if found is not None and Path(found).absolute().parent == program.parent:

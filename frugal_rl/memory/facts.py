@@ -66,6 +66,8 @@ class Facts:
     free_disk_bytes: int = 0
     eval_seed_is_training_seed: bool = False
     eval_steps: int = 0
+    eval_episodes: int = 0
+    seed: int = 0
     eval_every_steps: int = 0
     unread: tuple[str, ...] | None = None
     """Observations of an environment that nothing is declared of which the network leaves out."""
@@ -143,6 +145,8 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,
         eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],
+        eval_episodes=evaluation.episodes,
+        seed=run.seed,
         eval_every_steps=evaluation.every_steps,
         unread=_unread(run),
         words=tuple(typed_words(run.overrides, run.config_dir)),

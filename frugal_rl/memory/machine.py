@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import platform
 import resource
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from frugal_rl.memory.part import human
 
 GIB = 1 << 30
 UNLIMITED = 1 << 60
@@ -151,6 +154,18 @@ def has_bf16(device: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
         return False
     flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
     return bool(BF16_FLAGS & set(flags.partition(":")[2].split()))
+
+
+def machine_words(device: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """The machine that a run is on, for its report: cores, processor, memory, accelerator."""
+    try:
+        lines = cpuinfo.read_text().splitlines()
+    except OSError:
+        lines = []
+    model = next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
+    limit = find_limit(device=device)
+    words = f"{limit.cores} cores of {model or platform.machine()}, {human(limit.ram_bytes)}"
+    return ", ".join([words, *(_ask_driver("name") if has_accelerator(device) else ())])
 
 
 def _device_memory(vram_gib: float | None, device: str) -> tuple[int, str]:

@@ -19,6 +19,7 @@ from frugal_rl.memory.base import (
     measured_peaks,
     tiny,
 )
+from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.duration import Duration, estimate
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase, human
@@ -29,8 +30,11 @@ from frugal_rl.memory.sizes import (
     rollout_parts,
     weigh_environment,
 )
+from frugal_rl.observation.choices import Label
 
 if TYPE_CHECKING:
+    from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.encoding import Encoding
     from frugal_rl.run.config import RunConfig
 
 MARGIN = 0.03
@@ -210,8 +214,23 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
             parts += (TRACKER,)
         parts += (margin_of(parts),)
     transitions = run.algo.n_steps * run.algo.num_envs
-    named = memory.profile, memory.label.value
+    named = memory.profile, cost_of(memory, encoding).value
     return Plan(parts, limit, *named, looked, transitions, base, probe, estimate(run, probe))
+
+
+def cost_of(memory: MemoryProfile, encoding: Encoding) -> Label:
+    """The dearest of what the profile says, of switches typed beside it, and of the fields' forms.
+
+    Example:
+        >>> from frugal_rl import compose
+        >>> run = compose("env=toy env.fields.speed=half")
+        >>> cost_of(run.memory, run.encoding()).value
+        'precision'
+    """
+    found = {memory.label, *(row.codec.label for row in encoding.rows)}
+    if memory.precision is not Precision.float32 or memory.micro_batch:
+        found.add(Label.precision)
+    return next(label for label in reversed(Label) if label in found)
 
 
 TRACKER = Part(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from frugal_rl.invocation import command_line, command_words, program_word, valu
 from frugal_rl.memory.advice import command_of
 from frugal_rl.memory.part import human
 from frugal_rl.report.terminal import say, show
+from frugal_rl.run.preflight import has_display
 from frugal_rl.run.tools import offers
 
 if TYPE_CHECKING:
@@ -71,11 +73,13 @@ def duration(seconds: float) -> str:
 def next_commands(run: RunConfig, summary: Mapping[str, Any]) -> Iterator[str]:
     """What to type next: play, report, resume, and W&B's own command for an offline run.
 
-    A run that is complete goes on with twice its steps.
+    A run that is complete goes on with twice its steps. Where no window can be opened, the policy
+    is filmed.
     """
     folder = str(run.run_dir)
     if offers(run.env, "play"):
-        yield "play:    " + _script("play", *_groups(run), f"checkpoint={value(folder)}")
+        seen = () if has_display(os.environ) else ("video=film.mp4",)
+        yield "play:    " + _script("play", *_groups(run), f"checkpoint={value(folder)}", *seen)
     yield "report:  " + _script("report", f"runs=[{value(folder)}]")
     further = () if summary.get("interrupted") else (f"algo.total_steps={2 * _steps(run)}",)
     yield "resume:  " + command_of(run, (f"resume={value(folder)}", *further))

@@ -20,7 +20,7 @@ from frugal_rl.report.document import (
     PictureBlock,
     TableBlock,
 )
-from frugal_rl.report.files import PICTURES
+from frugal_rl.report.files import FILMS, PICTURES
 from frugal_rl.report.results import (
     EVALUATION,
     Row,
@@ -113,6 +113,9 @@ def comparison_document(runs: Sequence[RunResult], options: ReportOptions) -> Do
     environments = len({run.env for run in runs})
     document.add(f"{_counted(len(runs), 'run')} of {_counted(environments, 'environment')}.")
     document.add(*_incomplete(runs))
+    machines = {run.machine for run in runs}
+    if len(machines) == 1 and machines != {""}:
+        document.add(f"Machine: {printable(*machines)}.")
     for env in dict.fromkeys(run.env for run in runs):
         document.add(*_section(env, [r for r in runs if r.env == env], options, folder / PICTURES))
     document.add(Heading("Runs"), runs_table(runs))
@@ -189,12 +192,14 @@ def _cells(row: Row, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def runs_table(runs: Sequence[RunResult]) -> TableBlock:
-    """Folder | state | steps | seed of every run."""
-    columns = ("run", "state", "steps", "seed")
+    """Folder | state | steps | seed of every run, and its machine where they differ."""
+    several = len({run.machine for run in runs}) > 1
+    columns = ("run", "state", "steps", "seed", *(["machine"] if several else []))
     rows = []
     for run in runs:
         steps = show(run.number("num_steps") or run.last_step, ",.0f")
-        rows.append((run.folder.as_posix(), run.state.value, steps, str(run.seed)))
+        machine = [run.machine or "-"] if several else []
+        rows.append((run.folder.as_posix(), run.state.value, steps, str(run.seed), *machine))
     return TableBlock(columns, rows)
 
 
@@ -222,20 +227,18 @@ def show(value: float | None, form: str) -> str:
 
 
 def _drawn(run: RunResult, folder: Path) -> list[PictureBlock]:
-    """What `visualization=true` left in a run folder, copied beside the report.
-
-    Only pictures are copied: a link in a stranger's folder may lead anywhere.
-    """
+    """What `visualization=true` and `evaluation.film=true` left, copied beside the report."""
     blocks = []
-    for path in sorted((run.folder / PICTURES).glob("*")):
-        if path.suffix not in SIGNATURES or path.is_symlink() or not path.is_file():
+    for path in run.films:
+        if path.suffix not in SIGNATURES:
             continue
         raw = read_bytes(path, MOST_PICTURE_BYTES)
         if raw.startswith(SIGNATURES[path.suffix]):
             copy = folder / f"{file_name(run.folder.name)}_{file_name(path.stem)}{path.suffix}"
             with finished_or_absent(copy) as part:
                 part.write_bytes(raw)
-            caption = printable(f"{path.stem} ({run.folder.name}: {run.variant})")
+            film = "film at step " if path.parent.name == FILMS else ""
+            caption = printable(f"{film}{path.stem} ({run.folder.name}: {run.variant})")
             blocks.append(PictureBlock(copy, caption))
     return blocks
 
@@ -255,8 +258,10 @@ def _pictures(
         blocks.append(PictureBlock(bars, caption, plots.MEMORY))
     for metric in metrics:
         name = f"{file_name(env)}_{metric.replace('/', '_')}.png"
-        path = plots.curves(runs, metric, folder / name, names)
-        if path is not None:
+        drawn = plots.curves(runs, metric, folder / name, names)
+        for number, path in enumerate(drawn, 1):
             caption = f"{metric} over environment steps: mean over runs, and their range."
+            if len(drawn) > 1:
+                caption += f" Picture {number} of {len(drawn)}; grey ones are named in another."
             blocks.append(PictureBlock(path, caption, metric))
     return blocks

@@ -20,10 +20,12 @@ from rich.table import Table
 
 from frugal_rl import remembered
 from frugal_rl.doing import doing
+from frugal_rl.invocation import installing
 from frugal_rl.memory.machine import find_limit, has_accelerator, usable_cores
 from frugal_rl.memory.part import human
 from frugal_rl.report.speech import Mode, speaking
 from frugal_rl.report.terminal import show
+from frugal_rl.run.preflight import has_display
 
 LIBRARIES = ("torch", "stable-baselines3", "gymnasium", "numba", "numpy", "hydra-core", "wandb")
 EXTRAS = {
@@ -87,7 +89,7 @@ def examine() -> Iterator[Finding]:
         yield _library(name)
     for extra, module in EXTRAS.items():
         there = find_spec(module) is not None
-        remedy = "" if there else f"pip install -c constraints.txt -e '.[{extra}]'"
+        remedy = "" if there else installing(extra)
         yield Finding(f"extra {extra}", "installed" if there else "not installed", remedy)
     yield from _memory()
     yield from _processor()
@@ -100,7 +102,7 @@ def _library(name: str) -> Finding:
     try:
         return Finding(name, metadata.version(name))
     except metadata.PackageNotFoundError:
-        return Finding(name, "missing", "pip install -c constraints.txt -e .")
+        return Finding(name, "missing", installing())
 
 
 def _memory() -> Iterator[Finding]:
@@ -174,5 +176,7 @@ def _folders() -> Iterator[Finding]:
     forced = "unset WANDB_MODE: tracking.wandb= says the same per run" if mode else ""
     yield Finding("WANDB_MODE", mode or "not set", forced)
     display = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or ""
-    filmed = "" if display else "play.py needs a window; film instead with video=out.mp4"
-    yield Finding("display", display or "none", filmed)
+    shown = has_display(os.environ)
+    filmed = "" if shown else "play needs a window; film instead with video=film.mp4"
+    nobody = f"{display}, which leads nowhere" if display else "none"
+    yield Finding("display", (display or "any") if shown else nobody, filmed)

@@ -27,14 +27,17 @@ th, td { border-bottom: 1px solid var(--line); padding: .3rem .5rem; text-align:
 td.long { min-width: 18rem; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th { background: var(--soft); }
-figure { margin: 1rem 0; } figcaption { font-size: .9em; opacity: .8; }
+figure { display: inline-block; vertical-align: top; width: 40rem; max-width: 100%;
+         margin: 1rem .8rem 1rem 0; } figcaption { font-size: .9em; opacity: .8; }
 img { max-width: 100%; background: #fff; border-radius: 4px; }
 pre { background: var(--soft); padding: .6rem .8rem; white-space: pre-wrap; }
 @media print {
   :root { --text: #000; --page: #fff; --soft: #eee; --line: #999; }
   body { margin: 0; max-width: none; font-size: 11px; }
   img.chart { filter: none; mix-blend-mode: normal; max-width: 78%; }
-  table { display: table; } figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
+  table { display: table; font-size: 9px; } th, td { padding: .15rem .3rem; min-width: 0; }
+  td.long { min-width: 11rem; } figure { display: block; width: auto; }
+  figure, tr { break-inside: avoid; } h2 { break-after: avoid; }
 }
 """
 

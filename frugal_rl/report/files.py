@@ -22,6 +22,7 @@ RUN = "run.json"
 RESOLVED = "cfg.resolved.yaml"
 SUMMARY = "report.json"
 PICTURES = "pictures"
+FILMS = "films"
 """Folder of a run's pictures (`visualization=true`), and of a report's."""
 LONGEST_LINE_BYTES = 1 << 20
 """More than any line of metrics has."""

@@ -23,7 +23,7 @@ from urllib.parse import parse_qs
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import DataError, FolderInUseError, FrugalError
-from frugal_rl.report.files import LONGEST_LINE_BYTES, METRICS, PICTURES, RUN, metrics_of
+from frugal_rl.report.files import FILMS, LONGEST_LINE_BYTES, METRICS, PICTURES, RUN, metrics_of
 from frugal_rl.report.live_page import PAGE, SCRIPT, STYLE
 from frugal_rl.report.results import RunResult
 from frugal_rl.report.terminal import say
@@ -31,7 +31,6 @@ from frugal_rl.run.lock import Holder, writer_of
 from frugal_rl.untrusted.odd import refused
 from frugal_rl.untrusted.printing import printable, shown
 
-FILMS = ("films", PICTURES)
 FILM_KINDS = {".gif": "image/gif", ".png": "image/png", ".mp4": "video/mp4"}
 MOST_POINTS = 600
 """Of a curve; a longer one loses every second point."""
@@ -142,7 +141,7 @@ class LiveRun:
 
     def newest_film(self) -> Path | None:
         """The newest film or picture that the run has written."""
-        found = [p for name in FILMS for p in (self.folder / name).glob("*")]
+        found = [p for name in (FILMS, PICTURES) for p in (self.folder / name).glob("*")]
         films = [p for p in found if p.suffix in FILM_KINDS and p.is_file() and not p.is_symlink()]
         return max(films, key=lambda p: p.stat().st_mtime_ns, default=None)
 
@@ -215,12 +214,13 @@ class Answer(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Stop the run, for one who knows the token."""
-        length = int(self.headers.get("Content-Length") or 0)
-        form = self.rfile.read(min(length, LONGEST_FORM_BYTES)).decode(errors="replace")
-        given = parse_qs(form).get("token", [""])[0]
+        given = self.headers.get("Content-Length") or ""
+        length = min(int(given), LONGEST_FORM_BYTES) if given.isdecimal() else 0
+        form = self.rfile.read(length).decode(errors="replace")
+        token = parse_qs(form).get("token", [""])[0]
         if self.path != "/stop" or not self._known_host():
             self._send(HTTPStatus.NOT_FOUND, "text/plain", b"There is nothing here.")
-        elif not hmac.compare_digest(given.strip().encode(), self.server.token.encode()):
+        elif not hmac.compare_digest(token.strip().encode(), self.server.token.encode()):
             time.sleep(0.5)  # nobody guesses twice a moment
             self._send(HTTPStatus.FORBIDDEN, "text/plain", b"That is not the token.")
         else:

@@ -73,14 +73,14 @@ function made(tag, className, text) {
 function curve(name, points) {
   const xs = points.map((p) => p[0]), ys = points.map((p) => p[1]);
   const low = Math.min(...ys), high = Math.max(...ys);
-  const left = xs[0], wide = (xs[xs.length - 1] - left) || 1, tall = (high - low) || 1;
+  const left = xs[0], wide = (xs[xs.length - 1] - left) || 1, tall = high - low;
+  const height = (y) => tall ? 96 - 92 * (y - low) / tall : 50;
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   svg.setAttribute("viewBox", "0 0 100 100");
   svg.setAttribute("preserveAspectRatio", "none");
   const line = document.createElementNS("http://www.w3.org/2000/svg", "polyline");
   line.setAttribute("points", points.map((p) =>
-    `${(100 * (p[0] - left) / wide).toFixed(2)},${(96 - 92 * (p[1] - low) / tall).toFixed(2)}`)
-    .join(" "));
+    `${(100 * (p[0] - left) / wide).toFixed(2)},${height(p[1]).toFixed(2)}`).join(" "));
   svg.append(line);
   const caption = made("figcaption");
   caption.append(made("span", "", name), made("strong", "", short(name, ys[ys.length - 1])));

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import FolderInUseError
+from frugal_rl.memory.machine import machine_words
 from frugal_rl.report.files import (
     METRICS,
     PLAN,
@@ -214,6 +215,8 @@ def _sinks(run: RunConfig, plan: Plan, folder: Path) -> list[Sink]:
 
 def _write_head(run: RunConfig, plan: Plan, folder: Path) -> None:
     """What the run was asked for, and what was planned."""
-    write_json(folder / RUN, {"config": run.resolved, "overrides": run.overrides})
+    machine = machine_words(run.hardware.device)
+    asked = {"config": run.resolved, "overrides": run.overrides, "machine": machine}
+    write_json(folder / RUN, asked)
     write_text(folder / RESOLVED, as_yaml(plain(run.resolved)))
     write_json(folder / PLAN, plan.as_dict())

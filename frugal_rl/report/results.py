@@ -13,7 +13,15 @@ from typing import Any
 
 from frugal_rl.errors import DataError
 from frugal_rl.invocation import command_line, command_words
-from frugal_rl.report.files import PLAN, RUN, SUMMARY, read_json, read_metrics
+from frugal_rl.report.files import (
+    FILMS,
+    PICTURES,
+    PLAN,
+    RUN,
+    SUMMARY,
+    read_json,
+    read_metrics,
+)
 from frugal_rl.run.lock import writer_of
 from frugal_rl.untrusted.printing import shown
 
@@ -46,6 +54,8 @@ class RunResult:
     overrides: tuple[str, ...]
     plan: dict[str, Any]
     summary: dict[str, Any]
+    machine: str = ""
+    """Cores, processor, memory and accelerator that it ran on, as it said itself."""
 
     @classmethod
     def read(cls, folder: Path) -> RunResult:
@@ -58,7 +68,8 @@ class RunResult:
             raise DataError(f"{shown(folder / RUN)} holds no configuration of a run.")
         plan = read_json(folder / PLAN) if (folder / PLAN).is_file() else {}
         summary = read_json(folder / SUMMARY) if (folder / SUMMARY).is_file() else {}
-        return cls(folder, config, tuple(map(str, words)), plan, summary)
+        machine = str(asked.get("machine") or "")
+        return cls(folder, config, tuple(map(str, words)), plan, summary, machine)
 
     @cached_property
     def metrics(self) -> list[dict[str, Any]]:
@@ -93,8 +104,14 @@ class RunResult:
 
     @property
     def variant(self) -> str:
-        """What was typed, without the seed: runs that differ in nothing else are repetitions."""
-        words = [o for o in self.overrides if not o.startswith(("seed=", "hydra"))]
+        """What was typed, without the seed: runs that differ in nothing else are repetitions.
+
+        A run that was stopped and the one that went on from it are of one variant. The order of
+        words counts only for those of one key, whose last one is meant; groups stand in front.
+        """
+        last = {word.split("=")[0]: word for word in self.overrides}
+        kept = [o for o in last.values() if not o.startswith(("seed=", "hydra", "resume="))]
+        words = sorted(kept, key=lambda word: ("." in word.split("=")[0], word))
         return " ".join(words) or "defaults"
 
     @property
@@ -103,6 +120,15 @@ class RunResult:
         folder = str(self.config.get("config_dir") or "")
         beside = ["--config-dir", folder] if folder else []
         return command_line([*command_words("train"), *beside, *self.overrides])
+
+    @property
+    def films(self) -> list[Path]:
+        """Pictures and films that it left: all that were drawn, and the newest of its evaluations.
+
+        Links are left out: one in a stranger's folder may lead anywhere.
+        """
+        drawn, films = (_files(self.folder / name) for name in (PICTURES, FILMS))
+        return sorted(drawn) + sorted(films, key=lambda path: path.stat().st_mtime_ns)[-1:]
 
     @property
     def last_step(self) -> float | None:
@@ -121,6 +147,10 @@ class RunResult:
         """Steps and values of a metric."""
         points = [(m["step"], m[name]) for m in self.metrics if m.get(name) is not None]
         return [float(s) for s, _ in points], [float(v) for _, v in points]
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("*") if path.is_file() and not path.is_symlink()]
 
 
 def find_runs(places: Iterable[str | Path]) -> list[RunResult]:

@@ -6,11 +6,13 @@ page are drawn by W&B itself, from the same metrics under the same names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
 from frugal_rl.report.document import (
     Block,
     CommandBlock,
@@ -37,10 +39,7 @@ def save_report(document: Document, entity: str, project: str) -> str:
     if not entity:
         raise ConfigError("format=wandb needs entity=NAME, the user or team that the runs are of.")
     if find_spec("wandb_workspaces") is None:
-        raise ConfigError(
-            "format=wandb needs the package wandb-workspaces: "
-            "pip install -c constraints.txt -e '.[viz]'."
-        )
+        raise ConfigError(f"format=wandb needs the package wandb-workspaces: {installing('viz')}")
     try:
         wr = import_module("wandb_workspaces.reports.v2")
         report = wr.Report(entity=entity, project=project, title=document.title)
@@ -58,16 +57,16 @@ def save_report(document: Document, entity: str, project: str) -> str:
 def _blocks(document: Document, entity: str, project: str, wr: Any) -> list[Any]:
     """The document's blocks as W&B's, in their order; pictures of a section share one grid."""
     made: list[Any] = [wr.TableOfContents()]
-    section, panels = "", list[Any]()
+    section, pictures = "", dict[str, PictureBlock]()
     for block in document.blocks:
-        if isinstance(block, PictureBlock):
-            panels += _panel(block, wr)
+        if isinstance(block, PictureBlock) and block.metric:
+            pictures.setdefault(block.metric, block)  # several pages draw one panel
             continue
-        made += _grid(section, panels, entity, project, wr)
-        panels = []
+        made += _grid(section, pictures, entity, project, wr)
+        pictures = {}
         section = block.text if isinstance(block, Heading) else section
         made.append(_block(block, wr))
-    return made + _grid(section, panels, entity, project, wr)
+    return made + _grid(section, pictures, entity, project, wr)
 
 
 def _block(block: Block, wr: Any) -> Any:
@@ -77,30 +76,30 @@ def _block(block: Block, wr: Any) -> Any:
         return wr.MarkdownBlock(markdown_table(block))
     if isinstance(block, CommandBlock):
         return wr.CodeBlock("\n".join(block.lines), language=None)  # W&B knows no shell
+    if isinstance(block, PictureBlock):  # a file of the run, which W&B has under its own name
+        return wr.P(f"{block.caption}: {block.path.name}")
     return wr.P(str(block))
 
 
-def _panel(picture: PictureBlock, wr: Any) -> list[Any]:
-    """The panel that draws what a picture shows; none for one that is only a file."""
+def _panel(picture: PictureBlock, wr: Any) -> Any:
+    """The panel that draws what a picture shows."""
     if picture.metric == MEMORY:
         title = "Peak memory, planned beside held"
-        return [wr.BarPlot(title=title, metrics=[wr.SummaryMetric(m) for m in MEMORY_METRICS])]
-    if not picture.metric:
-        return []
-    return [
-        wr.LinePlot(
-            title=picture.metric,
-            x=STEP,
-            y=[picture.metric],
-            groupby=wr.Config(GROUP),
-            groupby_rangefunc="minmax",
-        )
-    ]
+        return wr.BarPlot(title=title, metrics=[wr.SummaryMetric(m) for m in MEMORY_METRICS])
+    return wr.LinePlot(
+        title=picture.metric,
+        x=STEP,
+        y=[picture.metric],
+        groupby=wr.Config(GROUP),
+        groupby_rangefunc="minmax",
+    )
 
 
-def _grid(env: str, panels: list[Any], entity: str, project: str, wr: Any) -> list[Any]:
+def _grid(
+    env: str, pictures: Mapping[str, PictureBlock], entity: str, project: str, wr: Any
+) -> list[Any]:
     """The panels of one environment, over its runs alone."""
-    if not panels:
+    if not pictures:
         return []
     runs = wr.Runset(entity=entity, project=project, name=env, query=env)
-    return [wr.PanelGrid(runsets=[runs], panels=panels)]
+    return [wr.PanelGrid(runsets=[runs], panels=[_panel(p, wr) for p in pictures.values()])]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError, ConfigError, DiskError
+from frugal_rl.invocation import installing
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import human
 from frugal_rl.run.identity import check_same_run
@@ -134,8 +135,7 @@ def _needs(module: str, wanted: str) -> None:
     if find_spec(module) is None:
         extra = EXTRAS[module]
         raise ConfigError(
-            f"{wanted} needs the package {module.replace('_', '-')}: "
-            f"pip install -c constraints.txt -e '.[{extra}]'."
+            f"{wanted} needs the package {module.replace('_', '-')}: {installing(extra)}"
         )
 
 

@@ -25,7 +25,7 @@ from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.duration import keep_pace
 from frugal_rl.memory.part import Phase
-from frugal_rl.report.files import PICTURES, write_json, write_text
+from frugal_rl.report.files import FILMS, PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.disk import told
@@ -245,7 +245,7 @@ class Trainer:
         self.log.metrics(self.learner.num_steps, self.result.metrics())
         film = tool(self.run.env, "film")
         if self.run.evaluation.film and film is not None:
-            path = self.folder / "films" / f"{self.learner.num_steps}.gif"
+            path = self.folder / FILMS / f"{self.learner.num_steps}.gif"
             with doing("filming the policy"), self.spared("A film"):
                 self.log.file(film(self.run, self.learner.policy, path))
         means = self.result.score.means

@@ -80,6 +80,7 @@ def test_every_fact_of_a_run_is_the_number_that_it_stands_for(run, known):
         free_disk_bytes=999,
         eval_seed_is_training_seed=False,
         eval_steps=4 * 20,
+        eval_episodes=4,
         eval_every_steps=60,
         words=tuple(WORDS),
     )

@@ -178,6 +178,25 @@ def test_a_plan_knows_what_it_was_made_of(run):
     assert (plan.profile, plan.label) == ("lossless", "lossless")
 
 
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        ([], "lossless"),
+        (["memory=baseline"], "lossless"),
+        (["memory=attention"], "precision"),
+        (["memory.storage=half"], "precision"),
+        (["env.fields.doors=half"], "precision"),
+        (["env.fields.doors=dense"], "lossless"),
+        (["memory.precision=bf16"], "precision"),
+        (["memory.micro_batch=32"], "precision"),
+    ],
+)
+def test_a_plan_says_what_its_dearest_choice_costs(words, label):
+    run = compose_run(["env=toy", *words], check=False)
+
+    assert assemble(run, NOTHING, PROBE).label == label
+
+
 def test_the_machine_that_a_run_names_limits_its_plan(run):
     machine = replace(run.hardware, ram_gib=2, vram_gib=3, cores=5, device="cuda")
     limit = assemble(replace(run, hardware=machine), NOTHING, PROBE).limit

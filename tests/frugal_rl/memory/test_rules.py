@@ -1,5 +1,8 @@
 """What every check says, word for word, below, at and above its thresholds."""
 
+import re
+import shlex
+
 import pytest
 
 from frugal_rl.memory.checks import RULES, check
@@ -105,9 +108,9 @@ CASES = [
     ("F14", Facts(),
      None),
     ("F14", Facts(time_limit_steps=16, n_steps=16),
-     ("warning", "16 and 16", "the rollout's length and the episode's limit are the same number: is one meant for both?", "algo.n_steps=")),
+     ("warning", "16 and 16", "the rollout's length and the episode's limit are the same number: is one meant for both?", "algo.n_steps=8")),
     ("F14", Facts(time_limit_steps=16, n_steps=17),
-     ("ok", "17 and 16", "", "algo.n_steps=")),
+     ("ok", "17 and 16", "", "algo.n_steps=8")),
     ("F16", Facts(vec="batch", cores=4, num_envs=16),
      ("ok", "16 of 32", "", "algo.num_envs=32 algo.n_steps=1")),
     ("F16", Facts(vec="batch", cores=4, num_envs=15, n_steps=64),
@@ -145,13 +148,17 @@ CASES = [
     ("F25", Facts(),
      None),
     ("F25", Facts(eval_steps=20, eval_every_steps=100, total_steps=1000),
-     ("ok", "20.0%", "", "evaluation.every_steps= or evaluation.episodes=")),
+     ("ok", "20.0%", "", "")),
     ("F25", Facts(eval_steps=21, eval_every_steps=100, total_steps=1000),
-     ("warning", "21.0%", "evaluation takes up to 21% of the training's steps", "evaluation.every_steps= or evaluation.episodes=")),
-    ("F25", Facts(eval_steps=21, total_steps=100),
-     ("warning", "21.0%", "evaluation takes up to 21% of the training's steps", "evaluation.every_steps= or evaluation.episodes=")),
-    ("F25", Facts(eval_steps=1, total_steps=100, eval_seed_is_training_seed=True),
-     ("warning", "1.0%", "evaluated on the training seed", "evaluation.every_steps= or evaluation.episodes=")),
+     ("warning", "21.0%", "evaluation takes up to 21% of the training's steps", "evaluation.every_steps=105")),
+    ("F25", Facts(eval_steps=21, eval_every_steps=50, total_steps=100, eval_episodes=7),
+     ("warning", "42.0%", "evaluation takes up to 42% of the training's steps", "evaluation.episodes=3")),
+    ("F25", Facts(eval_steps=40, total_steps=100, eval_episodes=8),
+     ("warning", "40.0%", "evaluation takes up to 40% of the training's steps", "evaluation.episodes=4")),
+    ("F25", Facts(eval_steps=400, total_steps=100, eval_episodes=1),
+     ("warning", "400.0%", "evaluation takes up to 400% of the training's steps", "evaluation.episodes=1")),
+    ("F25", Facts(eval_steps=1, total_steps=100, eval_seed_is_training_seed=True, seed=4),
+     ("warning", "1.0%", "evaluated on the training seed", "evaluation.seed=1000007")),
     ("F30", Facts(gamma=0.99),
      None),
     ("F30", Facts(gamma=1.0, episode_steps=(1, 10)),
@@ -189,6 +196,16 @@ def test_a_check_says_exactly_this(check_id, facts, said):
     found = {f.id: f for f in check(facts)}.get(check_id)
 
     assert (found and (found.severity.value, found.value, found.message, found.override)) == said
+
+
+@pytest.mark.parametrize("said", [said for _, _, said in CASES if said and said[-1]])
+def test_what_mends_it_can_be_typed_as_it_stands(said):
+    for way in said[-1].split(" or "):
+        words = shlex.split(way)
+        if "=" in words[0]:
+            assert all(re.fullmatch(r"[a-z_.]+=\S+", word) for word in words)
+        else:  # a whole command
+            assert words[:2] == ["python", "scripts/plan.py"]
 
 
 def test_every_check_has_cases():

@@ -3,6 +3,8 @@
 import shlex
 from dataclasses import replace
 
+import pytest
+
 import frugal_rl
 from frugal_rl.report.closing import next_commands, outcome, scores
 from frugal_rl.run.compose import compose_run
@@ -49,3 +51,14 @@ def test_every_next_command_composes(tmp_path):
     again = compose_run(commands[2][2:])
     assert again.resume == str(folder)
     assert list(again.env.levels) == ["walk", "jump"]
+
+
+@pytest.mark.parametrize(("display", "more"), [(":987", ["video=film.mp4"]), ("far:0", [])])
+def test_without_a_window_the_policy_is_filmed(tmp_path, monkeypatch, display, more):
+    monkeypatch.setenv("DISPLAY", display)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    run = replace(compose_run(["env=nclone"]), run_dir=str(tmp_path))
+
+    play = next(iter(next_commands(run, SUMMARY)))
+
+    assert shlex.split(play)[4:] == [f"checkpoint={tmp_path}", *more]

@@ -1,5 +1,6 @@
 """Finished runs are compared in one page that needs no other file."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -109,6 +110,54 @@ def test_what_a_run_drew_is_copied_into_the_report(tmp_path):
     assert "pictures/a_life.gif" in markdown.read_text()
     assert "data:image/gif;base64,R0lGODlh" in page.read_text()
     assert (tmp_path / "out" / "pictures" / "a_life.gif").is_file()
+
+
+def test_the_newest_film_of_a_run_is_in_the_report(tmp_path):
+    films = tmp_path / "runs" / "a" / "films"
+    finished(tmp_path / "runs" / "a", ["evaluation.film=true"], 0)
+    films.mkdir()
+    for age, name in enumerate(("90000.gif", "100000.gif")):
+        (films / name).write_bytes(b"GIF89a")
+        os.utime(films / name, (age + 1, age + 1))
+    markdown, _ = write_report(ReportOptions((str(tmp_path / "runs"),), str(tmp_path / "out")))
+
+    text = markdown.read_text()
+    assert "film at step 100000" in text
+    assert "film at step 90000" not in text
+
+
+def test_the_machine_is_named_once_or_beside_each_run(tmp_path):
+    for name, machine in (("a", "2 cores of X"), ("b", "2 cores of X"), ("c", "4 cores of Y")):
+        finished(tmp_path / name, [], 0)
+        asked = {"config": {"env": {"name": "toy"}}, "overrides": [], "machine": machine}
+        write_json(tmp_path / name / "run.json", asked)
+    alike, different = (
+        write_report(ReportOptions(tuple(str(tmp_path / n) for n in names), str(tmp_path / names)))
+        for names in ("ab", "abc")
+    )
+
+    assert "Machine: 2 cores of X." in alike[0].read_text()
+    assert "Machine:" not in different[0].read_text()
+    assert "| 4 cores of Y |" in different[0].read_text()
+
+
+def test_a_run_and_the_one_that_went_on_from_it_are_one_variant(tmp_path):
+    finished(tmp_path / "a", ["env=toy"], 0)
+    write_json(tmp_path / "a" / "report.json", {"interrupted": True})
+    finished(tmp_path / "b", ["env=toy", "resume=runs/a"], 0)
+
+    (row,) = compare(find_runs([tmp_path]))
+
+    assert (row.seeds, row.incomplete) == (1, 1)
+
+
+def test_the_order_of_words_makes_no_variant(tmp_path):
+    finished(tmp_path / "a", ["algo.n_steps=8", "env=toy", "memory=sparse"], 0)
+    finished(tmp_path / "b", ["memory=lossless", "env=toy", "memory=sparse", "algo.n_steps=8"], 1)
+
+    (row,) = compare(find_runs([tmp_path]))
+
+    assert (row.variant, row.seeds) == ("env=toy memory=sparse algo.n_steps=8", 2)
 
 
 def test_stopped_and_killed_runs_are_in_no_mean(tmp_path):

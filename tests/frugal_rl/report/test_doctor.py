@@ -22,7 +22,17 @@ def test_what_is_missing_is_named_with_its_command(monkeypatch):
 
     missing = {f.what: f.remedy for f in doctor.examine() if f.what.startswith("extra")}
 
-    assert missing["extra viz"] == "pip install -c constraints.txt -e '.[viz]'"
+    assert missing["extra viz"].endswith("pip install -c constraints.txt -e '.[viz]'")
+
+
+def test_a_display_that_leads_nowhere_is_none(monkeypatch):
+    monkeypatch.setenv("DISPLAY", ":987")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+
+    (row,) = (f for f in doctor.examine() if f.what == "display")
+
+    assert row.found == ":987, which leads nowhere"
+    assert "film.mp4" in row.remedy
 
 
 def test_little_shared_memory_is_answered_with_a_remedy(monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -90,6 +91,7 @@ def test_the_run_folder_says_what_was_asked_and_what_was_planned(run_in):
 
     assert read_json(folder / "run.json")["overrides"] == [*WORDS, "tracking=disabled"]
     assert read_json(folder / "run.json")["config"]["memory"]["micro_batch"] == 5
+    assert re.match(r"\d+ cores of .+, [\d.]+ GiB", read_json(folder / "run.json")["machine"])
     resolved = yaml.safe_load((folder / "cfg.resolved.yaml").read_text())
     assert resolved["memory"]["micro_batch"] == 5
     assert read_json(folder / "plan.json")["ram_bytes"] == plan.ram_bytes

@@ -97,7 +97,8 @@ def test_what_stands_at_the_end_of_a_run(place, run):
 
     assert (again.resume, list(again.env.levels)) == (str(place), ["walk", "jump"])
     assert play[:4] == ["frugal-rl", "play", "--config-dir", str(place / "conf")]
-    assert play[4:] == [WORDS[0], WORDS[-1], f"checkpoint={invocation.value(place)}"]
+    assert play[4:7] == [WORDS[0], WORDS[-1], f"checkpoint={invocation.value(place)}"]
+    assert play[7:] in ([], ["video=film.mp4"])  # without a display
     assert report == ["frugal-rl", "report", f"runs=[{invocation.value(place)}]"]
     assert sync[1:] == ["sync", str(place / "wandb" / "offline-run-1")]
     assert pasted(sync_command(place))[1:] == ["sync", str(place)]
@@ -145,6 +146,17 @@ def test_what_a_report_and_the_live_page_show(place, run):
 
     assert written == seen == [shown]
     assert trained(shown, place) == list(WORDS)
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_what_installs_an_extra(place, monkeypatch, inside):
+    """A checkout has its pinned versions; the wheel, in any folder, knows its own."""
+    monkeypatch.chdir(ROOT if inside else place)
+    words = pasted(invocation.installing("viz"))
+    pinned = ["-c", "constraints.txt", "-e", ".[viz]"]
+
+    assert Path(words[0]).name == "pip"
+    assert words[1:] == ["install", *(pinned if inside else ["frugal-rl[viz]"])]
 
 
 def test_what_a_search_finds(place, run):
