@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.printing import printable
 from mine_rl_npv.data.coordinates import (
     refuse_counts,
     refuse_feet,
@@ -43,10 +44,6 @@ LIGHTEST, HEAVIEST = 0.5, 12.0
 """Tonnes per cubic metre between which rock, and most of what is sold as such, lies."""
 LIGHT, HEAVY = 1.2, 6.0
 """The same of nearly all rock in place: beyond it a unit of some axis may be wrong."""
-ABSENT_REMEDY = (
-    "Where it stands for an assay that is missing, state columns.absent=-99 (that number or word; "
-    "blank for empty cells), which reads it as 0."
-)
 POOREST = 0.05
 """Per cent of copper below which a whole model was hardly meant in per cent."""
 
@@ -236,7 +233,14 @@ def _no_numbers(table: CsvTable, column: int, role: str, absent: str) -> DataErr
     refused = table.refused(column)
     if role not in ASSAYS or absent:
         return refused
-    return DataError(f"{refused} {ABSENT_REMEDY}")
+    return DataError(f"{refused} {_absent_remedy(table.no_number(column)[1])}")
+
+
+def _absent_remedy(word: str) -> str:
+    return (
+        f"Where that stands for an assay that is missing, state columns.absent="
+        f"{printable(word) or 'blank'}, which reads it as 0."
+    )
 
 
 def _refuse_impossible(table: CsvTable, values: Mapping[str, np.ndarray]) -> None:
@@ -245,7 +249,8 @@ def _refuse_impossible(table: CsvTable, values: Mapping[str, np.ndarray]) -> Non
             at = int(np.argmax(values[name] < 0))
             raise DataError(
                 f"{table.path}, line {table.place[at]}: column '{name}' is {values[name][at]:g}; "
-                f"it must be 0 or more.{' ' + ABSENT_REMEDY if name in ASSAYS else ''}"
+                f"it must be 0 or more."
+                f"{' ' + _absent_remedy(f'{values[name][at]:g}') if name in ASSAYS else ''}"
             )
     for name in PER_CENT:
         if name in values and (values[name] > 100).any():

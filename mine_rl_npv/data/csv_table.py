@@ -21,6 +21,8 @@ HELD_PER_BYTE = 8
 DELIMITERS = (",", ";", "\t", "|")
 _EXCEL = re.compile(r'"?sep=.?"?[,;\t|]*', re.IGNORECASE)
 """A first line by which spreadsheets tell their delimiter."""
+_FAULTY = re.compile(r"#(N/A|REF!|VALUE!|DIV/0!|NAME\?|NUM!|NULL!)", re.IGNORECASE)
+"""First cells of rows in which a spreadsheet could not compute a number; no comments."""
 _ABOUT_COLUMNS = re.compile(r'"?variable (descriptions|types|defaults)\b', re.IGNORECASE)
 """Lines below the header that say what its columns are, as a mine planning package exports them."""
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
@@ -75,18 +77,24 @@ class CsvTable:
 
     def refused(self, column: int) -> DataError:
         """The error that names the first word of a column that is no number."""
+        name = printable(self.names[column])
+        place, word = self.no_number(column)
+        if not place:
+            return DataError(f"{self.path}: column '{name}' cannot be read as numbers.")
+        return DataError(
+            f"{self.path}, line {place}: '{printable(word)}' in column '{name}' is not a number."
+        )
+
+    def no_number(self, column: int) -> tuple[int, str]:
+        """Line and word of the first cell that holds no number; line 0 where all do."""
         for place, row in zip(self.place, self.words, strict=True):
             try:
                 finite = "_" not in row[column] and np.isfinite(float(self._plain(row[column])))
             except ValueError:
                 finite = False
             if not finite:
-                return DataError(
-                    f"{self.path}, line {place}: '{printable(row[column])}' in column "
-                    f"'{printable(self.names[column])}' is not a number."
-                )
-        name = printable(self.names[column])
-        return DataError(f"{self.path}: column '{name}' cannot be read as numbers.")
+                return place, row[column]
+        return 0, ""
 
     def _plain(self, word: str) -> str:
         """A word as Python writes numbers; beside decimal commas a point divides thousands."""
@@ -117,7 +125,7 @@ def read_table(path: Path) -> CsvTable:
     lines = [
         (number, line)
         for number, line in enumerate(_decoded(path).splitlines(), start=1)
-        if line.strip() and line.lstrip()[0] not in "%#"
+        if line.strip() and (line.lstrip()[0] not in "%#" or _FAULTY.match(line.strip()))
     ]
     if lines and _EXCEL.fullmatch(lines[0][1].strip()):
         del lines[0]

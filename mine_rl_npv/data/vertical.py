@@ -36,6 +36,8 @@ HIGHEST = 50_000.0
 """Metres; a height above it is another coordinate (a northing), also where a datum was added."""
 LIKE_DEPTHS = 2.0
 """Block heights above 0 within which the lowest numbers of depths lie."""
+ORIGIN = "zmorig"
+"""Column of the lowest corner of a model, as one mine planning package writes it in every row."""
 FEW = 0.05
 """Share of the columns that may have air below their rock without a question."""
 FAR_MORE = 4.0
@@ -202,6 +204,8 @@ def _found(
         return "a single level, the same either way"
     if heights.min() > -DEEPEST_TOP:
         return f"no pit begins at a depth of {heights.min():g} m"
+    if ORIGIN in values:
+        return f"beside {ORIGIN.upper()}, the origin of a Datamine model, in which heights do"
     turned = where._replace(
         cell=where.cell * [1, 1, -1],
         stated=None if where.stated is None else where.stated * [1, 1, -1],

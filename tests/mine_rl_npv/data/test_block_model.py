@@ -206,7 +206,5 @@ def test_a_row_that_is_there_twice_makes_no_block_thinner(tmp_path):
     cells = np.argwhere(np.ones((2, 2, 5))) + 0.5
     lines = [f"{x},{y},{z},2.5,1.0" for x, y, z in [*cells.tolist(), (1.5, 0.5, 3.51)]]
     (tmp_path / "tiny.csv").write_text("\n".join(["x,y,elevation,ton,cu", *lines]))
-    with pytest.raises(
-        DataError, match=r"line 15: .* lies 0\.01 m from that of line 22,"
-    ):
+    with pytest.raises(DataError, match=r"line 15: .* lies 0\.01 m from that of line 22,"):
         read_csv(tmp_path / "tiny.csv")

@@ -207,7 +207,7 @@ def test_a_missing_assay_is_waste_where_the_user_says_what_stands_for_it(
     count = int(word != "0.0")
     assert f"; {count} assays ({absent}) are missing and read as 0" in model.reading
     if word != "0.0":
-        with pytest.raises(DataError, match=r"line 9: .*'cu'.*columns\.absent=-99"):
+        with pytest.raises(DataError, match=rf"line 9: .*'cu'.*columns\.absent={word[:3] or 'b'}"):
             read_csv(path)
 
 
@@ -218,6 +218,17 @@ def test_a_missing_place_or_weight_is_refused_whatever_stands_for_it(tmp_path, c
     path = written(tmp_path, HEAD, [*ROWS[:-1], row])
     with pytest.raises(DataError, match="line 9: '' in column"):
         read_csv(path, columns={"absent": "blank"})
+
+
+@pytest.mark.parametrize("word", ["#N/A", "#REF!", "#DIV/0!"])
+def test_a_row_that_begins_with_a_spreadsheets_error_is_no_comment(tmp_path, word):
+    """Its block was left out without a word."""
+    path = written(tmp_path, HEAD, [*ROWS[:-1], (word, *ROWS[-1][1:])])
+    with pytest.raises(DataError, match=rf"line 9: '{word}' in column 'x' is not a number"):
+        read_csv(path)
+    text = path.read_text().replace(word, "# left out")
+    path.write_text(text)
+    assert len(read_csv(path).cell) == len(ROWS) - 1
 
 
 def test_what_spreadsheets_and_planning_packages_add_is_left_out(tmp_path):

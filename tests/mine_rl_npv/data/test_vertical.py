@@ -85,6 +85,7 @@ def test_what_could_not_be_if_they_were_depths_settles_the_direction(tmp_path):
     found(tmp_path, "column 'depth' runs the other way", depth=depth())
     kind = np.where(CELL[:, 2] == 3, "Oxide", "sulphide")
     found(tmp_path, "'Oxide' below 'sulphide'", weathering=kind)
+    found(tmp_path, "beside ZMORIG", ZMORIG=np.zeros(len(CELL)))
     found(tmp_path, "a single level", keep=CELL[:, 2] == 2)
     model, told = read(written(tmp_path, elevation()))
     assert "no pit begins at a depth of 3000 m" in model.vertical
