@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from frugal_rl.errors import DataError
+from frugal_rl.untrusted.printing import printable
 from mine_rl_npv.data.coordinates import (
     refuse_counts,
     refuse_feet,
@@ -19,6 +20,7 @@ from mine_rl_npv.data.coordinates import (
 from mine_rl_npv.data.csv_table import CsvTable, read_table
 from mine_rl_npv.data.placement import Placement, place_blocks
 from mine_rl_npv.data.roles import (
+    ABSENT,
     ASSAYS,
     COORDINATES,
     EDGES,
@@ -126,7 +128,7 @@ def read_csv(
         block_size: metres along x, y, z; None finds the spacing on which the centroids agree.
         required: roles that must be there.
         columns: role -> the file's name for it; the others are guessed. `z_direction` is up or
-            down, and guessed from the name of z.
+            down, and guessed from the name of z; `absent` is what stands for a missing assay.
         units: of the file; None means metres, tonnes and per cent.
 
     Raises:
@@ -137,7 +139,7 @@ def read_csv(
     table = read_table(Path(path))
     path, units = table.path, units or Units()
     roles = roles_of(path, table.names, columns or {}, required)
-    values, text = _columns(table, roles)
+    values, text = _columns(table, roles, (columns or {}).get(ABSENT, ""))
     refuse_feet(path, {axis: table.names[roles[axis]] for axis in COORDINATES}, units)
     values = units.converted(values)
     _refuse_impossible(table, values)
@@ -163,7 +165,7 @@ def read_csv(
         where.edge,
         where.bearing,
         table,
-        shown(table.names, roles, list(text)),
+        shown(table.names, roles, list(text)) + _absences(table, roles, columns or {}),
         text,
         upward,
     )
@@ -195,17 +197,20 @@ def _tell_of_places(path: Path, where: Placement) -> None:
 
 
 def _columns(
-    table: CsvTable, roles: Mapping[str, int]
+    table: CsvTable, roles: Mapping[str, int], absent: str
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Columns of numbers by role or lower-case name, and columns of words."""
+    """Columns of numbers by role or lower-case name, and columns of words.
+
+    A missing assay is waste, of grade and recovery 0; a missing place or weight is refused.
+    """
     values: dict[str, np.ndarray] = {}
     text: dict[str, np.ndarray] = {}
     named = {column: role for role, column in roles.items()}
     for column, name in enumerate(table.names):
-        found = table.numbers(column)
         role = named.get(column)
+        found = table.numbers(column, absent if role in ASSAYS else "")
         if found is None and role is not None:
-            raise table.refused(column)
+            raise _no_numbers(table, column, role, absent)
         if found is None:
             text[name.lower()] = table.text(column)
         else:
@@ -214,13 +219,38 @@ def _columns(
     return values, text
 
 
+def _absences(table: CsvTable, roles: Mapping[str, int], stated: Mapping[str, str]) -> str:
+    """How many assays were missing and read as 0, for the line about the columns."""
+    absent = stated.get(ABSENT, "")
+    if not absent:
+        return ""
+    assays = [column for role, column in roles.items() if role in ASSAYS]
+    return f"; {table.absences(assays, absent)} assays ({absent}) are missing and read as 0"
+
+
+def _no_numbers(table: CsvTable, column: int, role: str, absent: str) -> DataError:
+    """The refusal of a role's words, with the setting that may be missing."""
+    refused = table.refused(column)
+    if role not in ASSAYS or absent:
+        return refused
+    return DataError(f"{refused} {_absent_remedy(table.no_number(column)[1])}")
+
+
+def _absent_remedy(word: str) -> str:
+    return (
+        f"Where that stands for an assay that is missing, state columns.absent="
+        f"{printable(word) or 'blank'}, which reads it as 0."
+    )
+
+
 def _refuse_impossible(table: CsvTable, values: Mapping[str, np.ndarray]) -> None:
     for name in NEVER_NEGATIVE:
         if name in values and (values[name] < 0).any():
             at = int(np.argmax(values[name] < 0))
             raise DataError(
                 f"{table.path}, line {table.place[at]}: column '{name}' is {values[name][at]:g}; "
-                "it must be 0 or more."
+                f"it must be 0 or more."
+                f"{' ' + _absent_remedy(f'{values[name][at]:g}') if name in ASSAYS else ''}"
             )
     for name in PER_CENT:
         if name in values and (values[name] > 100).any():
@@ -273,8 +303,11 @@ def _volumes(where: Placement) -> np.ndarray | float:
 
 
 def write_csv(model: BlockModel, path: str | Path) -> None:
-    """Writes a block model with centroid coordinates and every column in full precision."""
+    """Writes a block model with centroid coordinates and every column in full precision.
+
+    The height is called `z_up`: of `z` a reader cannot know in which direction it grows.
+    """
     names = list(model.columns)
     table = np.column_stack([model.centre, *model.columns.values()])
     lines = (",".join(repr(value) for value in row) for row in table.tolist())
-    write_whole(Path(path), [",".join([*COORDINATES, *names]), *lines])
+    write_whole(Path(path), [",".join(["x", "y", "z_up", *names]), *lines])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,12 @@ from mine_rl_npv.data.sections import refuse_control_characters
 HELD_PER_BYTE = 8
 """Of a table: its text, lines and words, 36 where words are short. Fewer than any takes."""
 DELIMITERS = (",", ";", "\t", "|")
+_EXCEL = re.compile(r'"?sep=.?"?[,;\t|]*', re.IGNORECASE)
+"""A first line by which spreadsheets tell their delimiter."""
+_FAULTY = re.compile(r"#(N/A|REF!|VALUE!|DIV/0!|NAME\?|NUM!|NULL!)", re.IGNORECASE)
+"""First cells of rows in which a spreadsheet could not compute a number; no comments."""
+_ABOUT_COLUMNS = re.compile(r'"?variable (descriptions|types|defaults)\b', re.IGNORECASE)
+"""Lines below the header that say what its columns are, as a mine planning package exports them."""
 _COMMA_NUMBER = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _POINTS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}")
@@ -41,9 +48,16 @@ class CsvTable:
     """One of `DELIMITERS`, or a blank where columns are divided by white space."""
     decimal_comma: bool
 
-    def numbers(self, column: int) -> np.ndarray | None:
-        """A column as (N,) float64, None where a word is no finite number."""
+    def numbers(self, column: int, absent: str = "") -> np.ndarray | None:
+        """A column as (N,) float64, None where a word is no finite number.
+
+        Args:
+            column: its number.
+            absent: word that stands for a number that is missing, read as 0; see `stands_for`.
+        """
         words = [self._plain(row[column]) for row in self.words]
+        if absent:
+            words = ["0" if stands_for(word, absent) else word for word in words]
         try:
             values = np.array(words, np.float64)
         except ValueError:
@@ -51,24 +65,36 @@ class CsvTable:
         damaged = any("_" in word for word in words)  # Python takes 1_5 for 15
         return values if np.isfinite(values).all() and not damaged else None
 
+    def absences(self, columns: Sequence[int], absent: str) -> int:
+        """Cells of these columns that hold the word for missing numbers."""
+        return sum(
+            stands_for(self._plain(row[column]), absent) for row in self.words for column in columns
+        )
+
     def text(self, column: int) -> np.ndarray:
         """A column as (N,) words."""
         return np.array([row[column] for row in self.words])
 
     def refused(self, column: int) -> DataError:
         """The error that names the first word of a column that is no number."""
+        name = printable(self.names[column])
+        place, word = self.no_number(column)
+        if not place:
+            return DataError(f"{self.path}: column '{name}' cannot be read as numbers.")
+        return DataError(
+            f"{self.path}, line {place}: '{printable(word)}' in column '{name}' is not a number."
+        )
+
+    def no_number(self, column: int) -> tuple[int, str]:
+        """Line and word of the first cell that holds no number; line 0 where all do."""
         for place, row in zip(self.place, self.words, strict=True):
             try:
                 finite = "_" not in row[column] and np.isfinite(float(self._plain(row[column])))
             except ValueError:
                 finite = False
             if not finite:
-                return DataError(
-                    f"{self.path}, line {place}: '{printable(row[column])}' in column "
-                    f"'{printable(self.names[column])}' is not a number."
-                )
-        name = printable(self.names[column])
-        return DataError(f"{self.path}: column '{name}' cannot be read as numbers.")
+                return place, row[column]
+        return 0, ""
 
     def _plain(self, word: str) -> str:
         """A word as Python writes numbers; beside decimal commas a point divides thousands."""
@@ -77,8 +103,20 @@ class CsvTable:
         return "" if "." in word else word.replace(",", ".")
 
 
+def stands_for(word: str, absent: str) -> bool:
+    """Whether a word is the one for missing numbers: `blank`, a word, or a number in any form."""
+    if absent.lower() == "blank" or not word:
+        return absent.lower() == "blank" and not word
+    try:
+        return float(word) == float(absent)
+    except ValueError:
+        return word.lower() == absent.lower()
+
+
 def read_table(path: Path) -> CsvTable:
     """A header and rows of equal width; blank lines and lines with `%` or `#` are skipped.
+
+    So is what spreadsheets and mine planning packages add: `sep=;` above, kinds of columns below.
 
     Raises:
         DataError: no such file, no rows, a row of another width or of several lines, or a column
@@ -87,8 +125,11 @@ def read_table(path: Path) -> CsvTable:
     lines = [
         (number, line)
         for number, line in enumerate(_decoded(path).splitlines(), start=1)
-        if line.strip() and line.lstrip()[0] not in "%#"
+        if line.strip() and (line.lstrip()[0] not in "%#" or _FAULTY.match(line.strip()))
     ]
+    if lines and _EXCEL.fullmatch(lines[0][1].strip()):
+        del lines[0]
+    lines[1:4] = [line for line in lines[1:4] if not _ABOUT_COLUMNS.match(line[1].strip())]
     if len(lines) < 2:
         raise DataError(f"{path} needs a header line and at least one block.")
     place, texts = [number for number, _ in lines], [line for _, line in lines]

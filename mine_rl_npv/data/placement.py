@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice, turn
+from mine_rl_npv.data.roles import COORDINATES
 from mine_rl_npv.data.unequal import refuse_apart
+
+SLAB = 5
+"""Blocks of nothing along an axis beyond which a few rows' numbers are taken for missing ones."""
+FEW = 0.01
+"""Share of the rows that such a value stands in at most."""
 
 
 class Placement(NamedTuple):
@@ -52,7 +59,10 @@ def place_blocks(
             "block_size=[x,y,z], or give sub-blocks their edge lengths in columns dx, dy, dz."
         )
     off = lattice.off()
+    _refuse_far_plane(path, place, lattice.stated, np.asarray(lattice.size))
     _repaired(path, place, lattice, off)
+    if block_size is None:
+        _refuse_thin(path, place, lattice)
     _refuse_duplicates(path, lattice.cell, place)
     stated = np.where((off > ON)[:, None], lattice.stated, lattice.centre)
     moved = stated if (off > ON).any() else None
@@ -83,6 +93,49 @@ def _repaired(path: Path, place: list[int], lattice: Lattice, off: np.ndarray) -
         )
 
 
+def _refuse_far_plane(
+    path: Path, place: list[int], coordinates: np.ndarray, size: np.ndarray
+) -> None:
+    """Raises DataError where few rows share a number far from all others: a missing one's, as -999.
+
+    Args:
+        path: for messages.
+        place: line numbers.
+        coordinates: (N, 3) along the model's own axes.
+        size: (3,) edge lengths.
+    """
+    for axis, values in enumerate(coordinates.T):
+        known, count = np.unique(values.round(6), return_counts=True)
+        if len(known) < 3:
+            continue
+        for end, next_to_it in ((0, 1), (-1, -2)):
+            far = abs(known[end] - known[next_to_it])
+            if far > SLAB * size[axis] and count[end] <= max(1, FEW * len(values)):
+                at = int(np.argmin(np.abs(values - known[end])))
+                raise DataError(
+                    f"{path}, line {place[at]}: the block lies {far:g} m from all others along "
+                    f"{COORDINATES[axis]} ({count[end]} such rows); correct it, or leave out rows "
+                    "whose coordinates are missing."
+                )
+
+
+def _refuse_thin(path: Path, place: list[int], lattice: Lattice) -> None:
+    """Raises DataError where planes of blocks are cells apart: two rows that nearly are one."""
+    for axis, cells in enumerate(lattice.cell.T):
+        steps = np.diff(np.unique(cells))
+        usual = float(np.median(steps)) if len(steps) else 1.0
+        if usual <= 1:
+            continue
+        away, other = cKDTree(lattice.stated).query(lattice.stated, k=2)
+        at = int(np.argmin(away[:, 1]))
+        raise DataError(
+            f"{path}, line {place[at]}: the block lies {away[at, 1]:g} m from that of line "
+            f"{place[int(other[at, 1])]}, and planes of blocks are usually "
+            f"{usual * lattice.size[axis]:g} m apart along {COORDINATES[axis]}; is one of them "
+            "there twice? Correct it, or state block_size=[x,y,z]."
+        )
+
+
 def _irregular(
     path: Path, coordinates: np.ndarray, place: list[int], edge: np.ndarray
 ) -> Placement:
@@ -94,6 +147,7 @@ def _irregular(
     whole = fit_lattice(coordinates[large], edge[large][0])
     bearing = whole.bearing if whole is not None and (whole.off() <= ON).mean() > 0.95 else 0.0
     coordinates = turn(coordinates, bearing) if bearing else coordinates
+    _refuse_far_plane(path, place, coordinates, edge.max(axis=0))
     size = edge.min(axis=0)
     low = (coordinates - edge / 2).min(axis=0)
     cell = np.floor((coordinates - low) / size + 1e-6).astype(np.int32)

@@ -27,6 +27,8 @@ COORDINATES = ("x", "y", "z")
 EDGES = ("dx", "dy", "dz")
 Z_DIRECTION = "z_direction"
 """Beside the roles in `columns`: whether the numbers of z grow up or down."""
+ABSENT = "absent"
+"""Beside the roles in `columns`: the word that stands for an assay that is missing."""
 VALUE = "value"
 """Money of a block as the file states it; taken only where `columns.value` names it."""
 OTHER_NAMES = {
@@ -65,7 +67,7 @@ def roles_of(
     lower = [name.lower() for name in names]
     found: dict[str, int] = {}
     for role, name in stated.items():
-        if role == Z_DIRECTION:
+        if role in (Z_DIRECTION, ABSENT):
             continue
         if role not in ROLES:
             raise DataError(f"columns.{role} is no role; known are {', '.join(ROLES)}.")

@@ -1,7 +1,8 @@
-"""Which way a file's heights grow: by the user's word, by the column's name, or assumed aloud.
+"""Which way a file's heights grow: by the user's word, the column's name, the file, or not at all.
 
 A model that is read upside down has a schedule, a bound and an audit that look right, and walls
-that fall. So the direction is always told, and refused where the file itself speaks against it.
+that fall. So the direction is always told, and refused where the file itself speaks against it or
+where heights and depths would have the same numbers.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,12 @@ SHALLOW = ("overburden", "soil", "alluvi", "colluvi", "saprolit", "laterit", "ox
 DEEP = ("fresh", "sulph", "sulf", "primary", "hypogene", "bedrock", "basement")
 DEEPEST_TOP = -500.0
 """Metres; no open pit of the world begins so far below zero."""
+HIGHEST = 50_000.0
+"""Metres; a height above it is another coordinate (a northing), also where a datum was added."""
+LIKE_DEPTHS = 2.0
+"""Block heights above 0 within which the lowest numbers of depths lie."""
+ORIGIN = "zmorig"
+"""Column of the lowest corner of a model, as one mine planning package writes it in every row."""
 FEW = 0.05
 """Share of the columns that may have air below their rock without a question."""
 FAR_MORE = 4.0
@@ -73,19 +80,11 @@ class Vertical:
         """
         top, bottom = self.upward(np.array([heights.max(), heights.min()])).tolist()
         why = self.why or f"{ASSUMED}, since neither its name nor the setting says so"
-        if not self.why and 0 <= bottom <= _step(heights):
-            why += "; its numbers begin at 0, as depths do"
         return (
             f"'{printable(self.column)}' grows {self.direction.value}ward ({why}): the top bench "
             f"is at {top:g}, the bottom bench at {bottom:g} m; columns.z_direction="
             f"{self.direction.other.value} turns the model over"
         )
-
-
-def _step(heights: np.ndarray) -> float:
-    """The usual distance of two levels (N,); 0 of a single one."""
-    levels = np.unique(np.round(heights, 3))
-    return float(np.median(np.diff(levels))) if len(levels) > 1 else 0.0
 
 
 def says(name: str) -> Direction | None:
@@ -143,8 +142,10 @@ def tell_or_refuse(
         text: columns (N,) of words by name.
 
     Raises:
-        DataError: the file contradicts the direction and the user did not state it.
+        DataError: the file contradicts the direction, or leaves open which it is, and the user did
+            not state it; the numbers are no heights.
     """
+    _refuse_no_heights(path, vertical, values["z"])
     against = "" if vertical.stated else _contradiction(vertical, where, values, text)
     if against:
         now = vertical.direction
@@ -153,10 +154,68 @@ def tell_or_refuse(
             f"{against}; state columns.z_direction={now.other.value} to turn the model over, "
             f"={now.value} to keep it (or name the column z_{now.other.value} or z_{now.value})."
         )
+    if not vertical.why:
+        vertical = replace(vertical, why=_found(where, values, text))
+    if not vertical.why:
+        _refuse_like_depths(path, vertical, where, values["z"])
     line = vertical.line(values["z"])
     if not vertical.why:
         warnings.warn(f"{path}: {line}", stacklevel=3)
     return line
+
+
+def _refuse_no_heights(path: Path, vertical: Vertical, heights: np.ndarray) -> None:
+    """Raises DataError where numbers (N,) are far from every mine's, as a northing's are."""
+    far = float(np.abs(heights).max())
+    if far > HIGHEST:
+        raise DataError(
+            f"{path}: column '{printable(vertical.column)}' holds {far:.10g} m, which is no height "
+            "of any mine; name the right column with columns.z=."
+        )
+
+
+def _refuse_like_depths(
+    path: Path, vertical: Vertical, where: Placement, heights: np.ndarray
+) -> None:
+    """Raises DataError where numbers (N,) of no name begin at 0, as heights and depths both do."""
+    tall = where.size[2] if where.edge is None else float(where.edge[:, 2].max())
+    bottom, top = float(heights.min()), float(heights.max())
+    if not 0 <= bottom <= LIKE_DEPTHS * tall:
+        return
+    raise DataError(
+        f"{path}: nothing says whether '{printable(vertical.column)}' grows upward (heights, the "
+        f"top bench at {top:g} m) or downward (depths, the top bench at {bottom:g} m), and the "
+        "wrong one undercuts every wall; state columns.z_direction=up or =down (or name the column "
+        "z_up or z_down)."
+    )
+
+
+def _found(
+    where: Placement, values: Mapping[str, np.ndarray], text: Mapping[str, np.ndarray]
+) -> str:
+    """Why numbers of no name can only grow upward; empty where they may be depths.
+
+    What could not be if they were depths: a top bench so deep, air under rock, and the like.
+    Ragged ends prove nothing (ground, or the floor of a pit), nor do blocks without tonnage (air,
+    or depths that nobody estimated).
+    """
+    heights = values["z"]
+    if np.ptp(np.round(heights, 3)) == 0:
+        return "a single level, the same either way"
+    if heights.min() > -DEEPEST_TOP:
+        return f"no pit begins at a depth of {heights.min():g} m"
+    if ORIGIN in values:
+        return f"beside {ORIGIN.upper()}, the origin of a Datamine model, in which heights do"
+    turned = where._replace(
+        cell=where.cell * [1, 1, -1],
+        stated=None if where.stated is None else where.stated * [1, 1, -1],
+    )
+    against = (
+        _other_column(-heights, values)
+        or _air_below(turned, np.zeros(len(heights), bool), text)
+        or _shallow_rock_below(-heights, text)
+    )
+    return f"were it depths, {against}" if against else ""
 
 
 def _contradiction(
@@ -171,7 +230,7 @@ def _contradiction(
         return f"its top bench would then lie {-heights.max():g} m below zero"
     return (
         _other_column(heights, values)
-        or _air_below(where, values, text)
+        or _air_below(where, _weightless(values), text)
         or _shallow_rock_below(heights, text)
         or ("" if vertical.why else _ends_above_the_bottom(where))
     )
@@ -190,11 +249,13 @@ def _other_column(heights: np.ndarray, values: Mapping[str, np.ndarray]) -> str:
     return ""
 
 
-def _air_below(
-    where: Placement, values: Mapping[str, np.ndarray], text: Mapping[str, np.ndarray]
-) -> str:
-    """Blocks of air (no tonnage, or so called) below rock, and hardly any above it."""
-    air = values["ton"] <= 0 if "ton" in values else np.zeros(len(where.cell), bool)
+def _weightless(values: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Blocks (N,) bool without tonnage."""
+    return values["ton"] <= 0 if "ton" in values else np.zeros(len(values["z"]), bool)
+
+
+def _air_below(where: Placement, air: np.ndarray, text: Mapping[str, np.ndarray]) -> str:
+    """Blocks of air (N,), and those so called, below rock, and hardly any above it."""
     for words in text.values():
         air = air | np.isin(np.char.lower(words.astype(str)), AIR_WORDS)
     if not air.any() or air.all():

@@ -55,22 +55,30 @@ def ultimate_pit(instance: Instance, largest: bool = False) -> np.ndarray:
 
 
 def block_tonnes(instance: Instance) -> np.ndarray:
-    """(n,) float64 the largest resource use of each block, 1 where none uses any."""
+    """(n,) float64 what the file states or the largest resource use, air 0; 1 where neither is."""
     tonnes = instance.use.max(axis=1) if instance.resources else np.zeros(instance.blocks)
     if "ton" in instance.fields:
         tonnes = np.maximum(tonnes, instance.fields["ton"])
-    mean = tonnes[tonnes > 0].mean() if (tonnes > 0).any() else 1.0
-    return np.where(tonnes > 0, tonnes, mean)
+    return tonnes if tonnes.any() else np.ones(instance.blocks)
+
+
+def _penalty_tonnes(instance: Instance) -> np.ndarray:
+    """(n,) float64 the same, but the mean where a file without tonnages shows no use of a block."""
+    tonnes = block_tonnes(instance)
+    if "ton" in instance.fields or (tonnes > 0).all():
+        return tonnes
+    return np.where(tonnes > 0, tonnes, tonnes[tonnes > 0].mean())
 
 
 def penalised_pits(instance: Instance, count: int = 60) -> NestedPits:
     """Pits of value - penalty * tonnes for `count` penalties from the richest block's down to 0."""
-    tonnes = block_tonnes(instance)
-    density = instance.value / tonnes
-    positive = density[density > 0]
+    tonnes = _penalty_tonnes(instance)
+    pays = (instance.value > 0) & (tonnes > 0)
+    positive = instance.value[pays] / tonnes[pays]
     top = np.quantile(positive, 0.995) if len(positive) else 1.0
     penalties = top * np.linspace(1, 0, count) ** 1.5
-    return _nest(instance, penalties, [instance.value - p * tonnes for p in penalties], tonnes)
+    weights = [instance.value - p * tonnes for p in penalties]
+    return _nest(instance, penalties, weights, block_tonnes(instance))
 
 
 def revenue_factor_pits(instance: Instance, factors: np.ndarray) -> NestedPits:

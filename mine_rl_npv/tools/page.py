@@ -40,6 +40,7 @@ th:first-child, td:first-child { text-align: left; }
 @media screen { .broad img { max-width: none; width: max(100%, 46rem); } }
 pre { font-size: .8rem; } @media (min-width: 62rem) { pre { white-space: pre-wrap; } }
 .good { color: var(--good); } .bad { color: var(--bad); font-weight: 600; }
+.if { border: 3px solid var(--bad); padding: .6rem 1rem; font-weight: 600; }
 @media print { body { max-width: none; font-size: 11pt; } h2 { break-after: avoid; }
 img, table { break-inside: avoid; } pre { font-size: 7pt; white-space: pre-wrap; }
 .wide { overflow: visible; } table { font-size: 9pt; }
@@ -70,6 +71,8 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
     assert shares is not None
     period = period_of(shares)
     yield f"<h1>{html.escape(instance.name)}</h1>"
+    if solution.condition:
+        yield f"<p class='if'>{html.escape(solution.notes[-1])}</p>"
     size = f"{instance.blocks:,} blocks, {instance.graph.arcs:,} precedences"
     yield f"<p>{size}, {instance.periods} periods at {100 * instance.rate:g} % each.</p>"
     yield from _certificate(solution, model)
@@ -99,14 +102,14 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
 
 def _certificate(solution: Solution, model: BlockModel | None) -> Iterator[str]:
     verdict = solution.verdict
-    feasible = "yes" if verdict.feasible else "; ".join(verdict.faults)
-    kept = verdict.slopes is None or verdict.slopes.kept
+    sure = not solution.condition
+    kept = sure and (verdict.slopes is None or verdict.slopes.kept)
     rows = [
         ("method", html.escape(solution.method)),
         ("value", f"{verdict.value:,.2f}"),
         ("certified bound", f"{solution.upper:,.2f}"),
         ("gap", f"{solution.gap_percent:.4f} %"),
-        ("feasible", _verdict(feasible, verdict.feasible)),
+        ("feasible", _verdict(solution.feasible_line(), sure and verdict.feasible)),
         ("slopes", _verdict(solution.slopes_line(), kept)),
         ("time", f"{solution.seconds:.1f} s, bound {solution.bound_seconds:.1f} s"),
     ]

@@ -22,15 +22,16 @@ from mine_rl_npv.data.vertical import ASSUMED
 from mine_rl_npv.tools.constrained import solve_mine
 from mine_rl_npv.tools.scenarios import assess, varied
 from mine_rl_npv.tools.schedule_csv import ADDED, added_names, write_schedule_csv
-from mine_rl_npv.tools.solution import Solution, write_solution
+from mine_rl_npv.tools.solution import ONLY_IF, Solution, write_solution
 from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
 
 EVERY_SECONDS = 5.0
+CONDITION = "z grows upward"
 UNSTATED = (
-    "IF         z grows upward, which nothing states: were its numbers depths, walls, value and "
+    f"{ONLY_IF}    {CONDITION}, which nothing states: were its numbers depths, walls, value and "
     "schedule above would be wrong; columns.z_direction=up or =down settles it"
 )
 """Stands below every answer about a model whose direction is assumed."""
@@ -58,7 +59,8 @@ def run(config: SolveConfig) -> Solution:
     with doing(f"scheduling by {config.method.value}"):
         solution = solve_mine(instance, config, Progress())
     if model is not None and ASSUMED in model.vertical:
-        solution = replace(solution, notes=(*solution.notes, UNSTATED))
+        notes = (*solution.notes, UNSTATED)
+        solution = replace(solution, notes=notes, condition=CONDITION)
     if config.risk.realisations:
         with doing("trying the plan on other grades"):
             solution = _with_risk(solution, model, config)

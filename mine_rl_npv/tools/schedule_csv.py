@@ -23,7 +23,8 @@ def write_schedule_csv(solution: Solution, model: BlockModel | None, path: str |
     """One row per block in the model's order; period 1 is the first, empty where it stays.
 
     A block that several destinations share names the one that takes most. Where the model has
-    columns of these names, the schedule's are told apart by a number; see `added_names`.
+    columns of these names, the schedule's are told apart by a number; see `added_names`. What the
+    schedule holds only under is said in every row, as files travel without what was printed.
     """
     period, sent, worth = whole_blocks(solution)
     mined = period != NEVER
@@ -31,11 +32,12 @@ def write_schedule_csv(solution: Solution, model: BlockModel | None, path: str |
         (str(t + 1), str(d), f"{w:.2f}") if m else ("", "", "")
         for m, t, d, w in zip(mined, period, sent, worth, strict=True)
     ]
+    only_if = solution.condition
     table = model.table if model is not None else None
     if table is None:
         write_whole(Path(path), _plain(solution.instance, rows))
         return
-    write_whole(Path(path), _beside(table, rows), encoding="utf-8")
+    write_whole(Path(path), _beside(table, rows, only_if), encoding="utf-8")
 
 
 def added_names(taken: Iterable[str]) -> tuple[str, ...]:
@@ -68,16 +70,17 @@ def whole_blocks(solution: Solution) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return period, sent, worth
 
 
-def _beside(table: CsvTable, rows: list[tuple[str, str, str]]) -> Iterable[str]:
-    """The file's own rows, each with what was decided about it."""
+def _beside(table: CsvTable, rows: list[tuple[str, str, str]], only_if: str) -> Iterable[str]:
+    """The file's own rows, each with what was decided about it and under which condition."""
     divide = table.delimiter
     quoted = ['"' + n.replace('"', '""') + '"' if divide in n else n for n in table.names]
-    yield divide.join((*quoted, *added_names(table.names)))
+    tail = (only_if.replace(" ", "_"),) * bool(only_if)
+    yield divide.join((*quoted, *added_names(table.names), *("only_if" for _ in tail)))
     comma = table.decimal_comma
     for line, row in zip(table.lines, rows, strict=True):
         words = [word.replace(".", ",") if comma else word for word in row]
         own = line.rstrip() if divide == " " else line  # an empty last cell is a cell
-        yield divide.join((own, *(w or ("-" if divide == " " else "") for w in words)))
+        yield divide.join((own, *(w or ("-" if divide == " " else "") for w in words), *tail))
 
 
 def _plain(instance: Instance, rows: list[tuple[str, str, str]]) -> Iterable[str]:

@@ -15,6 +15,8 @@ from mine_rl_npv.data.solutions import write_pit
 from mine_rl_npv.data.whole_files import write_whole
 from mine_rl_npv.optimise.check import SLACK, Verdict
 
+ONLY_IF = "ONLY IF"
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -31,6 +33,8 @@ class Solution:
     bound_seconds: float
     pit: np.ndarray | None = None
     notes: tuple[str, ...] = field(default=())
+    condition: str = ""
+    """What was taken for granted, without which none of it holds; empty where all was stated."""
 
     @property
     def gap_percent(self) -> float:
@@ -50,7 +54,7 @@ class Solution:
             f"gap        {self.gap_percent:.4f} %",
             f"time       {self.seconds:.3f} s (bound {self.bound_seconds:.3f} s)",
             f"memory     {peak_mib():.0f} MiB peak",
-            f"feasible   {'yes' if self.verdict.feasible else '; '.join(self.verdict.faults)}",
+            f"feasible   {self.feasible_line()}",
             f"slopes     {self.slopes_line()}",
         ]
         return "\n".join([*lines, *self.notes])
@@ -70,12 +74,20 @@ class Solution:
             "faults": list(self.verdict.faults),
             "slopes": self.slopes_line(),
             "notes": list(self.notes),
+            "only_if": self.condition,
         }
+
+    def feasible_line(self) -> str:
+        """Whether the schedule keeps every rule, and under which condition."""
+        if not self.verdict.feasible:
+            return "; ".join(self.verdict.faults)
+        return f"yes, {ONLY_IF} {self.condition}" if self.condition else "yes"
 
     def slopes_line(self) -> str:
         """The audit in one line, or why there is none."""
         if self.verdict.slopes is not None:
-            return self.verdict.slopes.line()
+            line = self.verdict.slopes.line()
+            return f"{ONLY_IF} {self.condition}: {line}" if self.condition else line
         if self.instance.slopes is None:
             return "not audited: this instance lists precedences, no angles"
         return "not audited: a pit or bound alone"

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = "viridis"
+MOST = 200
+"""Cells by axis onto which blocks of unequal size are drawn at most."""
 
 
 def _figure(columns: int = 1, rows: int = 1, width: float = 5.0, height: float = 3.6) -> Figure:
@@ -45,7 +47,8 @@ def grade_tonnage(instance: Instance, grade: str = "cu") -> Figure:
     grades, tonnes = np.asarray(instance.fields[grade], float), block_tonnes(instance)
     order = np.argsort(-grades)
     above = np.cumsum(tonnes[order])
-    mean = np.cumsum((grades * tonnes)[order]) / above
+    metal = np.cumsum((grades * tonnes)[order])
+    mean = np.divide(metal, above, out=np.full_like(metal, np.nan), where=above > 0)
     figure = _figure()
     axes = figure.add_subplot()
     axes.plot(grades[order], above / 1e6, color="tab:blue")
@@ -142,10 +145,29 @@ def period_figure(instance: Instance, shares: np.ndarray) -> Figure:
 
 
 def period_grid(instance: Instance, period: np.ndarray) -> np.ndarray:
-    """Periods as a grid (nx, ny, nz) float: nan in air, -1 where nothing is mined."""
+    """Periods as a grid (nx, ny, nz) float: nan in air, -1 where nothing is mined.
+
+    Blocks of unequal size fill all the cells that they cover.
+    """
+    slopes = instance.slopes
+    if slopes is not None and not slopes.regular:
+        return _covered(slopes.centre, slopes.edge, period)
     shape = tuple(int(n) for n in instance.position.max(axis=0) + 1)
     grid = np.full(shape, np.nan)
     grid[tuple(instance.position.T)] = period
+    return grid
+
+
+def _covered(centre: np.ndarray, edge: np.ndarray, period: np.ndarray) -> np.ndarray:
+    """The same for blocks (n, 3) of unequal edges, on cells of the smallest, or `MOST` by axis."""
+    low, high = centre - edge / 2, centre + edge / 2
+    corner = low.min(axis=0)
+    size = np.maximum(edge.min(axis=0), (high.max(axis=0) - corner) / MOST)
+    first = np.round((low - corner) / size).astype(np.int64)
+    past = np.maximum(np.round((high - corner) / size).astype(np.int64), first + 1)
+    grid = np.full(past.max(axis=0), np.nan)
+    for (i, j, k), (x, y, z), t in zip(first.tolist(), past.tolist(), period.tolist(), strict=True):
+        grid[i:x, j:y, k:z] = t
     return grid
 
 

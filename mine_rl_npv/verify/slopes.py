@@ -36,7 +36,7 @@ def judge(
     """
     _refuse_rule(degrees, size, levels, sectors)
     table = _rows(path)
-    names = [columns.get(axis, axis) for axis in AXES]
+    names = [columns.get(axis) or _called(axis, table[0]) for axis in AXES]
     place = np.array([[_number(row[name]) for name in names] for row in table])
     if not np.isfinite(place).all():
         raise ValueError(f"row {np.argmin(np.isfinite(place).all(axis=1)) + 2} lies nowhere")
@@ -59,6 +59,12 @@ def judge(
         if len(bad):
             faults.append(f"row {b + 2} undercuts row {bad[0] + 2} ({len(bad)} blocks)")
     return int((period < never).sum()), faults, upward
+
+
+def _called(axis: str, names: Iterable[str]) -> str:
+    """An axis by its own name, or the height as z_up or z_down."""
+    found = [f"{axis}{tail}" for tail in ("", "_up", "_down") if f"{axis}{tail}" in names]
+    return found[0] if found else axis
 
 
 def grows_down(name: str, heights: np.ndarray) -> bool:

@@ -116,7 +116,7 @@ def test_unequal_blocks_are_read_with_their_edges_and_refused_without(tmp_path):
     rows += [(*c, 10, 10, 10, 1e3, 1.0) for c in children]
     file = tmp_path / "sub.csv"
     text = "\n".join(",".join(map(str, row)) for row in rows)
-    file.write_text("x,y,z,dx,dy,dz,ton,cu\n" + text)
+    file.write_text("x,y,z_up,dx,dy,dz,ton,cu\n" + text)
     instance = model_instance(read_csv(file))
     plan = solve(instance, SolveConfig(method=Method.greedy))
     assert plan.verdict.feasible
@@ -135,7 +135,7 @@ def test_a_rotated_model_of_unequal_blocks_is_turned_back(tmp_path):
     for bearing in (0.0, 30.0):
         rows = np.column_stack((turn(centre, -bearing), edge, edge, edge, edge**3 * 2.5))
         text = "\n".join(",".join(map(repr, row)) for row in rows.tolist())
-        (tmp_path / "sub.csv").write_text("x,y,z,dx,dy,dz,ton\n" + text)
+        (tmp_path / "sub.csv").write_text("x,y,z_up,dx,dy,dz,ton\n" + text)
         models.append(read_csv(tmp_path / "sub.csv"))
     straight, turned = models
     assert turned.bearing == pytest.approx(30.0, abs=0.001)
@@ -175,3 +175,36 @@ def test_a_seed_grows_the_same_deposit_everywhere():
         block_model(Deposit(5, 4, 3, seed=3)).columns["cu"], one.columns["cu"]
     )
     assert varied_instance(9).name == "varied_9"
+
+
+def small(tmp_path, rows):
+    """A file of blocks of 20 x 20 x 15 m, and these rows."""
+    cells = np.argwhere(np.ones((3, 3, 4))) * [20.0, 20.0, 15.0] + [0.0, 0.0, 600.0]
+    lines = [f"{x},{y},{z},15000,1.0" for x, y, z in [*cells.tolist(), *rows]]
+    (tmp_path / "m.csv").write_text("\n".join(["x,y,elevation,ton,cu", *lines]))
+    return tmp_path / "m.csv"
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ((0.0, 0.0, -999.0), r"lies 1599 m from all others along z"),
+        ((-9999.0, 20.0, 615.0), r"lies 9999 m from all others along x"),
+        ((0.0, 20.0, 1000.0), r"lies 355 m from all others along z"),
+    ],
+)
+def test_a_coordinate_that_stands_for_a_missing_one_is_refused(tmp_path, row, words):
+    with pytest.raises(DataError, match=f"line 38: .*({words}|no block size)"):
+        read_csv(small(tmp_path, [row]), [20, 20, 15])
+
+
+def test_a_row_that_is_there_twice_makes_no_block_thinner(tmp_path):
+    """A bench of 0.01 m weighed next to nothing, and all the others with it."""
+    twice = [(20.0 * x, 20.0, 15.0 * z + 0.01) for x, z in ((0, 40), (1, 41))]
+    with pytest.raises(DataError, match=r"line 3[89]"):
+        read_csv(small(tmp_path, twice))
+    cells = np.argwhere(np.ones((2, 2, 5))) + 0.5
+    lines = [f"{x},{y},{z},2.5,1.0" for x, y, z in [*cells.tolist(), (1.5, 0.5, 3.51)]]
+    (tmp_path / "tiny.csv").write_text("\n".join(["x,y,elevation,ton,cu", *lines]))
+    with pytest.raises(DataError, match=r"line 15: .* lies 0\.01 m from that of line 22,"):
+        read_csv(tmp_path / "tiny.csv")

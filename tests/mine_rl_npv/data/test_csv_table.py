@@ -14,6 +14,9 @@ ROWS = [
 ]
 
 
+HEAD = ("x", "y", "elevation", "ton", "cu")
+
+
 def written(tmp_path, head, rows, divide=",", comma=False, encoding="utf-8"):
     lines = [divide.join(head)]
     for row in rows:
@@ -27,14 +30,14 @@ def written(tmp_path, head, rows, divide=",", comma=False, encoding="utf-8"):
 @pytest.mark.parametrize("divide", [",", ";", "\t", "|", " "])
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "cp1252", "utf-16"])
 def test_any_delimiter_and_encoding_is_read(tmp_path, divide, encoding):
-    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), ROWS, divide, encoding=encoding)
+    path = written(tmp_path, HEAD, ROWS, divide, encoding=encoding)
     model = read_csv(path)
     assert_allclose(model.columns["ton"], 1000.5)
     assert model.block_size == (20.0, 20.0, 10.0)
 
 
 def test_decimal_commas_are_read_where_they_divide_no_columns(tmp_path):
-    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), ROWS, ";", comma=True)
+    path = written(tmp_path, HEAD, ROWS, ";", comma=True)
     assert_allclose(read_csv(path).columns["cu"], [row[4] for row in ROWS])
 
 
@@ -65,7 +68,7 @@ def test_names_are_guessed_shown_and_taken_as_the_user_says(tmp_path):
 
 def test_words_are_carried_through_and_refused_where_numbers_belong(tmp_path):
     rows = [(*row, "oxide" if i else "12b") for i, row in enumerate(ROWS)]
-    path = written(tmp_path, ("x", "y", "z", "ton", "cu", "rock"), rows)
+    path = written(tmp_path, (*HEAD, "rock"), rows)
     model = read_csv(path)
     assert_array_equal(model.text["rock"], ["12b"] + ["oxide"] * 7)
     assert "rock (text)" in model.reading
@@ -74,19 +77,19 @@ def test_words_are_carried_through_and_refused_where_numbers_belong(tmp_path):
 
 
 def test_a_density_stands_in_for_tonnes(tmp_path):
-    path = written(tmp_path, ("x", "y", "z", "SG"), [row[:3] + (2.5,) for row in ROWS])
+    path = written(tmp_path, (*HEAD[:3], "SG"), [row[:3] + (2.5,) for row in ROWS])
     assert_allclose(read_csv(path).columns["ton"], 2.5 * 20 * 20 * 10)
 
 
 def test_a_file_may_count_in_other_units(tmp_path):
     rows = [(*(v / 0.3048 for v in row[:3]), 168.555, row[4] * 1e4) for row in ROWS]
-    path = written(tmp_path, ("x", "y", "z", "SG", "cu"), rows)
+    path = written(tmp_path, (*HEAD[:3], "SG", "cu"), rows)
     units = Units(Length.ft, density=Density.lb_ft3, grade=Grade.ppm)
     model = read_csv(path, units=units)
     assert_allclose(model.block_size, (20, 20, 10))
     assert_allclose(model.columns["ton"], 2.7 * 20 * 20 * 10, rtol=1e-5)
     assert_allclose(model.columns["cu"], [row[4] for row in ROWS])
-    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), ROWS)
+    path = written(tmp_path, HEAD, ROWS)
     with pytest.warns(UserWarning, match=r"weighs 0\.000113 t"):
         assert_allclose(
             read_csv(path, units=Units(mass=Mass.lb)).columns["ton"], 0.45381917, rtol=1e-6
@@ -103,7 +106,7 @@ def test_a_file_may_count_in_other_units(tmp_path):
 )
 @pytest.mark.filterwarnings("error")
 def test_what_no_rock_weighs_and_no_ore_holds_is_told(tmp_path, head, numbers, words):
-    path = written(tmp_path, ("x", "y", "z", head, "cu"), [row[:3] + numbers for row in ROWS])
+    path = written(tmp_path, (*HEAD[:3], head, "cu"), [row[:3] + numbers for row in ROWS])
     with pytest.raises((DataError, UserWarning), match=words):
         read_csv(path)
 
@@ -111,7 +114,7 @@ def test_what_no_rock_weighs_and_no_ore_holds_is_told(tmp_path, head, numbers, w
 def test_blocks_as_long_as_feet_are_told(tmp_path):
     rows = [(50 * x, 50 * y, z, *rest) for x, y, z, *rest in ROWS]
     with pytest.warns(UserWarning, match=r"1000 m long; state units\.length=ft"):
-        read_csv(written(tmp_path, ("x", "y", "z", "ton", "cu"), rows))
+        read_csv(written(tmp_path, HEAD, rows))
 
 
 @pytest.mark.parametrize(
@@ -132,10 +135,10 @@ def test_what_cannot_be_told_apart_is_refused_with_the_remedy(tmp_path, head, co
 def test_parts_per_million_and_weightless_models_are_refused(tmp_path):
     rows = [(*row[:4], 2500.0) for row in ROWS]
     with pytest.raises(DataError, match="line 2: column 'cu' is 2500; it is read as per cent"):
-        read_csv(written(tmp_path, ("x", "y", "z", "ton", "cu"), rows))
+        read_csv(written(tmp_path, HEAD, rows))
     rows = [(*row[:3], 0, 1) for row in ROWS]
     with pytest.raises(DataError, match="no block has any tonnage"):
-        read_csv(written(tmp_path, ("x", "y", "z", "ton", "cu"), rows))
+        read_csv(written(tmp_path, HEAD, rows))
 
 
 def test_a_table_keeps_its_lines_and_their_numbers(tmp_path):
@@ -173,7 +176,7 @@ def test_what_is_no_table_is_refused_in_words(tmp_path, content):
 
 def test_a_model_larger_than_doubles_can_hold_is_refused(tmp_path):
     rows = [(*row[:3], 1e308, 1.0) for row in ROWS]
-    path = written(tmp_path, ("x", "y", "z", "ton", "cu"), rows)
+    path = written(tmp_path, HEAD, rows)
     assert np.isfinite(read_csv(path).columns["ton"]).all()
 
 
@@ -187,3 +190,53 @@ def test_commas_that_may_divide_thousands_are_refused(tmp_path):
     (tmp_path / "t.csv").write_text("a;b\n15,600;1\n16,000;2\n")
     with pytest.raises(DataError, match=r"15,600 may divide thousands or decimals"):
         read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("word", "absent"),
+    [("-99", "-99"), ("-99.000", "-99"), ("", "blank"), ("NA", "na"), ("-", "-"), ("0.0", "-99")],
+)
+@pytest.mark.parametrize("divide", [",", ";"])
+def test_a_missing_assay_is_waste_where_the_user_says_what_stands_for_it(
+    tmp_path, word, absent, divide
+):
+    rows = [*ROWS[:-1], (*ROWS[-1][:4], word)]
+    path = written(tmp_path, HEAD, rows, divide, comma=divide == ";")
+    model = read_csv(path, columns={"absent": absent})
+    assert model.columns["cu"].tolist() == [*(row[4] for row in ROWS[:-1]), 0.0]
+    count = int(word != "0.0")
+    assert f"; {count} assays ({absent}) are missing and read as 0" in model.reading
+    if word != "0.0":
+        with pytest.raises(DataError, match=rf"line 9: .*'cu'.*columns\.absent={word[:3] or 'b'}"):
+            read_csv(path)
+
+
+@pytest.mark.parametrize("column", range(4))
+def test_a_missing_place_or_weight_is_refused_whatever_stands_for_it(tmp_path, column):
+    row = list(ROWS[-1])
+    row[column] = ""
+    path = written(tmp_path, HEAD, [*ROWS[:-1], row])
+    with pytest.raises(DataError, match="line 9: '' in column"):
+        read_csv(path, columns={"absent": "blank"})
+
+
+@pytest.mark.parametrize("word", ["#N/A", "#REF!", "#DIV/0!"])
+def test_a_row_that_begins_with_a_spreadsheets_error_is_no_comment(tmp_path, word):
+    """Its block was left out without a word."""
+    path = written(tmp_path, HEAD, [*ROWS[:-1], (word, *ROWS[-1][1:])])
+    with pytest.raises(DataError, match=rf"line 9: '{word}' in column 'x' is not a number"):
+        read_csv(path)
+    text = path.read_text().replace(word, "# left out")
+    path.write_text(text)
+    assert len(read_csv(path).cell) == len(ROWS) - 1
+
+
+def test_what_spreadsheets_and_planning_packages_add_is_left_out(tmp_path):
+    plain = read_csv(written(tmp_path, HEAD, ROWS, ";"))
+    kinds = [f"Variable {word}:" + ";" * 4 for word in ("descriptions", "types", "defaults")]
+    path = written(tmp_path, HEAD, ROWS, ";")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(["sep=;", lines[0], *kinds, *lines[1:]]))
+    found = read_csv(path)
+    assert_array_equal(found.cell, plain.cell)
+    assert found.table.place[0] == 6

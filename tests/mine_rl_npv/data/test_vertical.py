@@ -12,6 +12,8 @@ from mine_rl_npv.data.vertical import Direction, says
 
 CELL = np.argwhere(np.ones((6, 5, 4), bool))
 FLOOR = 3000.0
+LOW = 300.0
+"""Where heights and depths are both possible, and heights likelier."""
 
 
 def written(tmp_path, z, name="z", keep=None, **columns):
@@ -42,18 +44,71 @@ def read(path, direction=""):
 
 
 def test_heights_of_no_name_are_assumed_to_grow_upward_and_that_is_said(tmp_path):
-    model, told = read(written(tmp_path, elevation()))
+    model, told = read(written(tmp_path, elevation() - FLOOR + LOW))
     assert_array_equal(model.cell, CELL)
     assert len(told) == 1
     for words in (
         "ASSUMED",
         "upward",
-        "top bench is at 3045",
-        "bottom bench at 3000",
+        "top bench is at 345",
+        "bottom bench at 300",
         "z_direction=down",
     ):
         assert words in told[0], words
     assert model.vertical in told[0]
+
+
+@pytest.mark.parametrize("lowest", [0.0, 7.5, 15.0, 30.0])
+def test_heights_that_may_as_well_be_depths_are_refused(tmp_path, lowest):
+    """The same numbers either way: whoever guesses wrong undercuts every wall."""
+    path = written(tmp_path, elevation() - FLOOR + lowest)
+    words = rf"top bench at {lowest + 45:g} m.*top bench at {lowest:g} m.*z_direction=up or =down"
+    with pytest.raises(DataError, match=words) as refused:
+        read_csv(path)
+    assert "\n" not in str(refused.value)
+    assert_array_equal(read(path, "up")[0].cell, CELL)
+    assert_array_equal(read(path, "down")[0].cell[:, 2], 3 - CELL[:, 2])
+
+
+def found(tmp_path, why, keep=None, name="z", **columns):
+    """Heights from 0 of no name are read upward without a doubt, and the line says why."""
+    model, told = read(written(tmp_path, elevation() - FLOOR, name, keep=keep, **columns))
+    assert told == []
+    assert "ASSUMED" not in model.vertical
+    assert why in model.vertical
+
+
+def test_what_could_not_be_if_they_were_depths_settles_the_direction(tmp_path):
+    hidden = np.where(hill(), "ore", "Air")
+    found(tmp_path, "25 of 30 columns have blocks of air", rock=hidden)
+    found(tmp_path, "column 'rl' runs the other way", rl=elevation())
+    found(tmp_path, "column 'depth' runs the other way", depth=depth())
+    kind = np.where(CELL[:, 2] == 3, "Oxide", "sulphide")
+    found(tmp_path, "'Oxide' below 'sulphide'", weathering=kind)
+    found(tmp_path, "beside ZMORIG", ZMORIG=np.zeros(len(CELL)))
+    found(tmp_path, "a single level", keep=CELL[:, 2] == 2)
+    model, told = read(written(tmp_path, elevation()))
+    assert "no pit begins at a depth of 3000 m" in model.vertical
+    assert told == []
+
+
+def test_ragged_ends_and_missing_tonnes_do_not_settle_it(tmp_path):
+    """Ground, or the floor of a pit; air, or depths that nobody estimated."""
+    heights = elevation() - FLOOR
+    weightless = np.where(hill(), 15_000.0, 0.0)
+    for path in (
+        written(tmp_path, heights, keep=hill()),
+        written(tmp_path, heights, ton=weightless),
+    ):
+        with pytest.raises(DataError, match="z_direction=up or =down"):
+            read_csv(path)
+
+
+@pytest.mark.parametrize("name", ["z", "elevation"])
+def test_a_northing_is_no_height(tmp_path, name):
+    with pytest.raises(DataError, match=r"holds 7230045 m, which is no height.*columns\.z="):
+        read(written(tmp_path, elevation() - FLOOR + 7_230_000, name), "up")
+    read(written(tmp_path, elevation() - FLOOR + 10_000, name), "up")
 
 
 @pytest.mark.parametrize("name", ["elevation", "RL", "ELEV_M", "zelev", "z_up"])
@@ -86,16 +141,15 @@ def test_depths_below_zero_grow_upward_and_depths_of_both_signs_are_asked_about(
     assert_array_equal(turned.cell, CELL)
 
 
-@pytest.mark.parametrize("z", [depth(), -elevation() + 2900])
-def test_the_setting_turns_a_model_over_and_is_said(tmp_path, z):
-    model, told = read(written(tmp_path, z), "down")
+def test_the_setting_turns_a_model_over_and_is_said(tmp_path):
+    path = written(tmp_path, -elevation() + 2900)
+    model, told = read(path, "down")
     assert_array_equal(model.cell, CELL)
     assert told == []
     assert "columns.z_direction says so" in model.vertical
-    upside_down, told = read(written(tmp_path, z))
+    upside_down, told = read(path)
     assert_array_equal(upside_down.cell[:, 2], 3 - CELL[:, 2])
     assert "z_direction=down turns" in told[0]
-    assert ("begin at 0, as depths do" in told[0]) == (z.min() > 0)
 
 
 def against(tmp_path, z, words, name="z", **columns):
@@ -177,7 +231,7 @@ def test_blocks_that_are_counted_need_their_size(tmp_path):
     model = read_csv(path, [20.0, 20.0, 15.0])
     assert_array_equal(model.cell, CELL)
     assert model.block_size == (20.0, 20.0, 15.0)
-    benches = written(tmp_path, CELL[:, 2], "level")
+    benches = written(tmp_path, CELL[:, 2], "elevation")
     with pytest.raises(DataError, match="z seem to count blocks"):
         read_csv(benches)
     assert_allclose(read_csv(benches, [20.0, 20.0, 15.0]).block_size, [20, 20, 15])

@@ -131,6 +131,17 @@ def test_the_mill_gets_a_blend_and_the_rows_say_so(limit):
     assert high is None or mean.max() <= high + 1e-9
 
 
+def test_a_number_for_missing_assays_is_in_no_mean():
+    fields = {
+        "ton": np.ones(3),
+        "pb": np.array([-99.0, 0.2, -99.0]),
+        "acid": np.array([-2.5, 3, 1]),
+    }
+    with pytest.raises(ConfigError, match="'pb' holds -99 in 2 blocks"):
+        blending_rows(fields, 2, ["pb:-0.1"])
+    blending_rows(fields, 2, ["acid:-0.1"])
+
+
 def test_a_blend_that_binds_costs_money_and_lp_direct_bounds_it():
     small = model_instance(
         block_model(Deposit(4, 4, 3, seed=2, richness=0.6)), CHEAP, MinePlan(periods=2)

@@ -14,7 +14,7 @@ from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Method, SolveConfig
 from mine_rl_npv.verify import slopes
 
-HEAD = ["x", "y", "z", "ton", "cu"]
+HEAD = ["x", "y", "elevation", "ton", "cu"]
 
 
 def table(rng):

@@ -123,12 +123,34 @@ def test_recoveries_as_shares_are_refused(tmp_path):
         run(SolveConfig(model=str(tmp_path / "model.csv")))
 
 
+def unnamed_at(path, bottom):
+    """Lets the file's heights begin at `bottom` in a column that says nothing about them."""
+    rows = list(csv.DictReader(path.open()))
+    lowest = min(float(row["z_up"]) for row in rows)
+    for row in rows:
+        row["z_up"] = repr(float(row["z_up"]) - lowest + bottom)
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    path.write_text(path.read_text().replace("z_up", "z", 1))
+
+
 def test_the_direction_of_heights_is_printed_and_the_page_says_it(tmp_path, path, capsys):
-    page = tmp_path / "page.html"
-    run(SolveConfig(model=str(path), method=QUICK, report=str(page)))
+    page, plan = tmp_path / "page.html", tmp_path / "plan.csv"
+    unnamed_at(path, 300)
+    files = {"report": str(page), "schedule": str(plan)}
+    run(SolveConfig(model=str(path), method=QUICK, **files))
     told = capsys.readouterr()
-    for words in (told.out, told.err, page.read_text(encoding="utf-8")):
+    written = page.read_text(encoding="utf-8")
+    for words in (told.out, told.err, written):
         assert "upward (ASSUMED" in words
+    head, certificate = written.split("<h1>")[1].split("<table>", 1)
+    assert "<p class='if'>ONLY IF    z grows upward" in head
+    assert "class='good'" not in certificate
+    rows = list(csv.DictReader(plan.open()))
+    assert {row["only_if"] for row in rows} == {"z_grows_upward"}
+    assert main([str(plan), "--size", "20,20,15"]) == 0
     turned = {"z_direction": "up"}
     run(SolveConfig(model=str(path), method=QUICK, columns=turned))
     told = capsys.readouterr()
@@ -141,7 +163,7 @@ def test_depths_give_the_schedule_of_their_elevations(tmp_path, path):
     rows = list(csv.DictReader(path.open()))
     lines = [",".join(["depth", *list(rows[0])[:2], *list(rows[0])[3:]])]
     for row in rows:
-        z = row.pop("z")
+        z = row.pop("z_up")
         lines.append(",".join([repr(52.5 - float(z)), *row.values()]))
     path.write_text("\n".join(lines))
     out = tmp_path / "plan.csv"
@@ -245,10 +267,14 @@ def test_the_default_spends_its_clock_on_bound_and_search():
 
 @pytest.mark.parametrize(("column", "assumed"), [("z", True), ("z_up", False), ("depth", False)])
 def test_an_answer_about_an_unstated_direction_says_if(path, column, assumed):
+    unnamed_at(path, 300)
     path.write_text(path.read_text().replace("x,y,z,", f"x,y,{column},", 1))
     solution = run(SolveConfig(model=str(path), method=QUICK))
     assert solution.report().endswith(UNSTATED) is assumed
     assert (UNSTATED in solution.summary()["notes"]) is assumed
+    assert (solution.summary()["only_if"] == "z grows upward") is assumed
+    for word in ("feasible   yes, ONLY IF z grows", "slopes     ONLY IF z grows upward: kept"):
+        assert (word in solution.report()) is assumed
     stated = run(SolveConfig(model=str(path), method=QUICK, columns={"z_direction": "up"}))
     assert UNSTATED not in stated.report()
 

@@ -79,7 +79,7 @@ def column_plans(sinks_once):
 def test_no_plan_beats_the_best_of_all_and_no_bound_lies_below_it(tmp_path, asked):
     rows, (kind, limits) = rows_of(1), ASKED[asked]
     lines = [",".join(map(repr, row)) for row in rows.tolist()]
-    (tmp_path / "m.csv").write_text("\n".join(["x,y,z,ton,cu,clays", *lines]))
+    (tmp_path / "m.csv").write_text("\n".join(["x,y,z_up,ton,cu,clays", *lines]))
     total = rows[:, 3].sum()
     plan = MinePlan(
         PERIODS,
