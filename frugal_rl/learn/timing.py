@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.learn.blank import Blank
+from frugal_rl.learn.blank import Blank, Call, cost_of_rows
 from frugal_rl.learn.trace import samples_at_once
 from frugal_rl.memory.duration import Line, Pace
 
@@ -55,6 +55,13 @@ def pace_of(run: RunConfig) -> Pace:
     config: Any = run.algo
     blank = Blank(run)
     blank.learns()
-    updating = line(blank.update, samples_at_once(run))
+    updating = _with_rows(blank, blank.update, samples_at_once(run))
     blank.acts()
-    return Pace(updating, line(blank.acting, config.num_envs))
+    return Pace(updating, _with_rows(blank, blank.acting, config.num_envs))
+
+
+def _with_rows(blank: Blank, call: Call, largest: int) -> Line:
+    """Seconds by samples, and what the static rows of the largest minibatch take beside them."""
+    found = line(lambda samples: call(samples, 1), largest)
+    rows = blank.policy.content.distinct(largest)
+    return Line(found.fixed + cost_of_rows(call, _best, rows), found.per_sample)

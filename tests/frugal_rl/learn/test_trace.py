@@ -107,7 +107,7 @@ def test_what_depends_on_content_is_no_trace(monkeypatch):
 @pytest.mark.parametrize("device", [META, CPU])
 def test_an_update_reaches_every_weight_and_acting_none(device):
     policy = Traced(run_of(), device)
-    trace.act(policy, run_of(), 3)
+    trace.act(policy, run_of(), policy.shown(3))
     assert all(p.grad is None for p in policy.parameters())
     trace.learn(policy, run_of(), 3)
     assert all(p.grad is not None and p.device.type == device.type for p in policy.parameters())
