@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.learn.blank import Blank, Call, cost_of_rows
 from frugal_rl.learn.trace import samples_at_once
 from frugal_rl.memory.duration import Line, Pace
+from frugal_rl.memory.waiting import waited_seconds
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -25,7 +26,8 @@ REPEATS = 3
 def line(call: Callable[[int], Callable[[], Any]], largest: int) -> Line:
     """Seconds as a line in the number of samples; `call(B)` prepares what is timed.
 
-    The best of a few repetitions counts: what else runs on the machine only ever adds.
+    The best of a few repetitions counts, without waiting for a core: what else runs on the machine
+    only ever adds.
     """
     took, size = {}, 1
     call(size)()  # loads kernels, starts threads
@@ -44,10 +46,10 @@ def line(call: Callable[[int], Callable[[], Any]], largest: int) -> Line:
 def _best(call: Callable[[], Any]) -> float:
     times = []
     for _ in range(REPEATS):
-        began = time.perf_counter()
+        began, waited = time.perf_counter(), waited_seconds()
         call()
-        times.append(time.perf_counter() - began)
-    return min(times)
+        times.append(time.perf_counter() - began - (waited_seconds() - waited))
+    return max(0.0, min(times))
 
 
 def pace_of(run: RunConfig) -> Pace:
