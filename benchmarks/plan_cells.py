@@ -231,6 +231,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=1e9, help="begin no cell after these")
     options.add_argument("--again", type=int, default=0, help="measure the worst so many anew")
     options.add_argument("--like", default="", help="only kinds that hold these words")
+    options.add_argument("--skip", default="", help="no kinds with one of these words, by |")
     options.add_argument("--least", type=int, default=0, help="only kinds of so large rollouts")
     options.add_argument("--into", type=Path, default=RESULTS, help="where rows are kept")
     options.add_argument("--table", action="store_true", help="print what is known")
@@ -238,8 +239,13 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended as well
     done = known(asked.into)
     large = [kind for kind, most in KINDS if most >= asked.least]
+    left_out = asked.skip.split("|") if asked.skip else []
     drawn_now = [
-        cell for cell in cells(asked.seed) if asked.like in cell and kind_of(cell) in large
+        cell
+        for cell in cells(asked.seed)
+        if asked.like in cell
+        and kind_of(cell) in large
+        and not any(word in cell for word in left_out)
     ]
     missing = [cell for cell in drawn_now if cell not in done][: asked.cells]
     if asked.again:

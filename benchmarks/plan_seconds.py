@@ -50,7 +50,7 @@ CELLS = (
     "env=mine agent=cnn3d_small",
     "env=mine agent=cnn3d_test",
     "env=mine agent=column2d",
-    "env=mine agent=priority algo=evolution",
+    "env=mine_cpit agent=priority algo=evolution",
     "env=mine_cpit",
     "env=mine_daily_small agent=cnn3d_tiny agent.head=columns",
     "env=mine_daily_small env.actions=block agent=pointer",

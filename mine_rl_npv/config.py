@@ -14,6 +14,7 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.memory.part import Part
+from frugal_rl.observation.content import Content
 from frugal_rl.vec_env.serial import Serial
 from mine_rl_npv.data.block_model import write_csv
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
@@ -23,6 +24,7 @@ from mine_rl_npv.env import MineEnv
 from mine_rl_npv.game import MineGame, worlds_arrays
 from mine_rl_npv.rules import steps
 from mine_rl_npv.rules.choices import Actions, Clock, Kind
+from mine_rl_npv.rules.features import VIEW
 from mine_rl_npv.rules.layout import empty_arena
 from mine_rl_npv.rules.mines import EVAL_SEEDS, MineSet, MineSource, daily_kilograms, open_mines
 from mine_rl_npv.rules.sizes import MineSizes, sizes_of
@@ -155,6 +157,12 @@ class MineConfig:
         if self.kind is Kind.daily:
             return steps.TONNAGE
         return steps.PERIOD if self.clock is Clock.period else steps.EARLIEST
+
+    def content(self, num_envs: int, steps: int) -> Content:
+        """The view of a pit's blocks, which networks over blocks read."""
+        sizes = self.sizes()
+        view = np.zeros((max(sizes.blocks), len(VIEW)), np.float32)
+        return Content({"view": view}, min(num_envs, sizes.training))
 
     def shapes(self) -> Shapes:
         """Sizes of the observation."""

@@ -16,7 +16,7 @@ from frugal_rl.memory.honour import DRAWN, ENCODED
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec, Padding
 from frugal_rl.vec_env.serial import Serial
-from nclone.budget import parts
+from nclone.budget import content, parts
 from nclone.env import NppEnv
 from nclone.geometry import COLUMNS, MAP_WIDTH_PX, ROWS
 from nclone.guide import Guide, switches
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from frugal_rl.memory.part import Part
     from frugal_rl.memory.profile import MemoryProfile
+    from frugal_rl.observation.content import Content
     from frugal_rl.vec_env.interface import VectorEnv
     from nclone.levels.level import Level
 
@@ -262,6 +263,10 @@ class NppConfig:
     ) -> NppVecEnv:
         """All environments in one kernel call, whatever the profile says of the guide."""
         return NppVecEnv(self, num_envs, encoding, memory, split)
+
+    def content(self, num_envs: int, steps: int) -> Content:
+        """What rollouts show of graphs and doors: `frugal_rl.observation.content`."""
+        return content(self, num_envs, steps)
 
     def tiny(self) -> NppConfig:
         """The same game with a small table of graphs, which a tiny run may fill."""

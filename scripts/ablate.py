@@ -1,6 +1,9 @@
 """Each saving alone: `python scripts/ablate.py env=nclone base=baseline algo.total_steps=65536`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from omegaconf import DictConfig

@@ -1,6 +1,9 @@
 """Write problems to files: `python scripts/generate.py env=mine count=3 folder=deposits`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from omegaconf import DictConfig

@@ -1,6 +1,9 @@
 """What a run will hold, before it starts: `python scripts/plan.py env=nclone memory=baseline`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from omegaconf import DictConfig

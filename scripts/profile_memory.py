@@ -1,6 +1,9 @@
 """Watch an environment's memory: `python scripts/profile_memory.py env=nclone frames=1000`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from pathlib import Path

@@ -1,6 +1,9 @@
 """Compare finished runs: `python scripts/report.py runs=[runs/sweeps/...]`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from omegaconf import DictConfig

@@ -1,6 +1,9 @@
 """Search settings: `python scripts/search.py env=toy "space=['algo.n_epochs=range(1,9)']"`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from omegaconf import DictConfig

@@ -1,6 +1,9 @@
 """What repeats in an environment: `python scripts/study.py env=gymnasium env.id=CartPole-v1`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from dataclasses import asdict

@@ -1,6 +1,9 @@
 """Check a run's checkpoints, every byte of them: `python scripts/verify.py checkpoint=runs/...`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from dataclasses import asdict

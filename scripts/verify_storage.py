@@ -1,6 +1,9 @@
 """Check every representation of every field: `python scripts/verify_storage.py env=nclone`."""
 
-import frugal_rl.first_words  # noqa: F401
+try:
+    import frugal_rl.first_words  # noqa: F401
+except ImportError as missing:
+    raise SystemExit(f"{missing}. Use .venv/bin/python (make train), or pip install .") from None
 
 # isort: split
 from dataclasses import asdict

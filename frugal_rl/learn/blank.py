@@ -1,6 +1,7 @@
 """Real updates and real acting on observations without content: no environment, nothing compiled.
 
-What convolutions hold depends on shapes alone, and a trace does not show all of it.
+What convolutions hold depends on shapes alone, and a trace does not show all of it. Networks whose
+work depends on what they see (graphs of levels) are shown what the environment tells of it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class Blank:
 
     def __init__(self, run: RunConfig) -> None:
         self.run, self.policy = run, Traced(run, CPU)
-        self.adam = FlatAdam(self.policy.parameters(), 1e-9, 1e-5, fused=False)
+        # Nothing is learned: biases that begin at zero would grow to products of 1e-38, which
+        # processors compute thirty times as slowly.
+        self.adam = FlatAdam(self.policy.parameters(), 0.0, 1e-5, fused=False)
 
     def learns(self) -> None:
         """From here on as in an update."""
@@ -42,44 +45,77 @@ class Blank:
         torch.set_num_threads(1)
         self.policy.network.eval()
 
-    def update(self, samples: int) -> Callable[[], None]:
-        """An update on B samples."""
+    def update(self, samples: int, rows: int | None = None) -> Callable[[], None]:
+        """An update on B samples, of as many static rows as the run shows or `rows`."""
 
         def once() -> None:
+            self.policy.distinct = rows
             self.adam.zero_grad()
             learn(self.policy, self.run, samples)
             self.adam.step(0.5)
 
         return once
 
-    def acting(self, samples: int) -> Callable[[], None]:
-        """A forward pass on B observations."""
-        return lambda: act(self.policy, self.run, samples)
+    def acting(self, samples: int, rows: int | None = None) -> Callable[[], None]:
+        """A forward pass on B observations; the same ones again where it is repeated."""
+        self.policy.distinct = rows
+        shown = self.policy.shown(samples)
+        return lambda: act(self.policy, self.run, shown)
+
+
+Call = Callable[[int, int | None], Callable[[], None]]
+"""(B, static rows) -> what is measured or timed."""
+FEW_ROWS = (1, 4)
+"""Between so many static rows of so many samples the cost of one more is measured."""
+FEW_SAMPLES = 8
+
+
+def cost_of_rows(call: Call, cost: Callable[[Callable[[], None]], float], rows: float) -> float:
+    """What all static rows but the first one of a minibatch add to a cost, each as much."""
+    few, more = FEW_ROWS
+    if rows <= few:
+        return 0.0
+    one, some = (cost(call(FEW_SAMPLES, n)) for n in FEW_ROWS)
+    return max(0.0, some - one) / (more - few) * (rows - few)
 
 
 def measure_blank(run: RunConfig) -> Probe | None:
     """What the run's learner holds, by updates of growing size in this process.
 
-    None where that depends on what the network sees, or lies on an accelerator.
+    None where that depends on what the network sees and the environment tells nothing of it, or
+    where it lies on an accelerator.
     """
     if has_accelerator(run.hardware.device):
         return None
     heap = heap_bytes_of(run)
-    if heap is None:
+    if heap is None and not hasattr(run.env, "content"):
         return None
     pin_allocator()
-    blank, gauge = Blank(run), Gauge(CPU)
+    blank, gauge, at_once = Blank(run), Gauge(CPU), samples_at_once(run)
+    players = max(run.algo.num_envs, 2)
     blank.learns()
-    learning = gauge.line(blank.update, TINY["batch_size"], samples_at_once(run))
+    learning = _per_sample(gauge, blank.update, TINY["batch_size"], at_once, blank, heap)
     blank.acts()
-    acting = gauge.line(blank.acting, TINY["num_envs"], max(run.algo.num_envs, 2))
+    acting = _per_sample(gauge, blank.acting, TINY["num_envs"], players, blank, heap)
     weights = blank.policy.weight_bytes
     return Probe(
         fixed_bytes=0,
-        bytes_per_sample=learning.per_sample,
-        heap_bytes_per_sample=heap,
+        bytes_per_sample=learning,
+        heap_bytes_per_sample=heap or 0.0,
         parameter_bytes=weights,
         gradient_bytes=weights,
         optimizer_bytes=2 * weights,
-        forward_bytes_per_sample=acting.per_sample,
+        forward_bytes_per_sample=acting,
     )
+
+
+def _per_sample(
+    gauge: Gauge, call: Call, few: int, largest: int, blank: Blank, heap: float | None
+) -> float:
+    """Bytes for each of `largest` samples: the chord; with content, all that they hold."""
+    if heap is not None:
+        return gauge.line(lambda n: call(n, None), few, largest).per_sample
+    line = gauge.line(lambda n: call(n, 1), few, largest)
+    rows = blank.policy.content.distinct(largest)
+    whole = line.fixed + cost_of_rows(call, gauge.growth, rows)
+    return line.per_sample + whole / largest

@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.learn.blank import Blank
+from frugal_rl.learn.blank import Blank, Call, cost_of_rows
 from frugal_rl.learn.trace import samples_at_once
 from frugal_rl.memory.duration import Line, Pace
+from frugal_rl.memory.waiting import waited_seconds
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -25,7 +26,8 @@ REPEATS = 3
 def line(call: Callable[[int], Callable[[], Any]], largest: int) -> Line:
     """Seconds as a line in the number of samples; `call(B)` prepares what is timed.
 
-    The best of a few repetitions counts: what else runs on the machine only ever adds.
+    The best of a few repetitions counts, without waiting for a core: what else runs on the machine
+    only ever adds.
     """
     took, size = {}, 1
     call(size)()  # loads kernels, starts threads
@@ -44,10 +46,10 @@ def line(call: Callable[[int], Callable[[], Any]], largest: int) -> Line:
 def _best(call: Callable[[], Any]) -> float:
     times = []
     for _ in range(REPEATS):
-        began = time.perf_counter()
+        began, waited = time.perf_counter(), waited_seconds()
         call()
-        times.append(time.perf_counter() - began)
-    return min(times)
+        times.append(time.perf_counter() - began - (waited_seconds() - waited))
+    return max(0.0, min(times))
 
 
 def pace_of(run: RunConfig) -> Pace:
@@ -55,6 +57,13 @@ def pace_of(run: RunConfig) -> Pace:
     config: Any = run.algo
     blank = Blank(run)
     blank.learns()
-    updating = line(blank.update, samples_at_once(run))
+    updating = _with_rows(blank, blank.update, samples_at_once(run))
     blank.acts()
-    return Pace(updating, line(blank.acting, config.num_envs))
+    return Pace(updating, _with_rows(blank, blank.acting, config.num_envs))
+
+
+def _with_rows(blank: Blank, call: Call, largest: int) -> Line:
+    """Seconds by samples, and what the static rows of the largest minibatch take beside them."""
+    found = line(lambda samples: call(samples, 1), largest)
+    rows = blank.policy.content.distinct(largest)
+    return Line(found.fixed + cost_of_rows(call, _best, rows), found.per_sample)

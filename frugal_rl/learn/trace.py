@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 from torch import Tensor
@@ -22,7 +23,9 @@ from frugal_rl.learn.update import ppo_loss
 from frugal_rl.memory.allocator import DYNAMIC_MOST_BYTES, MMAP_THRESHOLD_BYTES
 from frugal_rl.memory.choices import Allocator, Precision
 from frugal_rl.memory.probe import Probe
+from frugal_rl.observation.content import Content
 from frugal_rl.observation.decoder import torch_dtype
+from frugal_rl.observation.mirror import RaggedRows
 from frugal_rl.observation.spec import ObservationSpec, Static
 from frugal_rl.observation.tables import Tables
 from frugal_rl.store.layout import action_layout
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
 META, CPU = torch.device("meta"), torch.device("cpu")
+NOTHING = Content()
 ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
@@ -40,10 +44,12 @@ quarter less on pits. Below this, updates of growing size are measured (`frugal_
 
 
 class Table:
-    """A static table whose rows have a shape and no content."""
+    """A static table whose rows have a shape, and those of varying length a typical one."""
 
-    def __init__(self, spec: ObservationSpec, device: torch.device) -> None:
-        self.spec, self.device = spec, device
+    def __init__(
+        self, spec: ObservationSpec, device: torch.device, ragged: Mapping[str, np.ndarray]
+    ) -> None:
+        self.spec, self.device, self._ragged = spec, device, ragged
 
     def rows(self, name: str, ids: Tensor) -> Tensor:
         """Ids [...] -> [..., *shape]."""
@@ -51,38 +57,76 @@ class Table:
         shape = (*ids.shape, *field.shape)
         return torch.zeros(shape, dtype=torch_dtype(field.dtype), device=self.device)
 
-    def ragged(self, name: str, ids: Tensor) -> Tensor:
-        """Refused: how many items there are depends on what is seen."""
-        raise NotImplementedError(f"the rows of '{name}' differ in length")
+    def ragged(self, name: str, ids: Tensor) -> RaggedRows:
+        """Ids [B] -> as many typical rows.
+
+        Refused where nobody tells one: how many items there are depends on what is seen.
+        """
+        if name not in self._ragged:
+            raise NotImplementedError(f"the rows of '{name}' differ in length")
+        row = torch.from_numpy(self._ragged[name]).to(self.device)
+        items = row.repeat(len(ids), *[1] * (row.ndim - 1))
+        return RaggedRows(items, torch.full_like(ids, len(row)))
 
 
 class Shown(Mapping[str, Tensor]):
-    """Decoded fields [B, ...] without content, each made when it is first read."""
+    """Decoded fields [B, ...] without content, each made when it is first read.
 
-    def __init__(self, run: RunConfig, samples: int, device: torch.device) -> None:
+    What `content` tells of is like that; of static rows there are as many as `distinct`.
+    """
+
+    def __init__(
+        self,
+        run: RunConfig,
+        samples: int,
+        device: torch.device,
+        content: Content = NOTHING,
+        distinct: int | None = None,
+    ) -> None:
         self.spec, self.samples, self.device = run.env.spec(), samples, device
         self._made: dict[str, Tensor] = {}
-        self.distinct = distinct_rows(run)
+        self._content = content
+        self.distinct = distinct_rows(run) if distinct is None else distinct
         tables = {f.table for f in self.spec.fields if isinstance(f, Static)}
-        self.tables = {name: Table(self.spec, device) for name in tables}
+        self.tables = {name: Table(self.spec, device, content.ragged) for name in tables}
         self.rows = {f"{name}_id": name for name in tables}
 
     def __getitem__(self, name: str) -> Tensor:
         if name in self.rows:
             return torch.arange(self.samples, device=self.device) % self.distinct
         if name not in self._made:
-            field: Any = self.spec.by_name[name]
-            shape = getattr(field, "observed_shape", field.shape)
-            dtype = torch_dtype(field.dtype)
-            whole = (self.samples, *shape)
-            self._made[name] = torch.zeros(whole, dtype=dtype, device=self.device)
+            self._made[name] = self._make(name)
         return self._made[name]
+
+    def _make(self, name: str) -> Tensor:
+        field: Any = self.spec.by_name[name]
+        shape = getattr(field, "observed_shape", field.shape)
+        dtype = torch_dtype(field.dtype)
+        if name in self._content.fields:
+            values = self._content.fields[name]
+            moments = np.arange(self.samples) % len(values)
+            return torch.from_numpy(values[moments]).to(self.device, dtype)
+        if name in self._content.ragged:
+            ids = self[f"{field.table}_id"]
+            return self.tables[field.table].ragged(name, ids).padded(shape[0]).to(dtype)
+        made = torch.zeros((self.samples, *shape), dtype=dtype, device=self.device)
+        if isinstance(field, Static):  # rows of different content, which networks tell apart
+            made += self[f"{field.table}_id"].to(dtype).view(-1, *[1] * len(shape))
+        return made
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.spec.by_name)
 
     def __len__(self) -> int:
         return len(self.spec.by_name)
+
+
+def content_of(run: RunConfig) -> Content:
+    """What the environment tells of a rollout's rows; nothing where it tells nothing."""
+    told = getattr(run.env, "content", None)
+    sizes: Any = run.algo
+    found: Content = NOTHING if told is None else told(sizes.num_envs, sizes.n_steps)
+    return found
 
 
 def distinct_rows(run: RunConfig) -> int:
@@ -97,13 +141,18 @@ class Traced:
 
     def __init__(self, run: RunConfig, device: torch.device = META) -> None:
         space = run.env.action_space()
-        self.device = device
+        self.run, self.device, self.content = run, device, content_of(run)
+        self.distinct: int | None = None
         with device:
             self.network = run.agent.build(run.encoding(), Tables(), space)
             self.head = action_head(space)
         self.network.recompute = run.memory.gradient_checkpointing
         self.mask_name = run.env.spec().action_mask
         self.bf16 = run.memory.precision is Precision.bf16
+
+    def shown(self, samples: int) -> Shown:
+        """Fields of so many samples, of as many static rows as the run shows or `distinct`."""
+        return Shown(self.run, samples, self.device, self.content, self.distinct)
 
     def parameters(self) -> list[torch.nn.Parameter]:
         """All weights."""
@@ -152,7 +201,7 @@ def _trace(run: RunConfig) -> Probe | None:
     policy.network.eval()
     looking = Held(held.distinct)
     with looking:
-        act(policy, run, config.num_envs)
+        act(policy, run, policy.shown(config.num_envs))
     return Probe(
         fixed_bytes=0,
         traced=True,
@@ -203,18 +252,18 @@ def learn(policy: Traced, run: RunConfig, samples: int) -> None:
     """Forward and backward of one minibatch."""
     config: Any = run.algo
     column = torch.zeros(samples, device=policy.device)
-    shown, actions = Shown(run, samples, policy.device), _actions(run, samples, policy.device)
+    shown, actions = policy.shown(samples), _actions(run, samples, policy.device)
     batch = Minibatch(shown, actions, *[column] * 4)  # type: ignore[arg-type]
     same: Any = policy  # what the loss asks of a policy, it answers
     loss = ppo_loss(same, batch, column, config.terms(0.0)).total
     loss.backward()  # type: ignore[no-untyped-call]
 
 
-def act(policy: Traced, run: RunConfig, samples: int) -> None:
+def act(policy: Traced, run: RunConfig, shown: Shown) -> None:
     """Forward of one step of all environments."""
     with torch.no_grad():
-        out = policy.outputs(Shown(run, samples, policy.device))
-        policy.head.evaluate(out.logits, _actions(run, samples, policy.device), False)
+        out = policy.outputs(shown)
+        policy.head.evaluate(out.logits, _actions(run, shown.samples, policy.device), False)
 
 
 def _actions(run: RunConfig, samples: int, device: torch.device) -> Tensor:

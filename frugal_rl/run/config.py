@@ -42,6 +42,8 @@ class EnvConfig(Protocol):
     `honours: ClassVar[frozenset[str]]` names the switches of the memory profile that it reads,
     where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused. One
     that reads files offers `check()`, which refuses those that are missing before anything begins.
+    One with rows of varying length offers `content(num_envs, steps) -> Content`, what a rollout
+    shows of them: then no plan makes it (`frugal_rl.observation.content`).
     """
 
     name: str
@@ -76,7 +78,8 @@ class AgentConfig(Protocol):
 
     One that keeps something between two steps also offers `parts(run) -> list[Part]`; one that can
     show what it looks at has the tool `draw`: see `frugal_rl.run.tools`. One that reads not every
-    observation offers `check(encoding, action_space)`, which refuses the others without torch.
+    observation offers `check(encoding, action_space)`, which refuses the others without torch. An
+    agent or algorithm that goes with some others only offers `goes_with(run)`: it refuses the rest.
     """
 
     name: str

@@ -285,7 +285,7 @@ CHECKS: tuple[Callable[[Command], None], ...] = (
 
 
 def check_chosen(run: RunConfig) -> None:
-    """Refuse an environment whose files are missing, an agent that cannot read what it shows.
+    """Refuse missing files of an environment, what do not belong together, what cannot be read.
 
     Raises:
         FrugalError: what is missing, and what to choose.
@@ -293,6 +293,8 @@ def check_chosen(run: RunConfig) -> None:
     for_env, for_agent = (getattr(x, "check", None) for x in (run.env, run.agent))
     if for_env is not None:
         for_env()
+    for choice in (run.agent, run.algo):
+        getattr(choice, "goes_with", lambda run: None)(run)
     if for_agent is not None:
         for_agent(run.encoding(), run.env.action_space())
 

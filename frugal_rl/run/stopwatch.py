@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from frugal_rl.memory.waiting import waited_seconds
+
 if TYPE_CHECKING:
     from frugal_rl.memory.part import Phase
 
@@ -37,19 +39,6 @@ class Times:
     def mean(self) -> float:
         """Seconds on average, without the first time where there are others."""
         return (self.total - self.first) / (self.count - 1) if self.count > 1 else self.first
-
-
-SCHEDULE = "/proc/thread-self/schedstat"
-"""Nanoseconds on a core, nanoseconds in the queue for one, turns."""
-
-
-def waited_seconds() -> float:
-    """How long the calling thread was ready and had to wait for a core; 0 where nobody knows."""
-    try:
-        with open(SCHEDULE, "rb", buffering=0) as file:
-            return int(file.read(96).split()[1]) * 1e-9
-    except (OSError, IndexError):
-        return 0.0
 
 
 class Stopwatch:

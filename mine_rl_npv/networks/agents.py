@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.memory.part import Part
+from mine_rl_npv.spec import TABLE
 
 if TYPE_CHECKING:
     from frugal_rl.learn.networks import Network
@@ -74,6 +75,11 @@ class PointerAgent:
         f = encoding.spec.by_name.get("columns")
         if f is not None or "depth" not in encoding.spec.by_name:
             raise ConfigError("agent=pointer points at blocks; choose env=mine env.actions=block.")
+        if f"{TABLE}_id" not in encoding.by_name:
+            raise ConfigError(
+                "agent=pointer looks blocks up by the number of their mine, which this storage "
+                "leaves out. Add env.fields.geology=interned, or choose memory=lossless."
+            )
 
     def build(self, encoding: Encoding, tables: Tables, action_space: Any) -> Network:
         """The network for this observation and these actions."""

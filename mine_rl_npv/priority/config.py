@@ -44,6 +44,14 @@ class PriorityAgent:
                 "env.actions=column, or agent=mlp here."
             )
 
+    def goes_with(self, run: RunConfig) -> None:
+        """Refuse learners of single steps: it has no value of a state."""
+        if not isinstance(run.algo, ScheduleAlgo):
+            raise ConfigError(
+                "agent=priority is learned on whole schedules: choose algo=evolution or "
+                "algo=schedule_gradient for it, or another agent for this algo, as agent=column2d."
+            )
+
     def build(self, encoding: Any, tables: Any, action_space: Any) -> Network:
         """The network."""
         self.check(encoding, action_space)
@@ -64,11 +72,18 @@ class ScheduleAlgo:
     mines_per_update: Annotated[int, at_least(1)] = 4
     """Mines that one update looks at, drawn anew each time."""
 
-    def layouts(self, run: RunConfig) -> list[MineLayout]:
-        """The pits that a run learns on."""
+    def goes_with(self, run: RunConfig) -> None:
+        """Refuse other environments than whole schedules have, and other agents."""
         env: Any = run.env
         if getattr(env, "kind", None) is not Kind.cpit or env.actions is not Actions.column:
             raise ConfigError("Whole schedules are learned with env=mine_cpit env.actions=column.")
+        if not isinstance(run.agent, PriorityAgent):
+            raise ConfigError("Whole schedules are learned by agent=priority; choose it.")
+
+    def layouts(self, run: RunConfig) -> list[MineLayout]:
+        """The pits that a run learns on."""
+        self.goes_with(run)
+        env: Any = run.env
         mines = env.mines()
         return [mines.layouts[k] for k in mines.chosen("train")]
 

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.learn.networks import Fields, Network
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.learn.update import ALONE
@@ -83,8 +82,6 @@ def build_policy(algo: ScheduleAlgo, run: RunConfig, vec_env: VectorEnv) -> Frug
         encoding=vec_env.encoding,
         tables=vec_env.tables,
     )
-    if not isinstance(policy.network, PriorityNetwork):
-        raise ConfigError(f"algo={type(algo).__name__} needs agent=priority.")
     return policy
 
 

@@ -78,17 +78,24 @@ class MineSizes:
 @lru_cache(maxsize=16)
 def sizes_of(source: MineSource) -> MineSizes:
     """Shipped, remembered, or found by opening the mines, which is remembered."""
-    known = _shipped().get(key_of(source))
+    known = _known(source)
+    if known is None and source.per_block:  # the same pits, each block a column of its own
+        columns = _known(replace(source, per_block=False))
+        known = None if columns is None else replace(columns, units=max(columns.blocks))
     if known is None:
-        name = (
-            f"mine_{remembered.fingerprint(key_of(source), *map(remembered.code_digest, DECIDING))}"
-        )
-        known = _checked(remembered.read(name))
-        if known is None:
-            print(f"Opening {source.data} to know its size; this is done once.", file=sys.stderr)
-            known = MineSizes.of(open_mines(source))
-            remembered.write(name, asdict(known))
+        print(f"Opening {source.data} to know its size; this is done once.", file=sys.stderr)
+        known = MineSizes.of(open_mines(source))
+        remembered.write(_name_of(source), asdict(known))
     return known
+
+
+def _known(source: MineSource) -> MineSizes | None:
+    return _shipped().get(key_of(source)) or _checked(remembered.read(_name_of(source)))
+
+
+def _name_of(source: MineSource) -> str:
+    digests = map(remembered.code_digest, DECIDING)
+    return f"mine_{remembered.fingerprint(key_of(source), *digests)}"
 
 
 def key_of(source: MineSource) -> str:

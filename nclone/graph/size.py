@@ -53,9 +53,23 @@ class Size(NamedTuple):
 
 def graph_size(marks: Landmarks) -> Size:
     """The graph of a level with all its locked doors closed."""
-    exists, free = _lattice(marks)
-    reached = _flooded(exists, free, marks.spawn)
+    free, reached = _reachable(marks)
     return Size(int(reached.sum()), int(free[:, reached].sum()))
+
+
+def graph_edges(marks: Landmarks) -> np.ndarray:
+    """[e, 2] int16: source and target of the same graph's edges, by source."""
+    free, reached = _reachable(marks)
+    number = np.cumsum(reached) - 1
+    source, direction = np.nonzero((free & reached).T)
+    target = source + (STEP_X + WIDTH * STEP_Y)[direction]
+    return np.stack([number[source], number[target]], axis=1).astype(np.int16)
+
+
+def _reachable(marks: Landmarks) -> tuple[np.ndarray, np.ndarray]:
+    """[4, 4400] bool, which steps are free, and [4400] bool, where they lead from the spawn."""
+    exists, free = _lattice(marks)
+    return free, _flooded(exists, free, marks.spawn)
 
 
 def _lattice(marks: Landmarks) -> tuple[np.ndarray, np.ndarray]:

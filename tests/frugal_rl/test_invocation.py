@@ -1,5 +1,6 @@
 """Printed commands begin as the present one was typed, so that they work where it was."""
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -59,3 +60,30 @@ def test_the_next_commands_keep_folder_and_plugins_of_the_run():
     further = list(next_commands(run, {}))[2]
     assert "algo.total_steps=2000" in further
     assert "algo.total_steps=1000 " not in further
+
+
+SCRIPTS = Path(__file__).parents[2] / "scripts"
+
+
+@pytest.mark.parametrize("script", ["plan", "train", "doctor"])
+def test_a_python_without_the_package_hears_which_one_to_use(script):
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(SCRIPTS / f"{script}.py"), "env=toy"],
+        capture_output=True,
+        text=True,
+    )
+
+    assert done.returncode == 1
+    said = done.stderr.splitlines()
+    assert len(said) == 1
+    assert said[0].startswith("No module named 'frugal_rl'. Use .venv/bin/python")
+
+
+def test_every_script_says_so():
+    beginnings = {
+        path.read_text().partition('"""\n\n')[2].partition("# isort")[0]
+        for path in SCRIPTS.glob("*.py")
+    }
+
+    assert len(beginnings) == 1
+    assert "raise SystemExit" in beginnings.pop()

@@ -41,6 +41,17 @@ def test_the_whole_deposit_is_planned_without_being_opened(monkeypatch):
     assert compose("env=mine").env.spec().by_name["pit"].shape == (2, 49, 71, 58)
 
 
+@pytest.mark.parametrize("words", ["env=mine_cpit", "env=mine_cpit env.kind=pcpsp"])
+def test_actions_on_blocks_have_the_same_pits_and_nothing_is_opened(words, monkeypatch):
+    source = compose(f"{words} env.actions=block").env.source
+    opened = MineSizes.of(open_mines(source))
+    monkeypatch.setattr(sizes, "open_mines", lambda source: pytest.fail("opened"))
+    sizes_of.cache_clear()
+
+    assert sizes_of(source) == opened
+    assert opened.units == max(opened.blocks)
+
+
 @pytest.fixture
 def unknown(tmp_path, monkeypatch):
     """A source whose sizes are neither shipped nor remembered."""

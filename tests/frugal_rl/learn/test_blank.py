@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from frugal_rl.learn import blank, trace
-from frugal_rl.learn.blank import Blank, measure_blank
+from frugal_rl.learn.blank import Blank, cost_of_rows, measure_blank
 from frugal_rl.learn.gauge import Line
 from frugal_rl.learn.trace import Shown, Traced, distinct_rows
 from frugal_rl.memory.child import ask_child
@@ -33,6 +33,21 @@ def test_a_probe_is_made_of_the_chords_of_updates_and_of_acting(monkeypatch):
     assert asked == [(8, 128, 1), (4, 4, 1)]
     assert (found.bytes_per_sample, found.forward_bytes_per_sample) == (10.0, 20.0)
     assert (found.heap_bytes_per_sample, found.fixed_bytes, found.traced) == (5.0, 0, False)
+
+
+def test_static_rows_add_to_a_cost_what_three_more_of_them_add():
+    costs = {1: 10.0, 4: 16.0}
+
+    def cost(prepared):
+        return costs[prepared]
+
+    def call(samples, rows):
+        return rows
+
+    assert cost_of_rows(call, cost, 1.0) == 0.0
+    assert cost_of_rows(call, cost, 7.5) == 2.0 * 6.5
+    costs[4] = 9.0  # noise
+    assert cost_of_rows(call, cost, 7.5) == 0.0
 
 
 @pytest.mark.slow
@@ -94,3 +109,46 @@ def test_a_mine_is_measured_without_compiling_or_opening_it(tmp_path, monkeypatc
 
     assert found["bytes_per_sample"] > 0
     assert not list(tmp_path.rglob("*.nbi"))
+
+
+GRAPHS = ["env=nclone", *SIZES]
+
+
+@pytest.mark.parametrize("storage", ["lossless", "attention"])
+@pytest.mark.parametrize("agent", ["attention_small", "attention_fast"])
+def test_networks_over_graphs_learn_and_act_without_an_environment(monkeypatch, agent, storage):
+    run = compose_run([*GRAPHS, f"agent={agent}", f"memory={storage}"])
+    for name in ("make", "make_vec"):
+        monkeypatch.setattr(type(run.env), name, None)
+    blanked = Blank(run)
+    blanked.learns()
+    blanked.update(6, 2)()
+    blanked.acts()
+    blanked.acting(6, 1)()
+
+    shown = blanked.policy.shown(6)
+    assert shown["num_locked_doors"].shape == (6, 1) if "num_locked_doors" in shown else True
+    assert all(torch.isfinite(p.grad).all() for p in blanked.policy.parameters())
+
+
+def test_what_a_graph_costs_grows_with_how_many_a_minibatch_shows(monkeypatch):
+    run = compose_run([*GRAPHS, "agent=attention_small"])
+
+    class Told:
+        def __init__(self, device):
+            pass
+
+        def line(self, call, few, largest):
+            call(few)  # prepared for one graph
+            return Line(100.0, 1.0)
+
+        def growth(self, call):
+            return grown.pop()
+
+    monkeypatch.setattr(blank, "Gauge", Told)
+    rows = run.env.content(4, 32).distinct(128)
+    grown = [2000.0, 500.0, 2000.0, 500.0]
+    found = measure_blank(run)
+
+    assert rows > 4
+    assert found.bytes_per_sample == pytest.approx(1.0 + (100.0 + 500.0 * (rows - 1)) / 128)

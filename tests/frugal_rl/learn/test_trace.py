@@ -1,5 +1,7 @@
 """What an update holds is counted on tensors without content, of the run's own shapes."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -107,7 +109,7 @@ def test_what_depends_on_content_is_no_trace(monkeypatch):
 @pytest.mark.parametrize("device", [META, CPU])
 def test_an_update_reaches_every_weight_and_acting_none(device):
     policy = Traced(run_of(), device)
-    trace.act(policy, run_of(), 3)
+    trace.act(policy, run_of(), policy.shown(3))
     assert all(p.grad is None for p in policy.parameters())
     trace.learn(policy, run_of(), 3)
     assert all(p.grad is not None and p.device.type == device.type for p in policy.parameters())
@@ -135,12 +137,21 @@ def test_a_line_follows_the_last_doubling_and_the_best_of_three(monkeypatch, too
         return once
 
     monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(timing, "waited_seconds", lambda: 0.0)
     found = timing.line(call, 16)
 
     assert sorted(set(asked)) == sorted(took)
     assert (found.fixed, found.per_sample) == pytest.approx(
         (max(0.0, expected.fixed), expected.per_sample), abs=1e-9
     )
+
+
+def test_waiting_for_a_core_is_no_time_of_an_update(monkeypatch):
+    now, waited = itertools.count(step=3.0), itertools.count(step=2.0)
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(now))
+    monkeypatch.setattr(timing, "waited_seconds", lambda: next(waited))
+
+    assert timing.line(lambda size: lambda: None, 1) == Line(0.0, 1.0)
 
 
 def test_a_pace_is_of_this_run_and_leaves_one_thread(monkeypatch):

@@ -237,13 +237,13 @@ def test_waiting_for_a_core_is_no_time_of_the_run(monkeypatch):
 
 
 def test_where_the_kernel_tells_nothing_nobody_waited(monkeypatch, tmp_path):
-    from frugal_rl.run import stopwatch
+    from frugal_rl.memory import waiting
 
     empty = tmp_path / "empty"
     empty.touch()
     for path in (tmp_path / "none", empty):
-        monkeypatch.setattr(stopwatch, "SCHEDULE", str(path))
-        assert stopwatch.waited_seconds() == 0.0
+        monkeypatch.setattr(waiting, "SCHEDULE", str(path))
+        assert waiting.waited_seconds() == 0.0
 
 
 def test_a_real_learner_is_timed_in_its_stored_form():

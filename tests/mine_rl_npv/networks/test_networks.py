@@ -8,12 +8,14 @@ import torch
 from numpy.testing import assert_allclose
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.trace import trace
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
+from frugal_rl.run.preflight import check_chosen
 from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.networks.agents import Column2dAgent, Head, PointerAgent
@@ -160,3 +162,22 @@ def test_networks_refuse_what_they_cannot_read():
     )
     with pytest.raises(ConfigError, match=r"env\.actions=column"):
         Column2dAgent().build(encoding, vec_env.tables, vec_env.action_space)
+
+
+@pytest.mark.parametrize("storage", ["baseline", "attention"])
+def test_a_pointer_without_the_number_of_its_mine_is_refused_and_its_remedy_is_none(storage):
+    words = ["env=mine_cpit", "env.actions=block", "agent=pointer", f"memory={storage}"]
+    with pytest.raises(ConfigError, match=r"Add env\.fields\.geology=interned"):
+        check_chosen(compose_run(words))
+    check_chosen(compose_run([*words, "env.fields.geology=interned"]))
+
+
+def test_a_pointer_is_traced_without_its_mine(monkeypatch):
+    monkeypatch.setattr("mine_rl_npv.rules.sizes.open_mines", None)
+    sizes = ["algo.num_envs=4", "algo.n_steps=8", "algo.batch_size=16"]
+    words = ["env=mine_cpit", "env.actions=block", "agent=pointer", *sizes]
+    run = compose_run(words)
+    found = trace(run)
+
+    assert found.traced
+    assert found.bytes_per_sample > 4 * int(run.env.action_space().n) * run.agent.width

@@ -17,6 +17,7 @@ from frugal_rl.memory.part import Confidence, Phase
 from frugal_rl.memory.plan import draw_up, own_parts
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.run.compose import compose_run
+from frugal_rl.run.preflight import check_chosen
 from frugal_rl.run.session import evaluate_saved, train_planned
 from frugal_rl.run.shares import shard
 from frugal_rl.run.trainer import no_meter
@@ -119,6 +120,22 @@ def test_learners_run_under_the_trainer_and_resume_exactly(algo):
     assert one.rng.bit_generator.state == other.rng.bit_generator.state
     assert one.iterate(no_meter) == other.iterate(no_meter)
     assert one.num_steps == other.num_steps
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("env=mine_cpit agent=priority", "agent=priority is learned on whole schedules"),
+        ("env=mine_cpit agent=priority algo=dqn", "agent=priority is learned on whole schedules"),
+        ("env=mine_cpit agent=mlp algo=evolution", "learned by agent=priority"),
+        ("env=mine agent=priority algo=evolution", "env=mine_cpit env.actions=column"),
+        ("env=toy algo=schedule_gradient", "env=mine_cpit env.actions=column"),
+    ],
+)
+def test_agents_and_learners_that_do_not_belong_together_are_refused_at_once(words, said):
+    with pytest.raises(ConfigError, match=said):
+        check_chosen(compose_run(words.split()))
+    check_chosen(compose_run(["env=mine_cpit", "agent=priority", "algo=evolution"]))
 
 
 @pytest.mark.parametrize(("algo", "size"), [("evolution", 3), ("schedule_gradient", 2)])

@@ -9,7 +9,8 @@ from nclone.graph.distance import DistanceTables
 from nclone.graph.fields import graph_table, table_row
 from nclone.graph.landmarks import Landmarks, find_landmarks
 from nclone.graph.navigation import build_graph
-from nclone.graph.size import graph_size
+from nclone.graph.size import graph_edges, graph_size
+from nclone.spec import Observation
 
 
 def marks_of_all_tiles(seed):
@@ -36,6 +37,7 @@ def test_a_graph_is_counted_as_it_is_built(marks):
     counted = graph_size(marks)
 
     assert counted == (len(built.nodes), len(built.edge_types))
+    assert sorted(graph_edges(marks).tolist()) == sorted(built.edge_index.T.tolist())
     table = graph_table()
     table.places(np.array([table.intern(0, lambda: table_row(built))]))
     repeated = table.arenas["graph_edge_feats"]
@@ -59,3 +61,24 @@ def test_counting_compiles_nothing():
 
     with event.install_listener("numba:compile", Deaf()):
         assert graph_size(marks_of_all_tiles(1)).nodes
+
+
+@pytest.mark.parametrize("names", [("walk", "jump"), ("complex",)])
+def test_what_rollouts_show_is_told_without_a_game_and_nothing_is_compiled(names, monkeypatch):
+    monkeypatch.setattr("nclone.budget.NppGame", None)
+    compiled = []
+    config = NppConfig(levels=names, obs=Observation.graph)
+    with event.install_listener("numba:compile", event.RecordingListener()) as heard:
+        told = config.content(32, 128)
+        compiled += heard.buffer
+    levels = config.open_levels("train")
+    sizes = [graph_size(find_landmarks(level)) for level in levels]
+
+    assert not compiled
+    assert (len(told.ragged["graph_node_mask"]), len(told.ragged["graph_edge_index"])) in sizes
+    assert told.ragged["graph_node_mask"].all()
+    assert told.fields["num_locked_doors"].shape[1:] == (1,)
+    assert told.rows > 1
+    assert told.rows < config.content(64, 128).rows or len(levels) == 2
+    assert told.distinct(1) <= told.distinct(64) <= told.rows
+    assert not NppConfig(levels=names, obs=Observation.routes).content(32, 128).ragged
