@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -91,7 +91,17 @@ class FrugalPolicy(ActorCriticPolicy):
         with one_thread():
             self.network: Network = agent.build(encoding, tables, action_space)
         self.network.recompute = recompute
+        self._one = [next(self.parameters())]  # in a list: no second parameter of the module
         self._adam: dict[str, Any] = {"lr": lr_schedule(1), "eps": adam_eps}
+
+    @property
+    def device(self) -> torch.device:
+        """Where the parameters lie; Stable-Baselines3 walks over all modules to find one."""
+        return self._one[0].device
+
+    def precision(self) -> AbstractContextManager[Any]:
+        """How the network computes: a context that changes nothing is not worth entering."""
+        return torch.autocast(self.device.type, torch.bfloat16) if self.bf16 else nullcontext()
 
     @cached_property
     def optimizer(self) -> torch.optim.Optimizer:  # type: ignore[override]
@@ -107,7 +117,7 @@ class FrugalPolicy(ActorCriticPolicy):
     def outputs(self, obs: Rows) -> Output:
         """The network's masked output, value and extras, in float32."""
         fields = self.extract_features(obs)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+        with self.precision():
             out = self.network(fields)
         return Output(self._mask(out.logits, fields), out.value.float(), out.losses, out.metrics)
 
@@ -132,13 +142,13 @@ class FrugalPolicy(ActorCriticPolicy):
 
     def predict_values(self, obs: Rows) -> Tensor:  # type: ignore[override]
         """Values [B, 1]."""
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+        with self.precision():
             return self.network.critic(self.extract_features(obs)).float()
 
     def actor_output(self, obs: Rows) -> Tensor:
         """Masked logits, or means, [B, size]; the critic is not run."""
         fields = self.extract_features(obs)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
+        with self.precision():
             logits = self.network.actor(fields)
         return self._mask(logits, fields)
 

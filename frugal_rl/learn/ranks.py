@@ -12,7 +12,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar, TypeVarTuple
@@ -24,6 +24,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from frugal_rl.errors import ConfigError, RankError
+from frugal_rl.learn.pairs import Pair
 from frugal_rl.learn.silence import end_silent_connections
 from frugal_rl.meanwhile import meanwhile
 
@@ -101,6 +102,8 @@ class Ranks:
     size: int = 1
     roll: RollCall | None = None
     """Names those who are missing when the others wait in vain."""
+    pair: Pair | None = None
+    """How two processes add small tensors."""
 
     @property
     def first(self) -> bool:
@@ -123,17 +126,23 @@ class Ranks:
     def average(self, tensor: Tensor) -> None:
         """Replace a tensor by its mean over the ranks."""
         if self.size > 1:
-            with self.told():
-                distributed.all_reduce(tensor)
+            self._add_up(tensor)
             tensor.div_(self.size)
+
+    def _add_up(self, tensor: Tensor) -> None:
+        """Replace a tensor by its sum over the ranks."""
+        with self.told():
+            if self.pair is not None and self.pair.takes(tensor):
+                self.pair.add(tensor)
+            else:
+                distributed.all_reduce(tensor)
 
     def moments(self, minibatches: Sequence[Tensor]) -> list[Moments]:
         """Those of each minibatch's values [B] that lie on all ranks, by one message for all."""
         if self.size == 1:
             return [(values.mean(), values.std()) for values in minibatches]
         sums = torch.stack([_sums(values.double()) for values in minibatches])
-        with self.told():
-            distributed.all_reduce(sums)
+        self._add_up(sums)
         count, total, squares = sums.unbind(1)
         mean = total / count
         deviation = ((squares - count * mean.square()) / (count - 1)).clamp(min=0).sqrt()
@@ -161,8 +170,7 @@ class Ranks:
         """The sum over the ranks, equal to the bit on all of them."""
         total = np.array(values, np.float64)
         if self.size > 1:
-            with self.told():
-                distributed.all_reduce(torch.from_numpy(total))
+            self._add_up(torch.from_numpy(total))
         return total
 
     def mean_of(self, metrics: Mapping[str, float]) -> dict[str, float]:
@@ -243,6 +251,17 @@ def started_by_torchrun() -> bool:
     return distributed.is_available() and distributed.is_torchelastic_launched()
 
 
+def without_preemption() -> None:
+    """Threads of this process that wake up take no core from one that is at work (Linux).
+
+    A gloo thread that is woken while the one at work holds its lock asks the kernel for news again
+    and again until its time is over.
+    """
+    if hasattr(os, "SCHED_BATCH"):
+        with suppress(OSError):  # a sandbox may forbid it: slower, not wrong
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
 @contextmanager
 def joined(timeout_s: float) -> Iterator[Ranks]:
     """The ranks of this run: met by torchrun's rendezvous, or this process alone.
@@ -258,11 +277,13 @@ def joined(timeout_s: float) -> Iterator[Ranks]:
     if torch.cuda.is_available():
         backend = "cpu:gloo,cuda:nccl"  # flags and sums lie on the processor everywhere
         torch.cuda.set_device(distributed.get_node_local_rank())
+    without_preemption()
     with Ranks().told():
         store, rank, size = next(rendezvous("env://", timeout=limit))
         distributed.init_process_group(
             backend, store=store, rank=rank, world_size=size, timeout=limit
         )
     end_silent_connections(timeout_s)
-    yield Ranks(rank, size, RollCall(PrefixStore("roll", store), rank, size, timeout_s))
+    roll = RollCall(PrefixStore("roll", store), rank, size, timeout_s)
+    yield Ranks(rank, size, roll, Pair(distributed.group.WORLD, 1 - rank) if size == 2 else None)
     distributed.destroy_process_group()  # not after an error: it would wait for those who are gone

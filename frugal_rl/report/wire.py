@@ -1,7 +1,8 @@
 """What a data-parallel run costs on the network and in memory per machine, by arithmetic.
 
 Gradients are averaged by a ring: each process sends and receives twice the gradient but for one
-part, in 2 (P - 1) messages that follow each other. The statistics of a minibatch are three numbers;
+part, in 2 (P - 1) messages that follow each other; two processes give each other a small one whole,
+at once, which are as many bytes. The statistics of a minibatch are three numbers;
 those of an epoch's minibatches go the same way at once. Observations never cross the network.
 """
 
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from frugal_rl.learn.pairs import LARGEST_BYTES
 from frugal_rl.learn.ranks import STATISTICS_BYTES
 from frugal_rl.memory.part import human
 from frugal_rl.report.terminal import say, show
@@ -50,11 +52,16 @@ class Wire:
     @property
     def update_seconds(self) -> float:
         """How long the network is busy in one update, where nothing overlaps."""
-        messages = (
-            2 * (self.size - 1) * (self.minibatches + self.epochs)
-        )  # gradients, and statistics
+        gradients = self.in_a_row(self.gradient_bytes) * self.minibatches
+        messages = gradients + self.in_a_row(STATISTICS_BYTES) * self.epochs
         moving = self.update_bytes * 8 / (self.bandwidth_gbit * 1e9)
         return moving + messages * self.latency_ms / 1e3
+
+    def in_a_row(self, size_bytes: int) -> int:
+        """Messages that follow each other until all processes have a sum of so many bytes."""
+        if self.size == 2 and size_bytes <= LARGEST_BYTES:
+            return 1
+        return 2 * (self.size - 1)
 
 
 def wire_of(run: RunConfig, gradient_bytes: int, size: int | None = None) -> Wire:

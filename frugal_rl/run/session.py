@@ -30,6 +30,7 @@ from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import Log, open_log
 from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
 from frugal_rl.report.terminal import say, show
+from frugal_rl.run.alike import check_alike
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.disk import told
 from frugal_rl.run.evaluate import RandomPlayer, Result, draw, evaluate, policy_player
@@ -62,6 +63,7 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
     stop_with_parent()  # else a launcher that was killed would leave it training
     try:
         with joined(run.launch.timeout_s) as ranks:
+            check_alike(run, ranks)
             run = continuing(replace(run, run_dir=ranks.from_first(run.run_dir)))
             with ranks.led():  # measuring an installation takes its time
                 own = prepare(share_of(run), probe)[1] if ranks.first else None

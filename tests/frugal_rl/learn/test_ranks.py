@@ -261,6 +261,17 @@ def test_two_processes_average_what_they_hold(beside):
     assert tensor.tolist() == [2.0, 3.0]
 
 
+@pytest.mark.skipif(not hasattr(os, "SCHED_BATCH"), reason="Linux")
+def test_a_thread_that_wakes_up_takes_no_core_from_one_at_work():
+    def policies():
+        before = os.sched_getscheduler(0)  # of this thread, which ends with the test
+        joining.without_preemption()
+        return before, os.sched_getscheduler(0)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(policies).result() == (os.SCHED_OTHER, os.SCHED_BATCH)
+
+
 def test_mean_and_deviation_are_those_of_the_values_of_both(beside):
     ours, theirs = torch.tensor([1.0, 5.0, 6.0]), torch.tensor([2.0, 9.0])
     sums = torch.tensor([2.0, 11.0, 85.0], dtype=torch.float64)  # count, sum, sum of squares
