@@ -165,7 +165,7 @@ def read_csv(
         where.edge,
         where.bearing,
         table,
-        shown(table.names, roles, list(text)) + _absences(table, roles, columns or {}),
+        shown(table.names, roles, list(text)) + _absences(table, roles, text, columns or {}),
         text,
         upward,
     )
@@ -201,14 +201,15 @@ def _columns(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Columns of numbers by role or lower-case name, and columns of words.
 
-    A missing assay is waste, of grade and recovery 0; a missing place or weight is refused.
+    A missing assay is waste, of grade and recovery 0, also in columns without a role; a missing
+    place, weight or value is refused.
     """
     values: dict[str, np.ndarray] = {}
     text: dict[str, np.ndarray] = {}
     named = {column: role for role, column in roles.items()}
     for column, name in enumerate(table.names):
         role = named.get(column)
-        found = table.numbers(column, absent if role in ASSAYS else "")
+        found = table.numbers(column, absent if role is None or role in ASSAYS else "")
         if found is None and role is not None:
             raise _no_numbers(table, column, role, absent)
         if found is None:
@@ -219,12 +220,19 @@ def _columns(
     return values, text
 
 
-def _absences(table: CsvTable, roles: Mapping[str, int], stated: Mapping[str, str]) -> str:
+def _absences(
+    table: CsvTable, roles: Mapping[str, int], text: Mapping[str, object], stated: Mapping[str, str]
+) -> str:
     """How many assays were missing and read as 0, for the line about the columns."""
     absent = stated.get(ABSENT, "")
     if not absent:
         return ""
-    assays = [column for role, column in roles.items() if role in ASSAYS]
+    others = [column for role, column in roles.items() if role not in ASSAYS]
+    assays = [
+        column
+        for column, name in enumerate(table.names)
+        if column not in others and name.lower() not in text
+    ]
     return f"; {table.absences(assays, absent)} assays ({absent}) are missing and read as 0"
 
 
