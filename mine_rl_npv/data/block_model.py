@@ -151,6 +151,8 @@ def read_csv(
     values["z"] = coordinates[:, 2]
     where = place_blocks(path, coordinates, table.place, edge, size)
     _tell_of_places(path, where)
+    if "ton" not in values and "density" in values and size is None and where.edge is None:
+        _refuse_unknown_length(path, where)
     heaviness = _weigh(path, values, _volumes(where))
     if size is None and not heaviness <= HEAVIEST:
         refuse_counts(path, coordinates, heaviness)
@@ -179,6 +181,17 @@ def _edges(
         return None, block_size
     edge = np.column_stack([values[name] for name in EDGES])
     return edge, block_size if np.ptp(edge, axis=0).any() else edge[0].tolist()
+
+
+def _refuse_unknown_length(path: Path, where: Placement) -> None:
+    """Raises DataError where densities need a length that a single layer does not show."""
+    flat = [COORDINATES[a] for a in range(3) if where.cell[:, a].max() == 0]
+    if flat:
+        raise DataError(
+            f"{path}: all blocks share one {' and one '.join(flat)}, so that nothing says how long "
+            "they are there, and tonnes are density times volume; state block_size=[x,y,z] in "
+            "metres, or give tonnes."
+        )
 
 
 def _tell_of_places(path: Path, where: Placement) -> None:
