@@ -38,6 +38,9 @@ REQUIRED = (*COORDINATES, "ton")
 NEVER_NEGATIVE = ("ton", "density", *ASSAYS, "upl")
 PER_CENT = ("cu", "mo", "as", "rec", "clays")
 """Shares that cannot exceed 100."""
+METALS = ("cu", "mo")
+DEARER = ("bwi", "clays")
+"""What makes a block's milling dearer."""
 WIDEST = 30.0
 """Metres; longer blocks were more likely measured in feet."""
 LIGHTEST, HEAVIEST = 0.5, 12.0
@@ -230,7 +233,24 @@ def _columns(
         else:
             free = name.lower() if name.lower() != VALUE else f"file_{VALUE}"
             values[role if role is not None else free] = np.ascontiguousarray(found)
+    if absent:
+        _refuse_free_milling(table, roles, values, absent)
     return values, text
+
+
+def _refuse_free_milling(
+    table: CsvTable, roles: Mapping[str, int], values: Mapping[str, np.ndarray], absent: str
+) -> None:
+    """Raises DataError where ore lacks what makes milling dear: read as 0, it costs nothing."""
+    ore = sum((values[name] for name in METALS if name in values), np.zeros(len(table.words))) > 0
+    for name in (name for name in DEARER if name in roles):
+        unknown = ore & table.missing(roles[name], absent)
+        if unknown.any():
+            at = table.place[int(np.argmax(unknown))]
+            raise DataError(
+                f"{table.path}, line {at}: column '{name}' is missing in a block of ore "
+                f"({int(unknown.sum())} such rows), and 0 would make its milling cheap; write it."
+            )
 
 
 def _absences(
@@ -246,7 +266,8 @@ def _absences(
         for column, name in enumerate(table.names)
         if column not in others and name.lower() not in text
     ]
-    return f"; {table.absences(assays, absent)} assays ({absent}) are missing and read as 0"
+    count = sum(int(table.missing(column, absent).sum()) for column in assays)
+    return f"; {count} assays ({absent}) are missing and read as 0"
 
 
 def _no_numbers(table: CsvTable, column: int, role: str, absent: str) -> DataError:

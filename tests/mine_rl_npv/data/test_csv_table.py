@@ -221,6 +221,17 @@ def test_a_missing_assay_is_waste_where_the_user_says_what_stands_for_it(
             read_csv(path)
 
 
+def test_what_makes_milling_dear_may_be_missing_in_waste_alone(tmp_path):
+    rows = [(*row, 16.0) for row in ROWS]
+    rows[2] = (*ROWS[2][:4], "-99", "-99")
+    path = written(tmp_path, (*HEAD, "bwi"), rows)
+    assert read_csv(path, columns={"absent": "-99"}).columns["bwi"][2] == 0
+    rows[5] = (*ROWS[5], "-99")
+    path = written(tmp_path, (*HEAD, "bwi"), rows)
+    with pytest.raises(DataError, match=r"line 7: column 'bwi' is missing in a block of ore \(1 "):
+        read_csv(path, columns={"absent": "-99"})
+
+
 @pytest.mark.parametrize("column", range(4))
 def test_a_missing_place_or_weight_is_refused_whatever_stands_for_it(tmp_path, column):
     row = list(ROWS[-1])
