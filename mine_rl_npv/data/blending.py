@@ -10,6 +10,7 @@ import numpy as np
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.economics import MILL
 from mine_rl_npv.data.instance import GeneralRows
+from mine_rl_npv.data.missing import refuse_missing
 
 NUMBER = r"\d+(?:\.\d+)?"
 
@@ -31,7 +32,7 @@ def blending_rows(
     excess = []
     for word in words:
         name, least, most = _limits(word, fields)
-        _refuse_missing(name, fields[name])
+        refuse_missing("constraints.blend", name, fields[name])
         for limit, below in ((least, True), (most, False)):
             if limit is not None:
                 excess += [tonnes * (fields[name] - limit)]
@@ -65,17 +66,6 @@ def _limits(word: str, fields: Mapping[str, np.ndarray]) -> tuple[str, float | N
     if least is not None and most is not None and least > most:
         raise ConfigError(f"constraints.blend: '{word}' asks for more than it allows.")
     return found[1], least, most
-
-
-def _refuse_missing(name: str, numbers: np.ndarray) -> None:
-    """Raises ConfigError where one number below 0 stands among others (N,), as -99 for no assay."""
-    below = np.unique(numbers[numbers < 0])
-    if len(below) == 1 and below[0] == round(below[0]) and (numbers > 0).any():
-        raise ConfigError(
-            f"constraints.blend: column '{name}' holds {below[0]:g} in "
-            f"{int((numbers == below[0]).sum())} blocks and nothing else below 0, as where an "
-            "assay is missing; means would be wrong. Write what these blocks hold."
-        )
 
 
 def by_period_alone(rows: GeneralRows) -> bool:

@@ -38,6 +38,9 @@ REQUIRED = (*COORDINATES, "ton")
 NEVER_NEGATIVE = ("ton", "density", *ASSAYS, "upl")
 PER_CENT = ("cu", "mo", "as", "rec", "clays")
 """Shares that cannot exceed 100."""
+METALS = ("cu", "mo")
+DEARER = ("bwi", "clays")
+"""What makes a block's milling dearer."""
 WIDEST = 30.0
 """Metres; longer blocks were more likely measured in feet."""
 LIGHTEST, HEAVIEST = 0.5, 12.0
@@ -151,6 +154,8 @@ def read_csv(
     values["z"] = coordinates[:, 2]
     where = place_blocks(path, coordinates, table.place, edge, size)
     _tell_of_places(path, where)
+    if "ton" not in values and "density" in values and size is None and where.edge is None:
+        _refuse_unknown_length(path, where)
     heaviness = _weigh(path, values, _volumes(where))
     if size is None and not heaviness <= HEAVIEST:
         refuse_counts(path, coordinates, heaviness)
@@ -165,7 +170,7 @@ def read_csv(
         where.edge,
         where.bearing,
         table,
-        shown(table.names, roles, list(text)) + _absences(table, roles, columns or {}),
+        shown(table.names, roles, list(text)) + _absences(table, roles, text, columns or {}),
         text,
         upward,
     )
@@ -179,6 +184,17 @@ def _edges(
         return None, block_size
     edge = np.column_stack([values[name] for name in EDGES])
     return edge, block_size if np.ptp(edge, axis=0).any() else edge[0].tolist()
+
+
+def _refuse_unknown_length(path: Path, where: Placement) -> None:
+    """Raises DataError where densities need a length that a single layer does not show."""
+    flat = [COORDINATES[a] for a in range(3) if where.cell[:, a].max() == 0]
+    if flat:
+        raise DataError(
+            f"{path}: all blocks share one {' and one '.join(flat)}, so that nothing says how long "
+            "they are there, and tonnes are density times volume; state block_size=[x,y,z] in "
+            "metres, or give tonnes."
+        )
 
 
 def _tell_of_places(path: Path, where: Placement) -> None:
@@ -201,14 +217,15 @@ def _columns(
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Columns of numbers by role or lower-case name, and columns of words.
 
-    A missing assay is waste, of grade and recovery 0; a missing place or weight is refused.
+    A missing assay is waste, of grade and recovery 0, also in columns without a role; a missing
+    place, weight or value is refused.
     """
     values: dict[str, np.ndarray] = {}
     text: dict[str, np.ndarray] = {}
     named = {column: role for role, column in roles.items()}
     for column, name in enumerate(table.names):
         role = named.get(column)
-        found = table.numbers(column, absent if role in ASSAYS else "")
+        found = table.numbers(column, absent if role is None or role in ASSAYS else "")
         if found is None and role is not None:
             raise _no_numbers(table, column, role, absent)
         if found is None:
@@ -216,16 +233,41 @@ def _columns(
         else:
             free = name.lower() if name.lower() != VALUE else f"file_{VALUE}"
             values[role if role is not None else free] = np.ascontiguousarray(found)
+    if absent:
+        _refuse_free_milling(table, roles, values, absent)
     return values, text
 
 
-def _absences(table: CsvTable, roles: Mapping[str, int], stated: Mapping[str, str]) -> str:
+def _refuse_free_milling(
+    table: CsvTable, roles: Mapping[str, int], values: Mapping[str, np.ndarray], absent: str
+) -> None:
+    """Raises DataError where ore lacks what makes milling dear: read as 0, it costs nothing."""
+    ore = sum((values[name] for name in METALS if name in values), np.zeros(len(table.words))) > 0
+    for name in (name for name in DEARER if name in roles):
+        unknown = ore & table.missing(roles[name], absent)
+        if unknown.any():
+            at = table.place[int(np.argmax(unknown))]
+            raise DataError(
+                f"{table.path}, line {at}: column '{name}' is missing in a block of ore "
+                f"({int(unknown.sum())} such rows), and 0 would make its milling cheap; write it."
+            )
+
+
+def _absences(
+    table: CsvTable, roles: Mapping[str, int], text: Mapping[str, object], stated: Mapping[str, str]
+) -> str:
     """How many assays were missing and read as 0, for the line about the columns."""
     absent = stated.get(ABSENT, "")
     if not absent:
         return ""
-    assays = [column for role, column in roles.items() if role in ASSAYS]
-    return f"; {table.absences(assays, absent)} assays ({absent}) are missing and read as 0"
+    others = [column for role, column in roles.items() if role not in ASSAYS]
+    assays = [
+        column
+        for column, name in enumerate(table.names)
+        if column not in others and name.lower() not in text
+    ]
+    count = sum(int(table.missing(column, absent).sum()) for column in assays)
+    return f"; {count} assays ({absent}) are missing and read as 0"
 
 
 def _no_numbers(table: CsvTable, column: int, role: str, absent: str) -> DataError:

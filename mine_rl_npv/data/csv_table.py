@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,11 +64,9 @@ class CsvTable:
         damaged = any("_" in word for word in words)  # Python takes 1_5 for 15
         return values if np.isfinite(values).all() and not damaged else None
 
-    def absences(self, columns: Sequence[int], absent: str) -> int:
-        """Cells of these columns that hold the word for missing numbers."""
-        return sum(
-            stands_for(self._plain(row[column]), absent) for row in self.words for column in columns
-        )
+    def missing(self, column: int, absent: str) -> np.ndarray:
+        """Rows (N,) bool in which a column holds the word for missing numbers."""
+        return np.array([stands_for(self._plain(row[column]), absent) for row in self.words], bool)
 
     def text(self, column: int) -> np.ndarray:
         """A column as (N,) words."""

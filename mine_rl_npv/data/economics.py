@@ -10,6 +10,7 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.ranges import between
+from mine_rl_npv.data.formula import formula_values
 from mine_rl_npv.data.instance import MOST_PERIODS, Graph, Instance
 from mine_rl_npv.data.roles import VALUE
 from mine_rl_npv.optimise.closure import max_closure
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 POUNDS_PER_TONNE = 2204.62
 WASTE, MILL, STOCKPILE = 0, 1, 2
+BESIDE_FORMULA = ("formula", "mining_cost", "stockpile_cost", "stockpile_periods")
+"""Of `Economics`, what a formula of a block's money leaves to be read."""
 MANY_BLOCKS, FEWER_LEVELS = 30_000, 8
 DEAREST = 100.0
 """Price of a pound over the costs of a tonne of rock, above which it was that of a tonne."""
@@ -51,10 +54,14 @@ class Economics:
     stockpile_periods: int = 3
     """Periods that ore waits on the stockpile, where it needs no mill capacity; what would then be
     milled after the last period is not stocked."""
+    formula: str = ""
+    """USD of a block that is dug and milled, over the model's columns: `ton * (au * 54 - 14)`."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
             number = getattr(self, field.name)
+            if isinstance(number, str):
+                continue
             low = -math.inf if field.name == "stockpile_cost" else 0
             if not (low <= number < math.inf) or math.isinf(number):
                 raise ConfigError(f"economics.{field.name} is {number}; it must be 0 or more.")
@@ -197,23 +204,39 @@ def block_values(columns: dict[str, np.ndarray], economics: Economics) -> np.nda
 
 
 def model_money(model: BlockModel, economics: Economics) -> np.ndarray:
-    """(N, 2) float64 USD as waste and as ore: by the formula, or as the file's `value` states.
+    """(N, 2) float64 USD as waste and as ore: by prices, a formula, or the file's `value`.
 
     Raises:
-        ConfigError: the file states values, and prices or costs were changed as well.
+        ConfigError: the money is stated elsewhere, and prices or costs were changed as well.
     """
-    if VALUE not in model.columns:
+    source = money_source(model, economics)
+    tonnes = model.columns["ton"]
+    if not source:
         return block_values(model.columns, economics)
-    kept = Economics(mining_cost=economics.mining_cost)
-    if economics != kept:
+    read = ("mining_cost",) if VALUE in model.columns else BESIDE_FORMULA
+    ignored = [
+        f"economics.{field.name}"
+        for field in fields(economics)
+        if field.name not in read and getattr(economics, field.name) != field.default
+    ]
+    if ignored:
         raise ConfigError(
-            "columns.value takes each block's money from the file, so that economics.* (other than "
-            "mining_cost, for waste) would be ignored; leave one of both out."
+            f"{source}, so that {', '.join(ignored)} would be ignored; leave one of both out."
         )
-    stated, tonnes = model.columns[VALUE], model.columns["ton"]
+    if VALUE not in model.columns:
+        waste = -tonnes * economics.mining_cost
+        return np.column_stack((waste, formula_values(economics.formula, model.columns)))
+    stated = model.columns[VALUE]
     pays = stated > 0
     waste = np.where(pays, -tonnes * economics.mining_cost, stated)
     return np.column_stack((waste, np.where(pays, stated, stated - tonnes)))
+
+
+def money_source(model: BlockModel, economics: Economics) -> str:
+    """What states the blocks' money in place of prices, in words; empty where prices do."""
+    if VALUE in model.columns:
+        return "columns.value takes each block's money from the file"
+    return "economics.formula states each block's money" if economics.formula else ""
 
 
 def stockpile_values(

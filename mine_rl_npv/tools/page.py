@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from mine_rl_npv.data.economics import model_instance
+from mine_rl_npv.data.economics import model_instance, money_source
 from mine_rl_npv.data.instance import NEVER, Instance
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.vertical import ASSUMED
@@ -157,7 +157,7 @@ def _sensitivity(
         ("mining cost -20 %", "mining_cost", 0.8),
         ("mining cost +20 %", "mining_cost", 1.2),
     ):
-        if "value" in model.columns and factor != 1.0:
+        if money_source(model, config.economics) and factor != 1.0:
             continue
         changed = replace(config.economics, **{name: factor * getattr(config.economics, name)})
         instance = replace(model_instance(model, changed, config.plan), high=high)

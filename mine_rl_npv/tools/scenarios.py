@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from mine_rl_npv.data.economics import MILL, model_money
+from mine_rl_npv.data.economics import MILL, model_money, money_source
 from mine_rl_npv.data.instance import NEVER
 from mine_rl_npv.data.realisations import CORRELATED, drillholes, realised_models
-from mine_rl_npv.data.roles import VALUE
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.optimise.decode import list_schedule
 from mine_rl_npv.optimise.problem import prepare
@@ -158,10 +157,11 @@ def varied(model: BlockModel | None, config: SolveConfig) -> BlockModel:
         raise ConfigError(f"risk.* needs a schedule; method={config.method.value} gives none.")
     if config.problem is not Kind.cpit:
         raise ConfigError("risk.* decides destinations when grades are seen; use problem=cpit.")
-    if model is None or VALUE in model.columns or model.edge is not None:
+    stated = model is not None and bool(money_source(model, config.economics))
+    if model is None or stated or model.edge is not None:
         raise ConfigError(
             "risk.* varies the grades of model=FILE.csv on a lattice; this mine has none to vary "
-            "(MineLib files, stated values, blocks of unequal size)."
+            "(MineLib files, stated values or a formula, blocks of unequal size)."
         )
     if not any(name in model.columns for name in CORRELATED):
         raise ConfigError(f"risk.* varies {', '.join(CORRELATED)}; the model has no such column.")

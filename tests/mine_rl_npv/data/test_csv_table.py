@@ -81,6 +81,16 @@ def test_a_density_stands_in_for_tonnes(tmp_path):
     assert_allclose(read_csv(path).columns["ton"], 2.5 * 20 * 20 * 10)
 
 
+@pytest.mark.parametrize(("axis", "words"), [(0, "one x"), (2, "one elevation|one z")])
+def test_a_density_without_a_length_is_refused(tmp_path, axis, words):
+    """The length of another axis was taken: tonnes and money were those of other blocks."""
+    rows = [row[:3] + (2.5,) for row in ROWS if row[axis] == 0]
+    path = written(tmp_path, (*HEAD[:3], "SG"), rows)
+    with pytest.raises(DataError, match=f"all blocks share ({words}),.*block_size"):
+        read_csv(path)
+    assert_allclose(read_csv(path, [20, 20, 10]).columns["ton"], 2.5 * 20 * 20 * 10)
+
+
 def test_a_file_may_count_in_other_units(tmp_path):
     rows = [(*(v / 0.3048 for v in row[:3]), 168.555, row[4] * 1e4) for row in ROWS]
     path = written(tmp_path, (*HEAD[:3], "SG", "cu"), rows)
@@ -209,6 +219,17 @@ def test_a_missing_assay_is_waste_where_the_user_says_what_stands_for_it(
     if word != "0.0":
         with pytest.raises(DataError, match=rf"line 9: .*'cu'.*columns\.absent={word[:3] or 'b'}"):
             read_csv(path)
+
+
+def test_what_makes_milling_dear_may_be_missing_in_waste_alone(tmp_path):
+    rows = [(*row, 16.0) for row in ROWS]
+    rows[2] = (*ROWS[2][:4], "-99", "-99")
+    path = written(tmp_path, (*HEAD, "bwi"), rows)
+    assert read_csv(path, columns={"absent": "-99"}).columns["bwi"][2] == 0
+    rows[5] = (*ROWS[5], "-99")
+    path = written(tmp_path, (*HEAD, "bwi"), rows)
+    with pytest.raises(DataError, match=r"line 7: column 'bwi' is missing in a block of ore \(1 "):
+        read_csv(path, columns={"absent": "-99"})
 
 
 @pytest.mark.parametrize("column", range(4))
