@@ -44,7 +44,8 @@ class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__
-        out = self._unique(args[0]) if name == "_unique2" else func(*args, **(kwargs or {}))
+        unknown = name == "_unique2" and args[0].is_meta
+        out = self._unique(args[0]) if unknown else func(*args, **(kwargs or {}))
         for tensor in _tensors(out):
             self._count(tensor)
         if name in CONVOLUTIONS:

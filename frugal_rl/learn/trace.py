@@ -38,6 +38,8 @@ NOTHING = Content()
 ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+SHOWN_SAMPLES = 256
+"""The most of an update that is run to count what lies in the heap; more of them hold as much."""
 MEASURED_BELOW_BYTES = 8 * 2**30
 """Kernels of convolutions hold something else than a trace shows: by a tenth less on pictures, by a
 quarter less on pits. Below this, updates of growing size are measured (`frugal_rl.learn.blank`)."""
@@ -226,6 +228,15 @@ def heap_bytes_of(run: RunConfig) -> float | None:
         return _learning(Traced(run), run, at_once).heap_peak / at_once
     except (NotImplementedError, RuntimeError):
         return None
+
+
+def heap_bytes_shown(run: RunConfig) -> float:
+    """The same of a network that is shown what the environment tells, by an update of its own."""
+    policy, at_once = Traced(run, CPU), samples_at_once(run)
+    samples = min(at_once, SHOWN_SAMPLES)
+    rows = policy.content.distinct(at_once) * samples / at_once
+    policy.distinct = max(1, round(rows))
+    return _learning(policy, run, samples).heap_peak / samples
 
 
 def samples_at_once(run: RunConfig) -> int:
