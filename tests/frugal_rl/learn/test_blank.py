@@ -164,7 +164,7 @@ def test_what_lies_in_the_heap_is_counted_of_what_is_shown():
 
     assert trace.heap_bytes_of(run) is None
     assert trace.heap_bytes_shown(run) > 4 * 128  # a hidden layer alone
-    assert trace.heap_bytes_shown(many) <= trace.heap_bytes_shown(run)  # graphs are shared
+    assert trace.heap_bytes_shown(many) > trace.heap_bytes_shown(run)  # it shows more graphs
 
 
 def test_a_first_update_counts_where_the_base_is_of_another_network():
