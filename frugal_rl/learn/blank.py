@@ -96,12 +96,19 @@ def measure_blank(run: RunConfig) -> Probe | None:
     if has_accelerator(run.hardware.device):
         return None
     heap = heap_bytes_of(run)
-    shown = heap is None
-    if shown and not hasattr(run.env, "content"):
+    if heap is not None:
+        return _measured(run, heap)
+    try:
+        return _measured(run, None) if hasattr(run.env, "content") else None
+    except (NotImplementedError, RuntimeError):  # it reads more than is told
         return None
+
+
+def _measured(run: RunConfig, heap: float | None) -> Probe:
+    """What `measure_blank` finds; without `heap` of what the environment tells."""
     pin_allocator()
     blank, gauge, at_once = Blank(run), Gauge(CPU), samples_at_once(run)
-    players = max(run.algo.num_envs, 2)
+    shown, players = heap is None, max(run.algo.num_envs, 2)
     blank.learns()
     learning = _line(gauge, blank, blank.update, (TINY["batch_size"], at_once), shown)
     blank.acts()

@@ -1,5 +1,7 @@
 """What convolutions hold is measured on observations without content, without an environment."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -156,6 +158,14 @@ def test_what_a_graph_costs_grows_with_how_many_a_minibatch_shows(monkeypatch):
     assert rows > 2
     assert found.bytes_per_sample == pytest.approx(1.0 + 500.0 * (rows - 1) / 128)
     assert (found.first_bytes, found.heap_bytes_per_sample) == (100, 3.0)
+
+
+def test_a_network_that_reads_more_than_is_told_is_left_to_real_play(monkeypatch):
+    run = compose_run([*GRAPHS, "agent=attention_small"])
+    told = run.env.content(4, 32)
+    monkeypatch.setattr(type(run.env), "content", lambda *_: replace(told, ragged={}))
+
+    assert measure_blank(run) is None
 
 
 def test_what_lies_in_the_heap_is_counted_of_what_is_shown():
