@@ -38,8 +38,8 @@ NOTHING = Content()
 ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
-SHOWN_SAMPLES = 256
-"""The most of an update that is run to count what lies in the heap; more of them hold as much."""
+SHOWN_SAMPLES = 64
+"""The most of an update that is run to count what lies in the heap."""
 MEASURED_BELOW_BYTES = 8 * 2**30
 """Kernels of convolutions hold something else than a trace shows: by a tenth less on pictures, by a
 quarter less on pits. Below this, updates of growing size are measured (`frugal_rl.learn.blank`)."""
@@ -231,12 +231,15 @@ def heap_bytes_of(run: RunConfig) -> float | None:
 
 
 def heap_bytes_shown(run: RunConfig) -> float:
-    """The same of a network that is shown what the environment tells, by an update of its own."""
+    """The same of a network that is shown what the environment tells, by a small real update.
+
+    Its blocks are as much smaller than those of the run's own update as its samples are fewer.
+    """
     policy, at_once = Traced(run, CPU), samples_at_once(run)
     samples = min(at_once, SHOWN_SAMPLES)
-    rows = policy.content.distinct(at_once) * samples / at_once
-    policy.distinct = max(1, round(rows))
-    return _learning(policy, run, samples).heap_peak / samples
+    share = samples / at_once
+    policy.distinct = max(1, round(policy.content.distinct(at_once) * share))
+    return _learning(policy, run, samples, share).heap_peak / samples
 
 
 def samples_at_once(run: RunConfig) -> int:
@@ -247,13 +250,14 @@ def samples_at_once(run: RunConfig) -> int:
     return size
 
 
-def _learning(policy: Traced, run: RunConfig, samples: int) -> Held:
-    """What learning from so many samples holds, forward and backward."""
+def _learning(policy: Traced, run: RunConfig, samples: int, share: float = 1.0) -> Held:
+    """What learning from so many samples, a share of all, holds forward and backward."""
     for p in policy.parameters():
         p.grad = torch.empty_like(p)
     policy.network.train()
     pinned = run.memory.allocator is Allocator.pinned
-    held = Held(distinct_rows(run), MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES)
+    mapped_from = MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES
+    held = Held(distinct_rows(run), int(mapped_from * share))
     with held:
         learn(policy, run, samples)
     return held
