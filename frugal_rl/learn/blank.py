@@ -15,6 +15,7 @@ from frugal_rl.learn.gauge import Gauge, Line
 from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.trace import (
     CPU,
+    FEW_ROWS,
     Traced,
     act,
     heap_bytes_of,
@@ -73,9 +74,8 @@ class Blank:
 
 Call = Callable[[int, int | None], Callable[[], None]]
 """(B, static rows) -> what is measured or timed."""
-FEW_ROWS = (1, 4)
-"""Between so many static rows of so many samples the cost of one more is measured."""
 FEW_SAMPLES = 8
+"""Of so many samples static rows are added to."""
 
 
 def cost_of_rows(call: Call, cost: Callable[[Callable[[], None]], float], rows: float) -> float:

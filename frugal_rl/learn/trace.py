@@ -38,6 +38,8 @@ NOTHING = Content()
 ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+FEW_ROWS = (1, 4)
+"""Between so many static rows the cost of one more is counted or measured."""
 SHOWN_SAMPLES = 64
 """The most of an update that is run to count what lies in the heap."""
 MEASURED_BELOW_BYTES = 8 * 2**30
@@ -231,15 +233,22 @@ def heap_bytes_of(run: RunConfig) -> float | None:
 
 
 def heap_bytes_shown(run: RunConfig) -> float:
-    """The same of a network that is shown what the environment tells, by a small real update.
+    """The same of a network that is shown what the environment tells, by small real updates.
 
-    Its blocks are as much smaller than those of the run's own update as its samples are fewer.
+    Blocks of samples are as much smaller than those of the run's own update as its samples are
+    fewer; those of static rows are counted apart.
     """
     policy, at_once = Traced(run, CPU), samples_at_once(run)
     samples = min(at_once, SHOWN_SAMPLES)
-    share = samples / at_once
-    policy.distinct = max(1, round(policy.content.distinct(at_once) * share))
-    return _learning(policy, run, samples, share).heap_peak / samples
+
+    def heap(rows: int, count: int, share: float) -> int:
+        policy.distinct = rows
+        return _learning(policy, run, count, share).heap_peak
+
+    few, more = FEW_ROWS
+    row = max(0, heap(more, more, 1.0) - heap(few, more, 1.0)) / (more - few)
+    of_samples = max(0.0, heap(few, samples, samples / at_once) - row * few) / samples
+    return of_samples + row * policy.content.distinct(at_once) / at_once
 
 
 def samples_at_once(run: RunConfig) -> int:
