@@ -236,7 +236,7 @@ def heap_bytes_shown(run: RunConfig) -> float:
     """The same of a network that is shown what the environment tells, by small real updates.
 
     Blocks of samples are as much smaller than those of the run's own update as its samples are
-    fewer; those of static rows are counted apart.
+    fewer; those of static rows are as large, and counted apart. Weights' own are left out.
     """
     policy, at_once = Traced(run, CPU), samples_at_once(run)
     samples = min(at_once, SHOWN_SAMPLES)
@@ -266,7 +266,9 @@ def _learning(policy: Traced, run: RunConfig, samples: int, share: float = 1.0) 
     policy.network.train()
     pinned = run.memory.allocator is Allocator.pinned
     mapped_from = MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES
-    held = Held(distinct_rows(run), int(mapped_from * share))
+    weights = frozenset(p.nbytes for p in policy.parameters())
+    apart = weights if policy.device == CPU else frozenset()
+    held = Held(distinct_rows(run), int(mapped_from * share), apart)
     with held:
         learn(policy, run, samples)
     return held
