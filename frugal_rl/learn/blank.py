@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from frugal_rl.learn.gauge import Gauge
+from frugal_rl.learn.gauge import Gauge, Line
 from frugal_rl.learn.optimizer import FlatAdam
-from frugal_rl.learn.trace import CPU, Traced, act, heap_bytes_of, learn, samples_at_once
+from frugal_rl.learn.trace import (
+    CPU,
+    FEW_ROWS,
+    Traced,
+    act,
+    heap_bytes_of,
+    heap_bytes_shown,
+    learn,
+    samples_at_once,
+)
 from frugal_rl.learn.update import update_threads
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.base import TINY
@@ -65,9 +74,8 @@ class Blank:
 
 Call = Callable[[int, int | None], Callable[[], None]]
 """(B, static rows) -> what is measured or timed."""
-FEW_ROWS = (1, 4)
-"""Between so many static rows of so many samples the cost of one more is measured."""
 FEW_SAMPLES = 8
+"""Of so many samples static rows are added to."""
 
 
 def cost_of_rows(call: Call, cost: Callable[[Callable[[], None]], float], rows: float) -> float:
@@ -88,34 +96,42 @@ def measure_blank(run: RunConfig) -> Probe | None:
     if has_accelerator(run.hardware.device):
         return None
     heap = heap_bytes_of(run)
-    if heap is None and not hasattr(run.env, "content"):
+    if heap is not None:
+        return _measured(run, heap)
+    try:
+        return _measured(run, None) if hasattr(run.env, "content") else None
+    except (NotImplementedError, RuntimeError):  # it reads more than is told
         return None
+
+
+def _measured(run: RunConfig, heap: float | None) -> Probe:
+    """What `measure_blank` finds; without `heap` of what the environment tells."""
     pin_allocator()
     blank, gauge, at_once = Blank(run), Gauge(CPU), samples_at_once(run)
-    players = max(run.algo.num_envs, 2)
+    shown, players = heap is None, max(run.algo.num_envs, 2)
     blank.learns()
-    learning = _per_sample(gauge, blank.update, TINY["batch_size"], at_once, blank, heap)
+    learning = _line(gauge, blank, blank.update, (TINY["batch_size"], at_once), shown)
     blank.acts()
-    acting = _per_sample(gauge, blank.acting, TINY["num_envs"], players, blank, heap)
+    acting = _line(gauge, blank, blank.acting, (TINY["num_envs"], players), shown)
     weights = blank.policy.weight_bytes
     return Probe(
         fixed_bytes=0,
-        bytes_per_sample=learning,
-        heap_bytes_per_sample=heap or 0.0,
+        first_bytes=int(learning.fixed) if shown else 0,
+        bytes_per_sample=learning.per_sample,
+        heap_bytes_per_sample=heap_bytes_shown(run) if heap is None else heap,
         parameter_bytes=weights,
         gradient_bytes=weights,
         optimizer_bytes=2 * weights,
-        forward_bytes_per_sample=acting,
+        forward_bytes_per_sample=acting.per_sample,
     )
 
 
-def _per_sample(
-    gauge: Gauge, call: Call, few: int, largest: int, blank: Blank, heap: float | None
-) -> float:
-    """Bytes for each of `largest` samples: the chord; with content, all that they hold."""
-    if heap is not None:
-        return gauge.line(lambda n: call(n, None), few, largest).per_sample
+def _line(gauge: Gauge, blank: Blank, call: Call, sizes: tuple[int, int], shown: bool) -> Line:
+    """The chord between both sizes; with what more static rows hold in the larger one."""
+    few, largest = sizes
+    if not shown:
+        return gauge.line(lambda n: call(n, None), few, largest)
     line = gauge.line(lambda n: call(n, 1), few, largest)
     rows = blank.policy.content.distinct(largest)
-    whole = line.fixed + cost_of_rows(call, gauge.growth, rows)
-    return line.per_sample + whole / largest
+    more = cost_of_rows(call, gauge.growth, rows)
+    return Line(line.fixed, line.per_sample + more / largest)

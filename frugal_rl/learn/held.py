@@ -25,16 +25,20 @@ class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
     sizes      what storages there ever were, by their bytes
     """
 
-    def __init__(self, distinct: int = 1, mapped_from: int = 0) -> None:
+    def __init__(
+        self, distinct: int = 1, mapped_from: int = 0, apart: frozenset[int] = frozenset()
+    ) -> None:
         """Prepare to count.
 
         Args:
             distinct: number of static rows that a minibatch is taken to show.
             mapped_from: bytes from which on a block is mapped on its own.
+            apart: sizes of blocks that leave no holes, as the same ones are made every time.
         """
         super().__init__()  # type: ignore[no-untyped-call]
         self.held, self.peak, self.distinct = 0, 0, distinct
         self.heap, self.heap_peak, self.mapped_from = 0, 0, mapped_from
+        self.apart = apart
         self.sizes: set[int] = set()
         self._alive: set[int] = set()
 
@@ -44,7 +48,8 @@ class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.overloadpacket.__name__
-        out = self._unique(args[0]) if name == "_unique2" else func(*args, **(kwargs or {}))
+        unknown = name == "_unique2" and args[0].is_meta
+        out = self._unique(args[0]) if unknown else func(*args, **(kwargs or {}))
         for tensor in _tensors(out):
             self._count(tensor)
         if name in CONVOLUTIONS:
@@ -73,7 +78,7 @@ class Held(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _grow(self, size: int) -> None:
         self.held += size
         self.peak = max(self.peak, self.held)
-        if abs(size) < self.mapped_from:
+        if abs(size) < self.mapped_from and abs(size) not in self.apart:
             self.heap += size
             self.heap_peak = max(self.heap_peak, self.heap)
 

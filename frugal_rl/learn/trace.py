@@ -38,6 +38,10 @@ NOTHING = Content()
 ADAM_COPIES = 2
 """Tensors of all weights' size that a step of Adam makes."""
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
+FEW_ROWS = (1, 4)
+"""Between so many static rows the cost of one more is counted or measured."""
+SHOWN_SAMPLES = 64
+"""The most of an update that is run to count what lies in the heap."""
 MEASURED_BELOW_BYTES = 8 * 2**30
 """Kernels of convolutions hold something else than a trace shows: by a tenth less on pictures, by a
 quarter less on pits. Below this, updates of growing size are measured (`frugal_rl.learn.blank`)."""
@@ -228,6 +232,25 @@ def heap_bytes_of(run: RunConfig) -> float | None:
         return None
 
 
+def heap_bytes_shown(run: RunConfig) -> float:
+    """The same of a network that is shown what the environment tells, by small real updates.
+
+    Blocks of samples are as much smaller than those of the run's own update as its samples are
+    fewer; those of static rows are as large, and counted apart. Weights' own are left out.
+    """
+    policy, at_once = Traced(run, CPU), samples_at_once(run)
+    samples = min(at_once, SHOWN_SAMPLES)
+
+    def heap(rows: int, count: int, share: float) -> int:
+        policy.distinct = rows
+        return _learning(policy, run, count, share).heap_peak
+
+    few, more = FEW_ROWS
+    row = max(0, heap(more, more, 1.0) - heap(few, more, 1.0)) / (more - few)
+    of_samples = max(0.0, heap(few, samples, samples / at_once) - row * few) / samples
+    return of_samples + row * policy.content.distinct(at_once) / at_once
+
+
 def samples_at_once(run: RunConfig) -> int:
     """Samples of one backward pass."""
     sizes: Any = run.algo
@@ -236,13 +259,16 @@ def samples_at_once(run: RunConfig) -> int:
     return size
 
 
-def _learning(policy: Traced, run: RunConfig, samples: int) -> Held:
-    """What learning from so many samples holds, forward and backward."""
+def _learning(policy: Traced, run: RunConfig, samples: int, share: float = 1.0) -> Held:
+    """What learning from so many samples, a share of all, holds forward and backward."""
     for p in policy.parameters():
         p.grad = torch.empty_like(p)
     policy.network.train()
     pinned = run.memory.allocator is Allocator.pinned
-    held = Held(distinct_rows(run), MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES)
+    mapped_from = MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES
+    weights = frozenset(p.nbytes for p in policy.parameters())
+    apart = weights if policy.device == CPU else frozenset()
+    held = Held(distinct_rows(run), int(mapped_from * share), apart)
     with held:
         learn(policy, run, samples)
     return held

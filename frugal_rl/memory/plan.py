@@ -204,7 +204,9 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     learner = own_parts(run)
     looked = probe is not None or (learner is not None and base.found)
     if learner is None:
-        learner = [*rollout_parts(run, encoding), *learner_parts(run, encoding, probe)]
+        own_kind = base.confidence is Confidence.probed  # its tiny run held a first update as well
+        learner = rollout_parts(run, encoding)
+        learner += learner_parts(run, encoding, probe, not own_kind)
     for choice in (run.agent, run.algo):
         own: list[Part] = getattr(choice, "parts", lambda run: [])(run)
         learner += [_of_learner(part) for part in own]

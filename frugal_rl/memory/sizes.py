@@ -264,8 +264,13 @@ def _minibatch_part(run: RunConfig, columns: list[ColumnSpec]) -> Part:
     )
 
 
-def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> list[Part]:
-    """Parameters, gradients, optimiser, activations and the copy that a checkpoint makes."""
+def learner_parts(
+    run: RunConfig, encoding: Encoding, probe: Probe | None, first_update: bool = False
+) -> list[Part]:
+    """Parameters, gradients, optimiser, activations and the copy that a checkpoint makes.
+
+    `first_update` counts what a first small update held, where the base is of another network.
+    """
     if probe is None:
         return []
     steps, weights = run.env.episode_steps, probe.parameter_bytes
@@ -282,7 +287,7 @@ def learner_parts(run: RunConfig, encoding: Encoding, probe: Probe | None) -> li
             phases=phases,
             source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
         )
-        for name, formula, count, kind, phases in _learner_rows(run, probe, device)
+        for name, formula, count, kind, phases in _learner_rows(run, probe, device, first_update)
         if count
     ]
     shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
@@ -297,7 +302,7 @@ Row = tuple[str, str, int, Kind, frozenset[Phase]]
 """Name, formula, bytes, kind and phases of a part."""
 
 
-def _learner_rows(run: RunConfig, probe: Probe, device: bool) -> list[Row]:
+def _learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool) -> list[Row]:
     """What was found of the learner, for the sizes of this run."""
     batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
     at_once, weights = min(run.memory.micro_batch or batch, batch), probe.parameter_bytes
@@ -310,9 +315,9 @@ def _learner_rows(run: RunConfig, probe: Probe, device: bool) -> list[Row]:
         (
             "workspace",
             "a first small update",
-            probe.fixed_bytes if device else 0,
+            probe.fixed_bytes if device else first_update * probe.first_bytes,
             Kind.learner,
-            ALL_PHASES,
+            ALL_PHASES if device else UPDATE,
         ),
         (
             "activations",

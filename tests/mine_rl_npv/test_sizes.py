@@ -43,7 +43,7 @@ def test_the_whole_deposit_is_planned_without_being_opened(monkeypatch):
 
 @pytest.mark.parametrize("words", ["env=mine_cpit", "env=mine_cpit env.kind=pcpsp"])
 def test_actions_on_blocks_have_the_same_pits_and_nothing_is_opened(words, monkeypatch):
-    source = compose(f"{words} env.actions=block").env.source
+    source = compose(f"{words} env.obs=volume env.actions=block").env.source
     opened = MineSizes.of(open_mines(source))
     monkeypatch.setattr(sizes, "open_mines", lambda source: pytest.fail("opened"))
     sizes_of.cache_clear()

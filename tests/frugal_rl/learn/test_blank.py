@@ -1,5 +1,7 @@
 """What convolutions hold is measured on observations without content, without an environment."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -8,6 +10,8 @@ from frugal_rl.learn.blank import Blank, cost_of_rows, measure_blank
 from frugal_rl.learn.gauge import Line
 from frugal_rl.learn.trace import Shown, Traced, distinct_rows
 from frugal_rl.memory.child import ask_child
+from frugal_rl.memory.probe import Probe
+from frugal_rl.memory.sizes import learner_parts
 from frugal_rl.run.compose import compose_run
 
 SIZES = ["algo.num_envs=4", "algo.n_steps=32", "algo.batch_size=128", "hardware.threads=1"]
@@ -146,9 +150,42 @@ def test_what_a_graph_costs_grows_with_how_many_a_minibatch_shows(monkeypatch):
             return grown.pop()
 
     monkeypatch.setattr(blank, "Gauge", Told)
+    monkeypatch.setattr(blank, "heap_bytes_shown", lambda run: 3.0)
     rows = run.env.content(4, 32).distinct(128)
     grown = [2000.0, 500.0, 2000.0, 500.0]
     found = measure_blank(run)
 
-    assert rows > 4
-    assert found.bytes_per_sample == pytest.approx(1.0 + (100.0 + 500.0 * (rows - 1)) / 128)
+    assert rows > 2
+    assert found.bytes_per_sample == pytest.approx(1.0 + 500.0 * (rows - 1) / 128)
+    assert (found.first_bytes, found.heap_bytes_per_sample) == (100, 3.0)
+
+
+def test_a_network_that_reads_more_than_is_told_is_left_to_real_play(monkeypatch):
+    run = compose_run([*GRAPHS, "agent=attention_small"])
+    told = run.env.content(4, 32)
+    monkeypatch.setattr(type(run.env), "content", lambda *_: replace(told, ragged={}))
+
+    assert measure_blank(run) is None
+
+
+def test_what_lies_in_the_heap_is_counted_by_a_small_update_as_by_the_whole(monkeypatch):
+    words = [*GRAPHS, "agent=attention_small", "algo.n_steps=512", "algo.batch_size=2048"]
+    run = compose_run([*words, "algo.num_envs=4"])
+    found = trace.heap_bytes_shown(run)
+    monkeypatch.setattr(trace, "SHOWN_SAMPLES", 2048)
+
+    assert trace.heap_bytes_of(run) is None
+    assert found == pytest.approx(trace.heap_bytes_shown(run), rel=0.6)
+
+
+def test_a_first_update_counts_where_the_base_is_of_another_network():
+    run = compose_run(["env=toy", *SIZES])
+    probe = Probe(0, 1.0, 8, 8, 16, first_bytes=1000)
+    device = Probe(500, 1.0, 8, 8, 16, first_bytes=1000)
+
+    def workspace(probe, *first):
+        found = learner_parts(run, run.encoding(), probe, *first)
+        return [p.ram_bytes for p in found if p.name == "workspace"]
+
+    assert workspace(probe) == workspace(device) == []
+    assert workspace(probe, True) == [1000]

@@ -166,7 +166,13 @@ def test_networks_refuse_what_they_cannot_read():
 
 @pytest.mark.parametrize("storage", ["baseline", "attention"])
 def test_a_pointer_without_the_number_of_its_mine_is_refused_and_its_remedy_is_none(storage):
-    words = ["env=mine_cpit", "env.actions=block", "agent=pointer", f"memory={storage}"]
+    words = [
+        "env=mine_cpit",
+        "env.obs=volume",
+        "env.actions=block",
+        "agent=pointer",
+        f"memory={storage}",
+    ]
     with pytest.raises(ConfigError, match=r"Add env\.fields\.geology=interned"):
         check_chosen(compose_run(words))
     check_chosen(compose_run([*words, "env.fields.geology=interned"]))
@@ -175,7 +181,7 @@ def test_a_pointer_without_the_number_of_its_mine_is_refused_and_its_remedy_is_n
 def test_a_pointer_is_traced_without_its_mine(monkeypatch):
     monkeypatch.setattr("mine_rl_npv.rules.sizes.open_mines", None)
     sizes = ["algo.num_envs=4", "algo.n_steps=8", "algo.batch_size=16"]
-    words = ["env=mine_cpit", "env.actions=block", "agent=pointer", *sizes]
+    words = ["env=mine_cpit", "env.obs=volume", "env.actions=block", "agent=pointer", *sizes]
     run = compose_run(words)
     found = trace(run)
 
