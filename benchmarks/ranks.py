@@ -7,6 +7,8 @@ process alone; with as many whole runs that share the machine and nothing else (
 cores which share caches and a hypervisor count on both sides; and with as many processes that each
 train such a share and know nothing of each other (apart). From alone to beside is the machine's
 cost, from beside to apart that of half minibatches, from apart to together that of talking.
+A run that grew with its processes (grown: as many environments and samples for each of them as one
+alone has) differs from beside by talking alone.
 All of them take turns, from one line of metrics to the next (`run_rates.py`). Processor time is
 that of all processes, gloo's included; ratios are the median of the stretches', with their spread.
 Peaks are those that the run itself measured, per process.
@@ -18,6 +20,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 from run_rates import Rate, Watched, in_turns
@@ -31,15 +34,16 @@ FIRST_STEPS = 2 * ENVS * STEPS
 MIB = 2**20
 
 
-def words_of(env: str, share: int, steps: int) -> list[str]:
-    """A run of one `share`th of the environments, minibatches and steps."""
-    sizes = [f"algo.num_envs={ENVS // share}", f"algo.batch_size={BATCH // share}"]
-    return [f"env={env}", *f"{WORDS} {QUIET}".split(), *sizes, f"algo.total_steps={steps // share}"]
+def words_of(env: str, share: Fraction, steps: int) -> list[str]:
+    """A run of a share of the environments, minibatches and steps."""
+    sizes = [f"algo.num_envs={int(ENVS * share)}", f"algo.batch_size={int(BATCH * share)}"]
+    total = f"algo.total_steps={int(steps * share)}"
+    return [f"env={env}", *f"{WORDS} {QUIET}".split(), *sizes, total]
 
 
-def watched(folder: Path, runs: list[list[str]], share: int, steps: int) -> list[Watched]:
-    """Runs of a `share`th each that will be side by side."""
-    ends = FIRST_STEPS // share, steps // share
+def watched(folder: Path, runs: list[list[str]], share: Fraction, steps: int) -> list[Watched]:
+    """Runs of a share each that will be side by side."""
+    ends = int(FIRST_STEPS * share), int(steps * share)
     return [Watched(folder / str(k), run, *ends) for k, run in enumerate(runs)]
 
 
@@ -52,19 +56,17 @@ def _peaks(folder: Path) -> list[int]:
     ]
 
 
-def together(env: str, ranks: int, steps: int) -> list[list[str]]:
-    """One run on so many processes."""
-    return [[*words_of(env, 1, steps), "launch=torchrun", f"launch.processes={ranks}"]]
+def share_of(way: str, ranks: int) -> Fraction:
+    """How much of one process's work each run of a kind does."""
+    return {"apart": Fraction(1, ranks), "grown": Fraction(ranks)}.get(way, Fraction(1))
 
 
-def beside(env: str, ranks: int, steps: int) -> list[list[str]]:
-    """As many whole runs of one process."""
-    return [[*words_of(env, 1, steps), f"seed={k}"] for k in range(ranks)]
-
-
-def apart(env: str, ranks: int, steps: int) -> list[list[str]]:
-    """As many runs of a share each."""
-    return [[*words_of(env, ranks, steps), f"seed={k}"] for k in range(ranks)]
+def runs_of(way: str, env: str, ranks: int, steps: int) -> list[list[str]]:
+    """One run on so many processes, or as many runs of one process."""
+    words = words_of(env, share_of(way, ranks), steps)
+    if way in ("together", "grown"):
+        return [[*words, "launch=torchrun", f"launch.processes={ranks}"]]
+    return [[*words, f"seed={k}"] for k in range(ranks)]
 
 
 def ratio(rates: list[Rate], others: list[Rate]) -> str:
@@ -74,7 +76,7 @@ def ratio(rates: list[Rate], others: list[Rate]) -> str:
     return f"{statistics.median(found):.3f} ({min(found):.3f} to {max(found):.3f})"
 
 
-WAYS = {"beside": beside, "apart": apart, "together": together}
+WAYS = ("beside", "apart", "together", "grown")
 Kind = tuple[int, str]
 ALONE: Kind = (1, "beside")
 HEAD = (
@@ -108,8 +110,8 @@ def main() -> None:
         for ranks, way in kinds:
             folder = Path(name) / f"{ranks}_{way}"
             folder.mkdir()
-            runs = WAYS[way](given.env, ranks, given.steps)
-            groups.append(watched(folder, runs, ranks if way == "apart" else 1, given.steps))
+            runs = runs_of(way, given.env, ranks, given.steps)
+            groups.append(watched(folder, runs, share_of(way, ranks), given.steps))
         found = dict(zip(kinds, in_turns(groups, given.stretches), strict=True))
         peaks = [[peak for run in group for peak in _peaks(run.folder)] for group in groups]
     print(f"\n| {HEAD} |\n|{'---|' * (HEAD.count('|') + 1)}")

@@ -141,6 +141,8 @@ def main() -> None:
     parser.add_argument("--launcher", choices=LAUNCHERS, default="joblib")
     parser.add_argument("--out", type=Path, default=Path("runs/sweep_budget"))
     given = parser.parse_args()
+    if given.out.is_dir() and list(cells_in(given.out)):
+        sys.exit(f"{given.out} has jobs of an earlier sweep, which are not repeated; use --out.")
     given.out.mkdir(parents=True, exist_ok=True)
     launcher = LAUNCHERS[given.launcher].format(jobs=given.jobs)
     launcher += f" algo.total_steps={given.steps} env={given.envs}"

@@ -110,6 +110,7 @@ class StepCollector:
         self.events.begin(policy.network.events)
         with doing("collecting", rollout.buffer_size, "steps of each environment") as work:
             for t in range(rollout.buffer_size):
+                torch.set_num_threads(1)  # kernels of a step set OpenMP's number for torch, too
                 acted = policy(to_tensors(self.obs, device))
                 actions, values, log_probs = (x.numpy(force=True) for x in acted)
                 rollout.add(self.obs, actions, np.asarray(LATER), self.starts, values, log_probs)

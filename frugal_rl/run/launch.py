@@ -41,6 +41,7 @@ from frugal_rl.run.lock import LAUNCHER_LOCK, locked
 from frugal_rl.run.probe import probe_update
 from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import passing_on
+from frugal_rl.threads import cores_shared
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -135,7 +136,7 @@ def start_once(run: RunConfig, attempt: int) -> Lost | None:
         RankError: the machines did not meet.
     """
     try:
-        with no_endless_silence(run.launch.timeout_s):
+        with no_endless_silence(run.launch.timeout_s), cores_shared(run.launch.processes):
             elastic_launch(launch_config(run, attempt), sys.executable)(*rank_words(run))
     except (RendezvousConnectionError, DistNetworkError) as error:
         raise RankError(

@@ -133,6 +133,7 @@ class World:
                 f"pass [{self.num_worlds}] or [T, {self.num_worlds}] with values 0..5."
             )
         if self.threads == 1:
+            numba.set_num_threads(1)  # its own number is that of the cores
             self.play(self.arrays, held, frames, on_end, self.executed, 1)
             return self.executed
         threads = self.pace.begin()

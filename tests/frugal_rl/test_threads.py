@@ -4,12 +4,18 @@ import os
 
 import pytest
 
-from frugal_rl.threads import SET_BY_USERS, SPINS, sleep_while_waiting
+from frugal_rl.threads import (
+    KERNELS,
+    SET_BY_USERS,
+    SPINS,
+    cores_shared,
+    sleep_while_waiting,
+)
 
 
 @pytest.fixture
 def nothing_said(monkeypatch):
-    for name in SET_BY_USERS:
+    for name in (*SET_BY_USERS, KERNELS):
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return monkeypatch
@@ -26,3 +32,22 @@ def test_what_the_user_said_stays(nothing_said):
     sleep_while_waiting()
 
     assert "GOMP_SPINCOUNT" not in os.environ
+
+
+@pytest.mark.parametrize(("processes", "threads"), [(1, None), (2, "4"), (3, "2"), (16, "1")])
+def test_kernels_of_several_processes_have_their_part_of_the_cores(
+    nothing_said, processes, threads
+):
+    nothing_said.setattr("os.cpu_count", lambda: 8)
+    with cores_shared(processes):
+        assert os.environ.get(KERNELS) == threads
+
+    assert KERNELS not in os.environ
+
+
+def test_a_number_of_threads_that_the_user_gave_stays(nothing_said):
+    nothing_said.setenv(KERNELS, "7")
+    with cores_shared(4):
+        assert os.environ[KERNELS] == "7"
+
+    assert os.environ[KERNELS] == "7"

@@ -1,5 +1,6 @@
 """Many worlds in one call: independence, ends, events, snapshots, growing tables."""
 
+import numba
 import numpy as np
 import pytest
 
@@ -184,6 +185,13 @@ def test_wrong_actions_and_levels_are_refused():
         world.step([0, 1, 2, 6])
     with pytest.raises(IndexError, match="table of 4"):
         world.reset(levels=[9, 0, 0, 0])
+
+
+def test_a_world_on_one_thread_leaves_one_to_the_kernels_that_observe_it():
+    numba.set_num_threads(numba.config.NUMBA_NUM_THREADS)
+    World(LEVELS, threads=1).step(np.zeros(len(LEVELS), np.uint8))
+
+    assert numba.get_num_threads() == 1
 
 
 def test_more_threads_than_numba_starts_are_refused(monkeypatch):
