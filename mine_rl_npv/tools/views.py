@@ -147,8 +147,10 @@ def period_figure(instance: Instance, shares: np.ndarray) -> Figure:
 def period_grid(instance: Instance, period: np.ndarray) -> np.ndarray:
     """Periods as a grid (nx, ny, nz) float: nan in air, -1 where nothing is mined.
 
-    Blocks of unequal size fill all the cells that they cover.
+    Blocks without tonnage are air; those of unequal size fill all the cells that they cover.
     """
+    if "ton" in instance.fields:
+        period = np.where(np.asarray(instance.fields["ton"]) > 0, period, np.nan)
     slopes = instance.slopes
     if slopes is not None and not slopes.regular:
         return _covered(slopes.centre, slopes.edge, period)

@@ -224,6 +224,8 @@ def odd_model(seed):
         change(odd)
         odd.done.append(change.__name__)
     odd.style = str(rng.choice(STYLES))
+    if not set(HEIGHTS) & set(changes) and rng.random() < 0.7:  # else refused where z begins at 0
+        odd.settings["columns"] = {"z_direction": "up"}
     return odd
 
 

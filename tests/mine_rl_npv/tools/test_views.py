@@ -93,6 +93,8 @@ def test_air_weighs_nothing_in_any_figure(tmp_path):
     found = solve(instance, SolveConfig(method=Method.toposort))
     table = views.by_period(instance, found.shares)
     assert_allclose(table["tonnes"], table["resource_0"])
+    grid = views.period_grid(instance, period_of(found.shares))
+    assert np.array_equal(np.isnan(grid), views.period_grid(instance, tonnes) != 15_000)
     pits = penalised_pits(instance, 8)
     assert pits.tonnes[-1] == instance.fields["ton"][pits.first < len(pits.tonnes)].sum()
 
