@@ -89,7 +89,7 @@ def test_another_run_is_refused_by_the_manifest_alone(tmp_path):
 def test_another_environment_is_named_first(tmp_path):
     saved = identity(compose_run(["env=nclone"], check=False))
 
-    with pytest.raises(CheckpointError, match="trained with env.name=nclone, this run has toy"):
+    with pytest.raises(CheckpointError, match=r"trained with env\.name=nclone, this run has toy"):
         check_same_run(compose_run(["env=toy"], check=False), saved, "x")
 
 
