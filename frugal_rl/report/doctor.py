@@ -108,8 +108,9 @@ def _library(name: str) -> Finding:
 
 def _memory() -> Iterator[Finding]:
     limit = find_limit()
-    yield Finding("memory", f"{human(limit.ram_bytes)} ({limit.ram_source})")
-    free = limit.free_ram_bytes
+    little = "libraries alone take 0.5 GiB: ask for more" if limit.ram_bytes < 1 << 30 else ""
+    yield Finding("memory", f"{human(limit.ram_bytes)} ({limit.ram_source})", little)
+    free = min(limit.free_ram_bytes, limit.ram_bytes)
     busy = "close other programs, or plan with memory.budget_gib=" if free < 2 << 30 else ""
     yield Finding("free memory", human(free), busy)
     space, _ = resource.getrlimit(resource.RLIMIT_AS)

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from frugal_rl.report import doctor
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -69,7 +71,10 @@ def test_places_that_cannot_be_written_are_told(monkeypatch):
     assert "not writable" in found("/dev/shm").remedy
 
 
-@pytest.mark.parametrize(("limits", "remedy"), [((99, 4096), "ulimit -n 4096"), ((99, 99), "ask")])
+FEW_FILES = [((99, 4096), "ulimit -n 4096"), ((99, 99), "ask")]
+
+
+@pytest.mark.parametrize(("limits", "remedy"), FEW_FILES)
 def test_few_open_files_are_answered_with_what_helps(monkeypatch, limits, remedy):
     monkeypatch.setattr(doctor.resource, "getrlimit", lambda _: limits)
 
