@@ -59,6 +59,9 @@ def report_doctor(arguments: list[str]) -> None:
     Raises:
         SystemExit: another word was typed.
     """
+    if {"--help", "-h"} & set(arguments):
+        print("usage: frugal-rl doctor [--json | --quiet]: --quiet shows what needs to be mended.")
+        return
     unknown = [word for word in arguments if word not in ("--json", "--quiet")]
     if unknown:
         sys.exit(f"doctor takes --json or --quiet, not {unknown[0]}.")

@@ -55,6 +55,12 @@ def test_the_command_imports_no_torch():
     assert done.stdout.splitlines()[-1] == "False"
 
 
+def test_it_says_what_it_takes(capsys):
+    doctor.report_doctor(["--help"])
+
+    assert "--json" in capsys.readouterr().out
+
+
 def found(what):
     (row,) = (f for f in doctor.examine() if f.what == what)
     return row
