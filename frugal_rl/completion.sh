@@ -7,6 +7,12 @@ _frugal_rl() {
     read -r _ command _ <<< "$line"
     if [[ -z "$command" || "$line" == "${line%%[[:space:]]*} $command" ]]; then
         COMPREPLY=($(compgen -W "$(frugal-rl commands)" -- "$last"))
+        _frugal_rl_whole
+        return
+    fi
+    if [[ "$last" == -* ]]; then
+        COMPREPLY=($(compgen -W "--help --json --quiet --config-dir --multirun" -- "$last"))
+        _frugal_rl_whole
         return
     fi
     local words="$command.py${line#*"$command"}"
@@ -15,5 +21,12 @@ _frugal_rl() {
     # the shell takes a word apart at "=", so only what stands behind the last one is replaced
     [[ "$COMP_WORDBREAKS" == *=* && "$last" == *=* ]] && offered="${offered//"${last%=*}="/}"
     COMPREPLY=($offered)
+    _frugal_rl_whole
+}
+# The only word that fits ends with a blank, unless more belongs to it: a value, the rest of a key.
+_frugal_rl_whole() {
+    if (( ${#COMPREPLY[@]} == 1 )) && [[ "${COMPREPLY[0]}" != *[=./] ]]; then
+        COMPREPLY=("${COMPREPLY[0]} ")
+    fi
 }
 complete -o nospace -F _frugal_rl frugal-rl

@@ -39,11 +39,17 @@ class Range:
         return math.isfinite(value) and above and below
 
     def __str__(self) -> str:
-        low = f"above {self.low:g}" if self.open_low else f"of at least {self.low:g}"
-        high = f"below {self.high:g}" if self.open_high else f"at most {self.high:g}"
+        least, most = _written(self.low), _written(self.high)
+        low = f"above {least}" if self.open_low else f"of at least {least}"
+        high = f"below {most}" if self.open_high else f"at most {most}"
         if self.low == -math.inf:
             return "a finite number" if self.high == math.inf else f"a number {high}"
         return f"a number {low}" + ("" if self.high == math.inf else f" and {high}")
+
+
+def _written(bound: float) -> str:
+    """A bound with all its digits where it is whole, as one may type it."""
+    return f"{bound:.0f}" if math.isfinite(bound) and bound == int(bound) else f"{bound:g}"
 
 
 @dataclass(frozen=True)

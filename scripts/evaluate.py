@@ -13,15 +13,17 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run, options
 from frugal_rl.run.outcome import Outcome
-from frugal_rl.run.tools import EvaluateOptions
+from frugal_rl.run.tools import OPPONENTS, EvaluateOptions, must_offer
 
 
 @main("evaluate")
 def evaluate(cfg: DictConfig) -> Outcome:
     """Play the fixed evaluation seeds, random play beside them; or a tournament."""
+    run, asked = build_run(cfg), options(cfg, EvaluateOptions)
+    if asked.tournament:
+        must_offer(run.env, "tournament", OPPONENTS)
     with doing("loading torch"):
         from frugal_rl.run.session import contest, evaluate_saved
-    run, asked = build_run(cfg), options(cfg, EvaluateOptions)
     if asked.tournament:
         return Outcome({"table": contest(asked.checkpoint, run)}, [run.run_dir])
     if not isinstance(asked.checkpoint, str):

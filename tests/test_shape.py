@@ -17,6 +17,7 @@ DEFERRED = {
     ("mine_rl_npv.tools.methods", "mine_rl_npv.priority.gradient"): "torch, for one of its methods",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.leaderboard"): "matplotlib",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.page"): "matplotlib",
+    ("frugal_rl.observation.repeated_rows", "frugal_rl.observation.row_numbers"): "the compiler",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.solid"): "PyVista, an extra",
     ("mine_rl_npv.tools.planner", "mine_rl_npv.tools.views"): "matplotlib",
     ("mine_rl_npv.tools.solve", "mine_rl_npv.tools.views"): "matplotlib",

@@ -30,7 +30,7 @@ from frugal_rl.report.results import (
     find_runs,
     short_names,
 )
-from frugal_rl.report.wandb_report import save_report
+from frugal_rl.report.wandb_report import check_sending, save_report
 from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.files import read_bytes
 from frugal_rl.untrusted.limits import MIB
@@ -89,13 +89,15 @@ def write_report(options: ReportOptions) -> list[Path | str]:
         DiskError: the report cannot be written.
     """
     runs = find_runs(options.runs)
+    tracking = runs[0].config.get("tracking") or {}
+    entity = options.entity or str(tracking.get("entity") or "")
+    project = options.project or str(tracking.get("project") or "frugal-rl")
+    if options.format is Format.wandb:
+        check_sending(entity)
     with refused(_incomparable):
         document = comparison_document(runs, options)
     if options.format is not Format.wandb:
         return [*document.write(Path(options.out), forms=FORMS[options.format])]
-    tracking = runs[0].config.get("tracking") or {}
-    entity = options.entity or str(tracking.get("entity") or "")
-    project = options.project or str(tracking.get("project") or "frugal-rl")
     return [save_report(document, entity, project)]
 
 

@@ -20,12 +20,13 @@ from rich.table import Table
 
 from frugal_rl import remembered
 from frugal_rl.doing import doing
+from frugal_rl.errors import DiskError
 from frugal_rl.invocation import installing
 from frugal_rl.memory.machine import find_limit, has_accelerator, usable_cores
 from frugal_rl.memory.part import human
 from frugal_rl.report.speech import Mode, speaking
 from frugal_rl.report.terminal import show
-from frugal_rl.run.preflight import has_display
+from frugal_rl.run.preflight import has_display, writable
 
 LIBRARIES = ("torch", "stable-baselines3", "gymnasium", "numba", "numpy", "hydra-core", "wandb")
 EXTRAS = {
@@ -58,6 +59,9 @@ def report_doctor(arguments: list[str]) -> None:
     Raises:
         SystemExit: another word was typed.
     """
+    if {"--help", "-h"} & set(arguments):
+        print("usage: frugal-rl doctor [--json | --quiet]: --quiet shows what needs to be mended.")
+        return
     unknown = [word for word in arguments if word not in ("--json", "--quiet")]
     if unknown:
         sys.exit(f"doctor takes --json or --quiet, not {unknown[0]}.")
@@ -107,8 +111,9 @@ def _library(name: str) -> Finding:
 
 def _memory() -> Iterator[Finding]:
     limit = find_limit()
-    yield Finding("memory", f"{human(limit.ram_bytes)} ({limit.ram_source})")
-    free = limit.free_ram_bytes
+    little = "libraries alone take 0.5 GiB: ask for more" if limit.ram_bytes < 1 << 30 else ""
+    yield Finding("memory", f"{human(limit.ram_bytes)} ({limit.ram_source})", little)
+    free = min(limit.free_ram_bytes, limit.ram_bytes)
     busy = "close other programs, or plan with memory.budget_gib=" if free < 2 << 30 else ""
     yield Finding("free memory", human(free), busy)
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
@@ -119,12 +124,16 @@ def _memory() -> Iterator[Finding]:
         "ulimit -v unlimited: libraries reserve more than they use" if limited else "",
     )
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    few = f"ulimit -n {most}" if files < LEAST_OPEN_FILES else ""
-    yield Finding("open files (ulimit -n)", f"{files:,}", few)
+    more = f"ulimit -n {most}" if most > files else "ask who runs this machine for more"
+    yield Finding("open files (ulimit -n)", f"{files:,}", more if files < LEAST_OPEN_FILES else "")
     if Path("/dev/shm").is_dir():
         total = shutil.disk_usage("/dev/shm").total
         small = "enlarge it (docker: --shm-size=1g), or use vec=batch or vec=threads"
-        yield Finding("/dev/shm", human(total), small if total < LEAST_SHARED_MEMORY else "")
+        shut = (
+            "" if os.access("/dev/shm", os.W_OK) else "not writable: use vec=batch or vec=threads"
+        )
+        small = small if total < LEAST_SHARED_MEMORY else ""
+        yield Finding("/dev/shm", human(total), shut or small)
 
 
 def _processor() -> Iterator[Finding]:
@@ -165,12 +174,24 @@ def _measurements() -> Finding:
     except OSError as error:
         return Finding("measurements kept", "none", f"set HOME ({error})")
     held = sum(f.stat().st_size for f in kept.rglob("*") if f.is_file())
-    return Finding("measurements kept", f"{human(held)} in {kept}")
+    again = "set HOME to a folder that can be written: every plan measures anew"
+    return Finding("measurements kept", f"{human(held)} in {kept}", _shut(kept, again))
+
+
+def _shut(place: Path, remedy: str) -> str:
+    """The remedy where a folder cannot be written to."""
+    try:
+        writable(place, "")
+    except DiskError:
+        return remedy
+    return ""
 
 
 def _folders() -> Iterator[Finding]:
     free = shutil.disk_usage(".").free
-    yield Finding("disk here", f"{human(free)} free", "free some space" if free < 2 << 30 else "")
+    full = "free some space" if free < 2 << 30 else ""
+    shut = _shut(Path("runs"), "nothing can be written here: change the folder, or hydra.run.dir=")
+    yield Finding("disk here", f"{human(free)} free", shut or full)
     yield _measurements()
     mode = os.environ.get("WANDB_MODE", "")
     forced = "unset WANDB_MODE: tracking.wandb= says the same per run" if mode else ""

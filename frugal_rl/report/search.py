@@ -38,7 +38,7 @@ from frugal_rl.ranges import at_least
 from frugal_rl.report.files import SUMMARY, read_json, read_metrics
 from frugal_rl.report.pareto import search_document
 from frugal_rl.report.terminal import say
-from frugal_rl.run.compose import folder
+from frugal_rl.run.compose import check_keys, folder
 from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.lock import locked
 from frugal_rl.run.signals import StopAsked, passing_on
@@ -95,6 +95,7 @@ def search(run: RunConfig, options: SearchOptions) -> list[Path]:
         raise ConfigError(
             "space is empty; name what to search, as in space=['algo.learning_rate=log(1e-4,1e-2)']"
         )
+    check_keys(str(run.resolved["config_name"]), [*run.overrides, *(f"{key}=0" for key in space)])
     out = Path(options.out)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     with locked(out, "search.lock"):
@@ -120,13 +121,17 @@ def drawn(text: str) -> tuple[str, BaseDistribution]:
     key, kind, values = found[1], found[2], BETWEEN.split(found[3])
     if kind == "choice":
         return key, CategoricalDistribution(values)
+    if len(values) != 2:
+        raise ConfigError(f"space: {text!r} bounds with two numbers, as {key}={kind}(1,10).")
     try:
         low, high = values
+        if kind == "log" and float(low) <= 0:
+            raise ValueError("a logarithm needs numbers above 0")
         if INTEGER.fullmatch(low) and INTEGER.fullmatch(high):
             return key, IntDistribution(int(low), int(high), kind == "log")
         return key, FloatDistribution(float(low), float(high), kind == "log")
     except ValueError as error:
-        raise ConfigError(f"space: {text!r}: {error}.") from error
+        raise ConfigError(f"space: {text!r}: {str(error).rstrip('.')}.") from error
 
 
 def open_study(out: Path, storage: Storage, seed: int) -> optuna.Study:

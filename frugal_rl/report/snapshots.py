@@ -59,7 +59,8 @@ class SnapshotOptions:
     def __post_init__(self) -> None:
         if self.frames < 1 or self.snapshot_every < 1:
             raise ConfigError("frames and snapshot_every must be 1 or more.")
-        if sorted(set(self.counts)) != list(self.counts) or any(c < 1 for c in self.counts):
+        grow = sorted(set(self.counts)) == list(self.counts)
+        if not self.counts or not grow or any(count < 1 for count in self.counts):
             raise ConfigError(f"counts={list(self.counts)} must grow, for example [1,10,100].")
 
 

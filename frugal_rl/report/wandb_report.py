@@ -36,10 +36,7 @@ def save_report(document: Document, entity: str, project: str) -> str:
     Raises:
         ConfigError: the package or the entity is missing, or W&B refuses.
     """
-    if not entity:
-        raise ConfigError("format=wandb needs entity=NAME, the user or team that the runs are of.")
-    if find_spec("wandb_workspaces") is None:
-        raise ConfigError(f"format=wandb needs the package wandb-workspaces: {installing('viz')}")
+    check_sending(entity)
     try:
         wr = import_module("wandb_workspaces.reports.v2")
         report = wr.Report(entity=entity, project=project, title=document.title)
@@ -52,6 +49,18 @@ def save_report(document: Document, entity: str, project: str) -> str:
             "with `wandb sync`, and check entity= and project=."
         ) from error
     return str(report.url)
+
+
+def check_sending(entity: str) -> None:
+    """Refuse what cannot be sent, before anything is drawn for it.
+
+    Raises:
+        ConfigError: the package or the entity is missing.
+    """
+    if not entity:
+        raise ConfigError("format=wandb needs entity=NAME, the user or team that the runs are of.")
+    if find_spec("wandb_workspaces") is None:
+        raise ConfigError(f"format=wandb needs the package wandb-workspaces: {installing('viz')}")
 
 
 def _blocks(document: Document, entity: str, project: str, wr: Any) -> list[Any]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import pairwise
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.speech import Mode
+from frugal_rl.run.nearness import SURE
 
 OTHER_CONFIGURATION = {"--config-path", "-cp", "--config-name", "-cn"}
 ASKING = {"--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
@@ -17,6 +19,12 @@ ASKING_TO_COMPLETE = ("-sc", "--shell-completion", "--shell_completion")
 CONFIG_DIR = ("--config-dir", "-cd")
 SWITCHES = {"-m", "--multirun", "-r", "--run", "--resolve"}
 """Words of Hydra's that no other word belongs to."""
+WITH_WORD = {
+    *OTHER_CONFIGURATION, *CONFIG_DIR, "--cfg", "-c", "--info", "-i", "--package", "-p",
+    "--experimental-rerun", *ASKING_TO_COMPLETE,
+}  # fmt: skip
+WITHOUT_WORD = SWITCHES | {"--help", "-h", "--hydra-help", "--version", "--json", "--quiet"}
+"""All flags of a command line, by whether a word belongs to them."""
 
 
 SAID_OTHERWISE = {"env.spec": "env.spec_file"}
@@ -97,6 +105,19 @@ def overrides(arguments: Sequence[str]) -> list[str]:
     return [a for a in arguments if (not a.startswith("-") and "=" in a) or a.startswith("~")]
 
 
+def check_added(words: Sequence[str], groups: Collection[str]) -> None:
+    """Refuse `+key=value` of no group: nothing reads what is added at the top.
+
+    Raises:
+        ConfigError: naming the key.
+    """
+    for word in words:
+        key = word[1:].partition("=")[0].partition("@")[0]
+        new = word.startswith("+") and not word.startswith("++") and "." not in key
+        if new and key not in groups:
+            raise ConfigError(f"{word} adds a key that nothing reads; is {key}=, without +, meant?")
+
+
 def typed_folders(arguments: Sequence[str]) -> list[str]:
     """The folders that `--config-dir` names: behind a blank or an equals sign."""
     behind = [b for a, b in pairwise(arguments) if a in CONFIG_DIR]
@@ -112,14 +133,12 @@ def check_form(arguments: Sequence[str]) -> None:
     """
     if arguments and arguments[-1] in CONFIG_DIR:
         raise ConfigError(f"{arguments[-1]} names no folder; write {arguments[-1]} FOLDER.")
-    behind_flag = {b for a, b in pairwise(arguments) if a.startswith("-") and "=" not in a}
+    behind_flag = {b for a, b in pairwise(arguments) if a in WITH_WORD}
     behind, before = dict(pairwise(arguments)), {b: a for a, b in pairwise(arguments)}
     for word in arguments:
         if word in FOLDERS:
             raise ConfigError(f"{word} is empty; name a folder, or leave it out.")
-        if word.startswith("-") and word.lstrip("-").partition("=")[0] in NOT_FLAGS:
-            bare = word.lstrip("-")
-            raise ConfigError(f"{word} is no option; write {bare if '=' in bare else bare + '='}")
+        _check_flag(word, behind)
         if word in behind_flag or word.startswith(("-", "~")):
             continue
         if word.startswith("=") and word != "=":
@@ -139,6 +158,23 @@ def check_form(arguments: Sequence[str]) -> None:
             if first.startswith(LISTS):
                 blank = f" A list is written {first.replace('=', '=[', 1)},{word}]."
             raise ConfigError(f"{word} is no override, which are written key=value: {hint}?{blank}")
+
+
+def _check_flag(word: str, behind: Mapping[str, str]) -> None:
+    """Refuse a flag that is none, with what it may mean: another one, or an override."""
+    flag, equals, value = word.partition("=")
+    if not word.startswith("-") or flag in WITH_WORD:
+        return
+    if flag in WITHOUT_WORD:
+        if equals:
+            raise ConfigError(f"{flag} takes no value; write {flag} alone.")
+        return
+    near = get_close_matches(flag, WITH_WORD | WITHOUT_WORD, n=1, cutoff=SURE)
+    if near:
+        raise ConfigError(f"{word} is no option; did you mean '{near[0]}'?")
+    key, after = flag.lstrip("-").replace("-", "_"), behind.get(word, "")
+    value = value or ("" if "=" in after or after.startswith("-") else after)
+    raise ConfigError(f"{word} is no option; write {key}={value}")
 
 
 LISTS = ("runs=", "plugins=", "env.levels=", "checkpoint=")

@@ -116,13 +116,18 @@ def convert(value: Any, hint: Any, where: str, plugins: Sequence[str] = ()) -> A
         return _member(value, hint, where)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         if not isinstance(value, Mapping):
-            raise _wrong(value, f"a group of options ({hint.__name__})", where)
+            names = ", ".join(field.name for field in dataclasses.fields(hint)[:MOST_NAMED])
+            raise _wrong(value, f"options of its own, as {where}.NAME= ({names})", where)
         return build_as(hint, value, where, plugins)
     return _scalar(value, hint, where)
 
 
 def _join(where: str, key: str) -> str:
     return f"{where}.{key}" if where else key
+
+
+MOST_NAMED = 5
+"""Options of a group that an error names."""
 
 
 def _wrong(value: Any, wanted: str, where: str) -> ConfigError:
@@ -189,7 +194,10 @@ def _sequence(value: Any, hint: Any, where: str, plugins: Sequence[str]) -> Any:
 def _mapping(value: Any, hint: Any, where: str, plugins: Sequence[str]) -> dict[str, Any]:
     """Entries by name; an entry that is null, where its type has no null, is left out."""
     if not isinstance(value, Mapping):
-        raise _wrong(value, "a group of options", where)
+        example = f"names with values, as {where}.NAME=VALUE"
+        if where.endswith("]"):  # an item of a list is written whole
+            example = "names with values, as {NAME: VALUE}"
+        raise _wrong(value, example, where)
     args = typing.get_args(hint)
     item = args[1] if args else Any
     optional = item is Any or type(None) in typing.get_args(item)

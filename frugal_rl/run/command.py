@@ -40,7 +40,7 @@ from frugal_rl.run.mistyped import check_taken_once
 from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Command, Job, check_launcher, lock_of, preflight, writable
-from frugal_rl.run.search_path import searching
+from frugal_rl.run.search_path import groups, searching
 from frugal_rl.run.signals import StopAsked, stop_in_words
 from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
@@ -162,6 +162,7 @@ class Script:
         arguments.check_form(typed)
         words = arguments.typed_words(typed)
         check_taken_once(words)
+        arguments.check_added(words, groups())
         launchers = [w.partition("=")[2] for w in words if w.startswith("hydra/launcher=")]
         for name in launchers:
             check_launcher(name)

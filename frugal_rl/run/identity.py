@@ -18,6 +18,10 @@ MAY_DIFFER = {"algo.total_steps"}
 """A resumed run may go further."""
 
 
+FIRST = ("env.name", "env._target_", "agent._target_", "algo._target_")
+"""What says most where several values differ: another problem has other settings all over."""
+
+
 def identity(run: RunConfig) -> dict[str, Any]:
     """Problem, network, algorithm and stored form, as plain values."""
     encoding = run.encoding()
@@ -62,13 +66,18 @@ def check_same_run(run: RunConfig, saved: Mapping[str, Any], path: str) -> None:
     """
     check_same_files(run.env, saved, path)
     now, then = dict(flatten(identity(run))), dict(flatten(current_values(saved)))
-    for key in sorted(now.keys() | then.keys()):
+    for key in sorted(now.keys() | then.keys(), key=_weight):
         if now.get(key) != then.get(key) and key not in MAY_DIFFER:
             raise CheckpointError(
                 f"{shown(path)} was trained with {printable(key)}={printable(str(then.get(key)))}, "
                 f"this run has {now.get(key)}. Give the overrides of the saved run, or start a new "
                 "run without resume."
             )
+
+
+def _weight(key: str) -> tuple[int, str]:
+    """Where a key stands among those that differ."""
+    return FIRST.index(key) if key in FIRST else len(FIRST), key
 
 
 def plain(value: Any) -> Any:

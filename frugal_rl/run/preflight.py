@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError, ConfigError, DiskError
@@ -20,12 +21,22 @@ from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import human
 from frugal_rl.run.identity import check_same_run
 from frugal_rl.run.lock import LAUNCHER_LOCK, LOCK, refuse_written
-from frugal_rl.run.manifest import LAST, find_checkpoint, read_manifest, refuse_begun
+from frugal_rl.run.manifest import (
+    LAST,
+    checkpoints_in,
+    find_checkpoint,
+    read_manifest,
+    refuse_begun,
+)
+from frugal_rl.run.nearness import nearest
 from frugal_rl.untrusted.printing import shown
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
+LAUNCHERS = ("basic", "joblib", "submitit_local", "submitit_slurm")
+"""Of jobs: Hydra's own, and those of the packages that are named here or in an extra."""
+FILM_ENDINGS = (".mp4", ".gif")
 LEAST_FREE_BYTES = 16 << 20
 """A run writes more than this even where it saves nothing but its end."""
 OUTPUTS = ("out", "folder", "record", "video", "picture", "to", "dataset", "write", "solved")
@@ -106,6 +117,8 @@ def check_launcher(name: str) -> None:
     Raises:
         ConfigError: naming what is missing.
     """
+    if name not in LAUNCHERS and not _brought(name):
+        raise ConfigError(f"hydra/launcher={name} is no choice; {nearest(name, LAUNCHERS)}")
     if name.startswith("submitit"):
         _needs("submitit", f"hydra/launcher={name}")
     if name == "submitit_slurm" and shutil.which("sbatch") is None:
@@ -115,6 +128,13 @@ def check_launcher(name: str) -> None:
         )
 
 
+def _brought(name: str) -> bool:
+    """Whether a package that adds launchers to Hydra is called like this one."""
+    found = find_spec("hydra_plugins")
+    places = list(found.submodule_search_locations or ()) if found else []
+    return any(name.partition("_")[0] in module.name for module in iter_modules(places))
+
+
 def extras(command: Command) -> None:
     """What an option needs must be installed."""
     tracking = command.values.get("tracking") or {}
@@ -122,6 +142,13 @@ def extras(command: Command) -> None:
         _needs("tensorboard", "tracking.tensorboard=true")
     if command.name == "search":
         _needs("optuna", "scripts/search.py")
+    launch = command.values.get("launch") or {}
+    slurm = launch.get("scheduler") == "slurm" and not launch.get("meet")
+    if command.name == "train" and slurm and shutil.which("sbatch") is None:
+        raise ConfigError(
+            "launch=slurm hands the run to Slurm, and there is no sbatch on this machine. Start it "
+            "where Slurm is, or use launch=torchrun here."
+        )
     if command.choices.get("launch") == "ray":
         _needs("ray", "launch=ray")
     algo = str(command.choices.get("algo") or "")
@@ -149,6 +176,17 @@ def device(command: Command) -> None:
                 f"hardware.device={name}, but there is no CUDA device here; use "
                 "hardware.device=cpu or hardware.device=auto."
             )
+
+
+def trials(command: Command) -> None:
+    """A film has an ending that says how it is written; an evaluation plays episodes."""
+    film = command.word("video")
+    if film and Path(film).suffix not in FILM_ENDINGS:
+        endings = " or ".join(FILM_ENDINGS)
+        raise ConfigError(f"video={film} is no film by its name; let it end in {endings}.")
+    episodes = (command.values.get("evaluation") or {}).get("episodes")
+    if command.name == "evaluate" and isinstance(episodes, int) and episodes < 1:
+        raise ConfigError(f"evaluation.episodes is {episodes}; use at least 1.")
 
 
 def window(command: Command) -> None:
@@ -187,8 +225,22 @@ def checkpoints(command: Command) -> None:
             file = find_checkpoint(path)
             if Path(path).is_file() and Path(path).name != LAST:
                 read_manifest(file)  # no older one stands in for a file named by itself
+            else:
+                _one_begins_well(checkpoints_in(file.parent) or [file])
     if command.name in ("verify", "evaluate") and command.values.get("checkpoint") == "":
         raise ConfigError("checkpoint= is empty; name a run folder, or none.")
+
+
+def _one_begins_well(files: Sequence[Path]) -> None:
+    """Refuse a folder of damaged checkpoints alone; an older sound one stands in for the newest."""
+    for number, file in enumerate(files, 1):
+        try:
+            read_manifest(file)
+        except CheckpointError:
+            if number == len(files):
+                raise
+        else:
+            return
 
 
 def lock_of(command: Command) -> str | None:
@@ -276,6 +328,7 @@ def _takes_entries(place: Path) -> bool:
 CHECKS: tuple[Callable[[Command], None], ...] = (
     extras,
     device,
+    trials,
     window,
     checkpoints,
     written,

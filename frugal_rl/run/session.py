@@ -39,7 +39,7 @@ from frugal_rl.run.keeping import continuing
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.shares import share_of
 from frugal_rl.run.signals import stop_with_parent
-from frugal_rl.run.tools import needed, own_findings
+from frugal_rl.run.tools import OPPONENTS, needed, own_findings
 from frugal_rl.run.trainer import train
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def contest(paths: str | Sequence[str], asked: RunConfig) -> str:
     Raises:
         ConfigError: the environment has no opponents.
     """
-    play = needed(asked.env, "tournament", "A tournament needs opponents: env=fighting has some.")
+    play = needed(asked.env, "tournament", OPPONENTS)
     given = [paths] if isinstance(paths, str) else paths
     checkpoints = [path for path in given if path not in ("", "none")]
     table: str = play(asked, checkpoints)

@@ -66,6 +66,7 @@ class EvaluateOptions:
     """Let the environment's own players and the checkpoints play each other."""
 
 
+OPPONENTS = "A tournament needs opponents: env=fighting has some."
 TOOLS = ("checks", "draw", "film", "generate", "play", "player", "record", "tournament", "watch")
 """Every tool that the core asks for."""
 _WITHOUT_RUN = ("checks", "draw", "generate")
@@ -96,11 +97,20 @@ def needed(part: Any, name: str, remedy: str) -> Tool:
     Raises:
         ConfigError: there is none.
     """
-    found = tool(part, name)
-    if found is None:
+    must_offer(part, name, remedy)
+    found: Tool = tool(part, name)  # type: ignore[assignment]
+    return found
+
+
+def must_offer(part: Any, name: str, remedy: str) -> None:
+    """Refuse what has no such tool, without importing any.
+
+    Raises:
+        ConfigError: naming those that it has, and the remedy.
+    """
+    if not offers(part, name):
         has = ", ".join(offered(part)) or "none"
         raise ConfigError(f"env={part.name} has no tool '{name}' (it has: {has}). {remedy}")
-    return found
 
 
 def own_findings(run: RunConfig) -> list[Finding]:

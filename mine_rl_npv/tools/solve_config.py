@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Annotated
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.ranges import above, at_least, check_ranges
 from mine_rl_npv.data.economics import Economics, MinePlan
 from mine_rl_npv.data.units import Units
 from mine_rl_npv.optimise.decode import Decoder
@@ -143,13 +145,13 @@ class SolveConfig:
     polish: bool = False
     """Close with group moves and an optimal prune."""
     seed: int = 0
-    seconds: float = 60.0
+    seconds: Annotated[float, above(0)] = 60.0
     """Clock of best (its bound below the LP's included), evolution, gradient, window and exact."""
-    decodes: int = 0
+    decodes: Annotated[int, at_least(0)] = 0
     """Schedules that best, evolution, gradient decode, not a clock: the same everywhere."""
     lp_features: bool = True
     """Whether the learned policy sees the LP relaxation."""
-    threads: int = 2
+    threads: Annotated[int, at_least(1)] = 2
     report: str = ""
     """One HTML file with figures, pictures and the audit; empty writes none."""
     schedule: str = ""
@@ -167,11 +169,7 @@ class SolveConfig:
     board: Board = field(default_factory=Board)
 
     def __post_init__(self) -> None:
-        if not 0 < self.seconds < float("inf") or self.threads < 1 or self.decodes < 0:
-            raise ConfigError(
-                f"seconds={self.seconds} and threads={self.threads} must both be positive, "
-                f"decodes={self.decodes} 0 or more."
-            )
+        check_ranges(self)
         if self.decodes and self.method not in LEARNING:
             raise ConfigError(
                 f"decodes={self.decodes} counts schedules of method=best, evolution and gradient; "

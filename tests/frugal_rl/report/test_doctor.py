@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from frugal_rl.report import doctor
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,3 +53,35 @@ def test_the_command_imports_no_torch():
     )
 
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_it_says_what_it_takes(capsys):
+    doctor.report_doctor(["--help"])
+
+    assert "--json" in capsys.readouterr().out
+
+
+def found(what):
+    (row,) = (f for f in doctor.examine() if f.what == what)
+    return row
+
+
+def test_places_that_cannot_be_written_are_told(monkeypatch):
+    monkeypatch.setenv("HOME", "/proc")
+    assert "set HOME" in found("measurements kept").remedy
+
+    monkeypatch.chdir("/proc")
+    assert "change the folder" in found("disk here").remedy
+
+    monkeypatch.setattr(doctor.os, "access", lambda *_: False)
+    assert "not writable" in found("/dev/shm").remedy
+
+
+FEW_FILES = [((99, 4096), "ulimit -n 4096"), ((99, 99), "ask")]
+
+
+@pytest.mark.parametrize(("limits", "remedy"), FEW_FILES)
+def test_few_open_files_are_answered_with_what_helps(monkeypatch, limits, remedy):
+    monkeypatch.setattr(doctor.resource, "getrlimit", lambda _: limits)
+
+    assert found("open files (ulimit -n)").remedy.startswith(remedy)

@@ -98,10 +98,12 @@ def completed(line, tmp_path):
     path = f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin"
     environment = {"PATH": path, "HOME": str(tmp_path), "PYTHONPATH": str(Path.cwd())}
     answer = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
-    return answer.stdout.split()
+    return answer.stdout.splitlines()
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_tab_completes_commands_and_choices(tmp_path):
-    assert completed("frugal-rl tr", tmp_path) == ["train"]
-    assert completed("frugal-rl train env=ncl", tmp_path) == ["nclone"]
+    assert completed("frugal-rl tr", tmp_path) == ["train "]
+    assert completed("frugal-rl train env=ncl", tmp_path) == ["nclone "]
+    assert completed("frugal-rl train algo.total_st", tmp_path) == ["algo.total_steps="]
+    assert completed("frugal-rl train env=toy --js", tmp_path) == ["--json "]

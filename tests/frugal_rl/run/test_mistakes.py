@@ -22,7 +22,11 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "mistakes.md"
 ROW = re.compile(r"^\| `(?P<typed>[^`]*)` \| (?P<answer>.*) \|$", re.MULTILINE)
 MISTAKES = [(m["typed"], m["answer"].replace("\\|", "|")) for m in ROW.finditer(PAGE.read_text())]
-ELSEWHERE = {"hardware.device=cuda": has_accelerator("auto"), "submitit_slurm": which("sbatch")}
+ELSEWHERE = {
+    "hardware.device=cuda": has_accelerator("auto"),
+    "submitit_slurm": which("sbatch"),
+    "launch=slurm": which("sbatch"),
+}
 """What is no mistake on some machines."""
 LARGE = ("env=mine", "env.levels=[walk,nolevel]", "env.id=", "record ", "env=fighting")
 HERE = {"FILE", "EMPTY"}

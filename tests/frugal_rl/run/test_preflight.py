@@ -12,7 +12,7 @@ from frugal_rl.run import preflight
 from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.command import STOPPED, forget
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.identity import identity
+from frugal_rl.run.identity import check_same_run, identity
 from frugal_rl.run.keeping import continuing
 from frugal_rl.run.preflight import Command, check_resumed, has_display
 
@@ -84,6 +84,26 @@ def test_another_run_is_refused_by_the_manifest_alone(tmp_path):
     check_resumed(same)
     with pytest.raises(CheckpointError, match=r"env\.levels=4, this run has 7"):
         check_resumed(other)
+
+
+def test_another_environment_is_named_first(tmp_path):
+    saved = identity(compose_run(["env=nclone"], check=False))
+
+    with pytest.raises(CheckpointError, match=r"trained with env\.name=nclone, this run has toy"):
+        check_same_run(compose_run(["env=toy"], check=False), saved, "x")
+
+
+def test_a_folder_of_damaged_checkpoints_alone_is_refused_at_once(tmp_path):
+    folder = tmp_path / "checkpoints"
+    folder.mkdir()
+    for name in ("last.pt", "step_000000000008.pt"):
+        (folder / name).write_bytes(b"nothing")
+    resumed = command(resume=str(tmp_path), folder=str(tmp_path / "next"))
+
+    with pytest.raises(CheckpointError, match="damaged"):
+        preflight.checkpoints(resumed)
+    save_checkpoint(folder / "step_000000000004.pt", {"a": 1})
+    preflight.checkpoints(resumed)
 
 
 def test_only_a_folder_without_a_run_is_forgotten(tmp_path, monkeypatch):
