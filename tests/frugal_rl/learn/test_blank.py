@@ -171,8 +171,9 @@ def test_a_network_that_reads_more_than_is_told_is_left_to_real_play(monkeypatch
 def test_what_lies_in_the_heap_is_counted_by_a_small_update_as_by_the_whole(monkeypatch):
     words = [*GRAPHS, "agent=attention_small", "algo.n_steps=128", "algo.batch_size=500"]
     run = compose_run([*words, "algo.num_envs=4"])
+    monkeypatch.setattr(trace, "MMAP_THRESHOLD_BYTES", 1 << 17)
     found = trace.heap_bytes_shown(run)
-    monkeypatch.setattr(trace, "SHOWN_SAMPLES", 512)
+    monkeypatch.setattr(trace, "SHOWN_SAMPLES", 500)
 
     assert trace.heap_bytes_of(run) is None
     assert found == pytest.approx(trace.heap_bytes_shown(run), rel=0.1)
