@@ -40,8 +40,9 @@ ADAM_COPIES = 2
 CONVOLUTIONAL = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
 FEW_ROWS = (1, 4)
 """Between so many static rows the cost of one more is counted or measured."""
-SHOWN_SAMPLES = 64
-"""The most of an update that is run to count what lies in the heap."""
+SHOWN_SAMPLES = 61
+"""The most of an update that is run to count what lies in the heap; no layer is as wide, so that
+blocks of samples are told from those of weights."""
 MEASURED_BELOW_BYTES = 8 * 2**30
 """Kernels of convolutions hold something else than a trace shows: by a tenth less on pictures, by a
 quarter less on pits. Below this, updates of growing size are measured (`frugal_rl.learn.blank`)."""

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from frugal_rl.learn import timing, trace
+from frugal_rl.learn.held import Held
 from frugal_rl.learn.optimizer import padded
 from frugal_rl.learn.trace import CPU, META, Shown, Traced
 from frugal_rl.learn.trace_replay import replay_networks
@@ -176,3 +177,12 @@ def test_a_replay_learner_of_pictures_is_traced_through_their_convolutions():
     convolved = 2 * 4 * 32 * ((run.env.spec().by_name["frame"].shape[0] - 8) // 4 + 1) ** 2
 
     assert found.bytes_per_sample > convolved > 0
+
+
+def test_blocks_apart_leave_no_holes_and_count_in_the_peak():
+    held = Held(mapped_from=1 << 20, apart=frozenset({400}))
+    with held:
+        kept = [torch.empty(100), torch.empty(50)]
+
+    assert (held.peak, held.heap_peak) == (600, 200)
+    del kept

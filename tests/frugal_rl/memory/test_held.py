@@ -330,12 +330,3 @@ def test_a_watchdog_guards_the_machine_as_it_is(monkeypatch):
 )  # fmt: skip
 def test_bytes_are_said_from_their_unit_on(count, words):
     assert human(count) == words
-
-
-def test_blocks_apart_leave_no_holes_and_count_in_the_peak():
-    held = Held(mapped_from=1 << 20, apart=frozenset({400}))
-    with held:
-        kept = [torch.empty(100), torch.empty(50)]
-
-    assert (held.peak, held.heap_peak) == (600, 200)
-    del kept
