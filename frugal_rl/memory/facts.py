@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
-from frugal_rl.memory.part import REPLAY, Kind, Part
+from frugal_rl.memory.part import Kind
+from frugal_rl.memory.replay_file import file_plan
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -139,7 +139,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         on_device=on_device,
         save_every_steps=run.checkpoint_every_steps,
         checkpoint_bytes=3 * held(Kind.parameters) + (1 << 20),
-        replay_file_bytes=replay_file_bytes(run, plan.parts),
+        replay_file_bytes=replay_file_bytes(run),
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,
         eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],
@@ -159,13 +159,13 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
     return (limit, limit) if limit else None
 
 
-def replay_file_bytes(run: RunConfig, parts: Iterable[Part]) -> int:
-    """What a replay's segments take beside the checkpoints of a whole run: as much as it holds."""
+def replay_file_bytes(run: RunConfig) -> int:
+    """What a replay's segments take beside the checkpoints of a whole run."""
     find_size = getattr(run.algo, "size", None)
     if find_size is None:
         return 0
-    held = sum(p.ram_bytes for p in parts if p.name.startswith(REPLAY))
-    return int(held * min(1.0, run.algo.total_steps / find_size(run)))
+    episode = typical_episode(run)
+    return file_plan(run, find_size(run), 1 / max(1, episode[1]) if episode else 0.0).nbytes
 
 
 def time_limit(run: RunConfig) -> int | None:

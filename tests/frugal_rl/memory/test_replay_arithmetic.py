@@ -14,7 +14,6 @@ from frugal_rl.learn.held import Held
 from frugal_rl.learn.off_policy_kinds import QrDqnConfig, TqcConfig
 from frugal_rl.learn.trace import Shown
 from frugal_rl.memory import replay
-from frugal_rl.memory.facts import replay_file_bytes
 from frugal_rl.memory.machine import Limit
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.memory.replay import (
@@ -65,16 +64,6 @@ def test_small_rows_are_kept_whole_with_a_byte_or_two_of_how_they_follow():
     assert {p.confidence for n, p in found.items() if n != "replay: frame" and "re" in n[:2]} == {
         Confidence.exact
     }
-
-
-@pytest.mark.parametrize(("steps", "share"), [(250, 0.25), (1000, 1.0), (9000, 1.0)])
-def test_a_replays_files_take_what_it_holds_at_the_end(steps, share):
-    run, found = run_of(size=lambda run: 1000, total_steps=steps), parts().values()
-
-    held = sum(p.ram_bytes for p in found if p.name.startswith("replay: "))
-    assert 0 < held < sum(p.ram_bytes for p in found)  # networks are none of it
-    assert replay_file_bytes(run, found) == held * share
-    assert replay_file_bytes(run_of(), found) == 0  # a learner without a replay
 
 
 def test_large_rows_are_a_twentieth_with_their_tables_and_never_more_than_whole():
