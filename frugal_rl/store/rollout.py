@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -188,19 +189,14 @@ class RolloutBuffer:
 
     def samples(self, indices: np.ndarray, capacity: int = 0) -> Any:
         """SB3's sample tuple for env-major indices [B], index = n * T + t."""
-        from stable_baselines3.common import type_aliases
-
         n, t = np.divmod(indices, self.buffer_size)
         observations = self.observations_at(t, n, max(capacity, len(indices)))
         observations |= {k: self._tensor(v[t, n]) for k, v in self.labels.items()}
         single = self._single
-        kind: Any = (
-            type_aliases.RolloutBufferSamples if single else type_aliases.DictRolloutBufferSamples
-        )
         arrays = (self.values, self.log_probs, self.advantages, self.returns)
         at = t * self.n_envs + n
         actions = self.actions.reshape(-1, self.action_dim).take(at, axis=0)
-        return kind(
+        return _sample_type(single)(
             observations["obs"] if single else observations,
             self._tensor(actions.astype(np.float32, copy=False)),
             *(self._tensor(a.reshape(-1).take(at)) for a in arrays),
@@ -230,6 +226,8 @@ class RolloutBuffer:
         return kept[:size]
 
     def _tensor(self, array: Any) -> torch.Tensor:
+        if self.device.type == "cpu" and type(array) is np.ndarray:
+            return _from_numpy()(array)  # a third of the time, which small rows consist of
         import torch
 
         return torch.as_tensor(array, device=self.device)
@@ -259,6 +257,22 @@ class RolloutBuffer:
         batch = sum(int(b.nbytes) for b in self._batches.values())
         found = {**columns, "rollout/scalars": scalars, "rollout/minibatch": batch}
         return found | ({"rollout/labels": labels} if labels else {})
+
+
+@cache
+def _sample_type(single: bool) -> Any:
+    """SB3's tuple of a minibatch."""
+    from stable_baselines3.common import type_aliases as kinds
+
+    return kinds.RolloutBufferSamples if single else kinds.DictRolloutBufferSamples
+
+
+@cache
+def _from_numpy() -> Any:
+    """torch's, once torch is needed."""
+    import torch
+
+    return torch.from_numpy
 
 
 def _shaped(obs: np.ndarray, spec: ColumnSpec) -> np.ndarray:
