@@ -16,6 +16,7 @@ from fighting.env import DuelEnv
 from fighting.machine import duel
 from fighting.rom import DUEL
 from fighting.rom.logic import WORK_RAM
+from fighting.saved_states import states_part
 from fighting.signals import RAM_BYTES
 from fighting.spec import Camera, View, observation_spec
 from fighting.vec_env import DuelVecEnv
@@ -247,7 +248,8 @@ class DuelConfig:
     ) -> list[Part]:
         """Running cartridges and the bytes read from them."""
         machines = self.machines(num_envs)
-        each = WORK_RAM if self.emulator is Emulation.native else EMULATOR_BYTES
+        native = self.emulator is Emulation.native
+        each = WORK_RAM if native else EMULATOR_BYTES
         return [
             Part(
                 "emulators",
@@ -256,4 +258,5 @@ class DuelConfig:
                 confidence=Confidence.calibrated,
             ),
             Part("game memory", f"{machines} x 2 x {RAM_BYTES} B", machines * 2 * RAM_BYTES),
+            states_part(machines, WORK_RAM) if native else states_part(machines),
         ]

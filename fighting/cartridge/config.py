@@ -18,6 +18,7 @@ from fighting.cartridge.reading import load_profile
 from fighting.cartridge.rules import compiled
 from fighting.cartridge.scene import FRAMES_PER_SECOND, MAP_BYTES
 from fighting.choices import Actions, Weights
+from fighting.saved_states import states_part
 from fighting.spec import Camera, View, observation_spec, packed_form
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.choices import Buffers
@@ -160,6 +161,7 @@ class GameBoyConfig:
         total = num_envs * EMULATOR_BYTES
         formula = f"{num_envs} cartridges x {EMULATOR_BYTES:,} B"
         found = [Part("emulators", formula, total, confidence=Confidence.calibrated)]
+        found.append(states_part(num_envs))
         maps = len(compiled(self.game, self.reward, self.accept_guesses).meanings.maps)
         if maps:
             words = f"{num_envs} cartridges x {maps} of seen() x {MAP_BYTES:,} B"
