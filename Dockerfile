@@ -1,6 +1,7 @@
 # Frugal RL in a container, for machines without a Python of their own.
 #
 #   docker build -t frugal-rl .
+#   mkdir -p runs && chmod a+w runs   # docker would make it for root alone, and the user in here is another
 #   docker run --rm --shm-size=1g -v "$PWD/runs:/home/user/runs" frugal-rl train env=nclone memory=parallel
 #
 # Only the processor's torch is installed; for CUDA give the index of its wheels:

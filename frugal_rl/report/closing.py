@@ -12,6 +12,7 @@ from rich.table import Table
 from frugal_rl.invocation import command_line, command_words, program_word, value
 from frugal_rl.memory.advice import command_of
 from frugal_rl.memory.part import human
+from frugal_rl.report.files import TENSORBOARD
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.preflight import has_display
 from frugal_rl.run.tools import offers
@@ -83,6 +84,9 @@ def next_commands(run: RunConfig, summary: Mapping[str, Any]) -> Iterator[str]:
     yield "report:  " + _script("report", f"runs=[{value(folder)}]")
     further = () if summary.get("interrupted") else (f"algo.total_steps={2 * _steps(run)}",)
     yield "resume:  " + command_of(run, (f"resume={value(folder)}", *further))
+    if run.tracking.tensorboard:
+        curves = str(Path(folder, TENSORBOARD))
+        yield "curves:  " + command_line([program_word("tensorboard"), "--logdir", curves])
     offline = sorted(Path(folder, "wandb").glob("offline-run-*"))
     if offline:
         yield "W&B:     " + command_line([program_word("wandb"), "sync", str(offline[-1])])

@@ -115,9 +115,9 @@ def comparison_document(runs: Sequence[RunResult], options: ReportOptions) -> Do
     environments = len({run.env for run in runs})
     document.add(f"{_counted(len(runs), 'run')} of {_counted(environments, 'environment')}.")
     document.add(*_incomplete(runs))
-    machines = {run.machine for run in runs}
-    if len(machines) == 1 and machines != {""}:
-        document.add(f"Machine: {printable(*machines)}.")
+    machine = runs[0].machine
+    if machine and all(run.machine == machine for run in runs):
+        document.add(f"Machine: {printable(machine)}.")
     for env in dict.fromkeys(run.env for run in runs):
         document.add(*_section(env, [r for r in runs if r.env == env], options, folder / PICTURES))
     document.add(Heading("Runs"), runs_table(runs))

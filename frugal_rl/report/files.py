@@ -23,6 +23,7 @@ RESOLVED = "cfg.resolved.yaml"
 SUMMARY = "report.json"
 PICTURES = "pictures"
 FILMS = "films"
+TENSORBOARD = "tensorboard"
 """Folder of a run's pictures (`visualization=true`), and of a report's."""
 LONGEST_LINE_BYTES = 1 << 20
 """More than any line of metrics has."""

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
+from frugal_rl.report.files import TENSORBOARD
 
 
 class TensorBoard:
@@ -19,10 +21,9 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise ConfigError(
-                "tracking.tensorboard=true needs the package tensorboard: "
-                "pip install 'frugal-rl[profile]'."
+                f"tracking.tensorboard=true needs the package tensorboard: {installing('profile')}"
             ) from error
-        self.writer = SummaryWriter(str(folder / "tensorboard"))
+        self.writer = SummaryWriter(str(folder / TENSORBOARD))
 
     def metrics(self, step: int, values: Mapping[str, float]) -> None:
         """Numbers at one step of the run."""

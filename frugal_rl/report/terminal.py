@@ -5,10 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
+from io import StringIO
+from textwrap import wrap
 from typing import TextIO
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.table import Table
 from rich.text import Text
 
 PIPE_WIDTH = 4096
@@ -57,9 +61,43 @@ def open_console() -> Console:
     return LastingConsole(markup=False, emoji=False, width=PIPE_WIDTH)
 
 
-def show(view: object) -> None:
-    """Print a table, or several things one below the other."""
-    open_console().print(view)
+def show(view: object, console: Console | None = None) -> None:
+    """Print a table, or several things one below the other.
+
+    A terminal too narrow for a table's words gets a paragraph per row: cells would be cut, and an
+    override broken in two.
+    """
+    console = console or open_console()
+    if isinstance(view, Group):
+        for part in view.renderables:
+            show(part, console)
+    elif isinstance(view, Table) and not _holds_words(view, console.width):
+        for line in _paragraphs(view, console.width):
+            say(line, console)
+    else:
+        console.print(view)
+
+
+def _holds_words(table: Table, width: int) -> bool:
+    """Whether a table of so many columns shows each word whole."""
+    file = StringIO()
+    Console(file=file, width=width, color_system=None, markup=False, emoji=False).print(table)
+    cells = [str(c) for column in table.columns for c in (column.header, *column.cells)]
+    return all(word in file.getvalue() for cell in cells for word in cell.split())
+
+
+def _paragraphs(table: Table, width: int) -> Iterator[str]:
+    """A table's title, then each row: its first cell, and the others behind their headings."""
+    if table.title:
+        yield str(table.title)
+    names = [str(column.header) for column in table.columns]
+    for row in zip(*(column.cells for column in table.columns), strict=True):
+        first, *others = (str(cell) for cell in row)
+        told = [f"{n} {c}" for n, c in zip(names[1:], others, strict=True) if c not in ("", "-")]
+        words = f"{first}: {'; '.join(told)}"
+        yield from wrap(
+            words, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
 
 
 def say(line: str, console: Console | None = None) -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from rich.console import Console
 from rich.table import Table
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.report.terminal import show
 from nclone.levels.generators import CATEGORIES
 from nclone.levels.growing import PoolMaker, grow_pool
 from nclone.levels.sources import MIRRORED
@@ -46,7 +46,7 @@ def generate(run: RunConfig, folder: str, count: int, seed: int) -> list[Path]:
         _categories(cast("NppConfig", run.env).levels),
         seed,
     )
-    Console().print(search_table(maker))
+    show(search_table(maker))
     return [path, path.with_suffix(".json")]
 
 

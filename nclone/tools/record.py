@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from rich.console import Console
 from rich.table import Table
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.report.terminal import open_console
 from nclone.errors import LevelError, ReplayError
 from nclone.levels.files import read_level, write_level
 from nclone.levels.level import Level, load_level
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 def record(run: RunConfig, options: RecordOptions) -> int:
     """Do everything that was asked for; 1 where a replay does not reproduce its outcome."""
-    console, status, done = Console(), 0, False
+    console, status, done = open_console(), 0, False
     level = _named_level(options.level) if options.level else None
     if options.verify:
         verdicts = verify_all(Path(options.verify), level)

@@ -53,6 +53,16 @@ def test_every_next_command_composes(tmp_path):
     assert list(again.env.levels) == ["walk", "jump"]
 
 
+def test_curves_of_tensorboard_are_opened_by_a_command(tmp_path):
+    run = compose_run(["env=toy", "tracking.tensorboard=true"], check=False)
+    run = replace(run, run_dir=str(tmp_path / "a b"))
+
+    (line,) = (x for x in next_commands(run, SUMMARY) if x.startswith("curves:"))
+
+    words = shlex.split(line.removeprefix("curves:"))
+    assert words[1:] == ["--logdir", str(tmp_path / "a b" / "tensorboard")]
+
+
 @pytest.mark.parametrize(("display", "more"), [(":987", ["video=film.mp4"]), ("far:0", [])])
 def test_without_a_window_the_policy_is_filmed(tmp_path, monkeypatch, display, more):
     monkeypatch.setenv("DISPLAY", display)

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
+from rich.table import Table
 
 from frugal_rl.memory.advice import command_of
-from frugal_rl.report.terminal import say
+from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compose import compose_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,6 +36,26 @@ def test_a_line_is_printed_whole_and_as_it_is(width, terminal):
     line = "python scripts/train.py 'env.levels=[walk,jump]' resume=runs/" + "long/" * 40
 
     assert printed(line, width, terminal) == line + "\n"
+
+
+def scores() -> Table:
+    table = Table("player", "success", "95 %", "mend", title="Scores")
+    table.add_row("random play", "59.4%", "47.1% to 70.5%", "algo.total_steps=4014080")
+    table.add_row("policy", "51.6%", "-", "")
+    return table
+
+
+@pytest.mark.parametrize("width", [40, 60, 120])
+def test_no_word_of_a_table_is_cut_or_broken(width):
+    file = io.StringIO()
+    show(Group(Group(scores()), "below"), Console(file=file, width=width, color_system=None))
+    lines = file.getvalue().splitlines()
+
+    assert max(map(len, lines)) <= width
+    for word in ("random", "play", "59.4%", "47.1%", "algo.total_steps=4014080", "success"):
+        assert any(word in line for line in lines)
+    assert "\u2026" not in file.getvalue()
+    assert ("random play: success 59.4%; 95 %" in file.getvalue()) == (width < 120)
 
 
 def test_escape_codes_in_a_name_are_not_obeyed():
