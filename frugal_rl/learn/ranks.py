@@ -285,5 +285,7 @@ def joined(timeout_s: float) -> Iterator[Ranks]:
         )
     end_silent_connections(timeout_s)
     roll = RollCall(PrefixStore("roll", store), rank, size, timeout_s)
-    yield Ranks(rank, size, roll, Pair(distributed.group.WORLD, 1 - rank) if size == 2 else None)
+    world = distributed.group.WORLD
+    pair = Pair(world, 1 - rank) if world is not None and size == 2 else None
+    yield Ranks(rank, size, roll, pair)
     distributed.destroy_process_group()  # not after an error: it would wait for those who are gone
