@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 off_policy = Late("frugal_rl.learn.off_policy")
 replay = Late("frugal_rl.store.replay")
+replay_file = Late("frugal_rl.memory.replay_file")
 trace_replay = Late("frugal_rl.learn.trace_replay")
 Count = Annotated[int, at_least(1)]
 Factor = Annotated[float, between(0, 1)]
@@ -154,6 +155,10 @@ class OffPolicyConfig(ABC):
         if isinstance(self.buffer_size, int):
             return self.buffer_size
         return replay_size(run, self.total_steps, self.traced(run))
+
+    def file_bytes(self, run: RunConfig, ends: float) -> int:
+        """What the replay's segments take beside the checkpoints; a share of steps are `ends`."""
+        return int(replay_file.file_plan(run, self.size(run), ends).nbytes)
 
     def traced(self, run: RunConfig) -> ReplayNetworks:
         """The networks by arithmetic on their operations."""

@@ -12,7 +12,6 @@ from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import Kind
-from frugal_rl.memory.replay_file import file_plan
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -165,11 +164,11 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
 
 def replay_file_bytes(run: RunConfig) -> int:
     """What a replay's segments take beside the checkpoints of a whole run."""
-    find_size = getattr(run.algo, "size", None)
-    if find_size is None:
+    file_bytes = getattr(run.algo, "file_bytes", None)
+    if file_bytes is None:
         return 0
     episode = typical_episode(run)
-    return file_plan(run, find_size(run), 1 / max(1, episode[1]) if episode else 0.0).nbytes
+    return int(file_bytes(run, 1 / max(1, episode[1]) if episode else 0.0))
 
 
 def time_limit(run: RunConfig) -> int | None:

@@ -12,6 +12,7 @@ from frugal_rl.memory.replay_file import BLOCK_BYTES, LISTED_BYTES, file_plan, s
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, ObservationSpec, Stored
 from frugal_rl.run import segments
+from frugal_rl.run.compose import compose_run
 from frugal_rl.run.segments import Segments
 from frugal_rl.store import chain
 from frugal_rl.store.priorities import PrioritisedDictReplayBuffer
@@ -143,7 +144,14 @@ def test_a_segments_blocks_and_chains_are_those_that_the_plan_counts():
 
 
 def test_a_learner_without_a_replay_has_no_segments():
-    assert replay_file_bytes(run_of(SMALL, 100, 1)) == 0
+    assert replay_file_bytes(compose_run(["env=toy"])) == 0
+
+
+def test_a_run_tells_the_bytes_of_its_segments():
+    run = compose_run(["env=toy", "algo=dqn", "algo.buffer_size=700", "algo.total_steps=900"])
+    limit = run.env.episode_steps
+
+    assert replay_file_bytes(run) == file_plan(run, 700, 1 / limit).nbytes > 0
 
 
 def test_a_run_of_whole_iterations_fills_more_than_was_asked_for():
