@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from frugal_rl.memory.replay import CHAIN_FROM_BYTES, CHAIN_SHARE, KEY_EVERY, rows_of
 from frugal_rl.store.layout import action_layout
@@ -123,7 +123,7 @@ def saved_arrays(run: RunConfig, size: int, ends: float) -> list[Saved]:
 
 def _steps_run(run: RunConfig) -> int:
     """Steps of all environments: whole iterations of whole rounds between two updates."""
-    algo = run.algo
+    algo: Any = run.algo
     each = max(1, algo.n_steps // algo.train_freq) * algo.train_freq * algo.num_envs
     return int(-(-algo.total_steps // each) * each)
 

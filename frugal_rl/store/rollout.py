@@ -268,7 +268,7 @@ def _sample_type(single: bool) -> Any:
 
 
 @cache
-def _from_numpy() -> Any:
+def _from_numpy() -> Callable[[np.ndarray], torch.Tensor]:
     """torch's, once torch is needed."""
     import torch
 
