@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
+from frugal_rl.memory.part import Confidence, Part
 from npp_rl.choices import (
     FusionKind,
     GraphEncoding,
@@ -26,6 +27,7 @@ from npp_rl.choices import (
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.observation.tables import Tables
+    from frugal_rl.run.config import RunConfig
     from npp_rl.networks.network import AttentionNetwork
 
 network = Late("npp_rl.networks.network")
@@ -35,6 +37,10 @@ OFF = {
     "agent.graph.readout": "[pool]",
 }
 """How options are switched off that are no widths."""
+
+
+PICTURES_BYTES = 30 << 20
+"""446 and 444 MiB of two agents with pictures beside 416 and 417 of two without."""
 
 
 class StateBranch(Enum):
@@ -142,6 +148,14 @@ class AttentionAgent:
         if self.objectives.head is not ObjectiveHead.none:
             wanted["exit_features"] = "agent.objectives.head"
         return wanted
+
+    def parts(self, run: RunConfig) -> list[Part]:
+        """What convolutions load beside what every network does."""
+        if not (self.player_cnn or self.global_cnn):
+            return []
+        formula = "code of convolutions, as tiny runs of agents with and without pictures differ"
+        calibrated = Confidence.calibrated
+        return [Part("kernels of pictures", formula, PICTURES_BYTES, confidence=calibrated)]
 
     def _reads_node(self, *readouts: Readout) -> bool:
         return self.graph.kind is not Kind.none and bool(set(readouts) & set(self.graph.readout))

@@ -190,3 +190,10 @@ def test_a_first_update_counts_where_the_base_is_of_another_network():
 
     assert workspace(probe) == workspace(device) == []
     assert workspace(probe, True) == [1000]
+
+
+@pytest.mark.parametrize(("agent", "more"), [("attention_gat", 1), ("attention_small", 0)])
+def test_networks_with_pictures_load_more_than_others(agent, more):
+    run = compose_run([*GRAPHS, f"agent={agent}"])
+
+    assert len(run.agent.parts(run)) == more
