@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from gymnasium import spaces
@@ -15,7 +14,7 @@ from mine_rl_npv.rules import macros, steps
 from mine_rl_npv.rules.choices import Actions
 from mine_rl_npv.rules.targets import macros_of
 from mine_rl_npv.rules.volumes import CLOSED, column_features, mark_planes
-from mine_rl_npv.spec import TABLE, mine_rows, mine_table
+from mine_rl_npv.spec import TABLE
 
 if TYPE_CHECKING:
     from frugal_rl.observation.spec import ObservationSpec
@@ -81,7 +80,7 @@ class MineGame(Game):
         if clock == steps.TONNAGE:
             self.arena.room[:, 0, 0] = daily_kg
         self.pits = steps.allocate_pits(self.arena, num_envs)
-        self.tables = Tables({TABLE: self._table()})
+        self.tables = Tables({TABLE: mines.table})
         self.terminated, self.truncated = np.zeros(num_envs, bool), np.zeros(num_envs, bool)
         self.watch(frozenset())
         self.macros = macros_of(mines.layouts, actions) if is_macro(actions) else None
@@ -94,18 +93,6 @@ class MineGame(Game):
             return int(macros_of(mines.layouts, actions)[1].max())
         closing = 1 if clock == steps.PERIOD else 0
         return mines.shapes.columns * mines.shapes.destinations + closing
-
-    def _table(self) -> Any:
-        layouts = self.mines.layouts
-        table = mine_table(
-            self.mines.shapes, self.mines.most_blocks, max(lay.graph.arcs for lay in layouts)
-        )
-        for k, layout in enumerate(layouts):
-            table.intern(
-                (layout.instance.name, k),
-                partial(mine_rows, layout, self.mines.shapes.channels),
-            )
-        return table
 
     def watch(self, wanted: Set[str]) -> None:
         """Allocates what encodings with these rows need beyond the log; `observe` gives them."""

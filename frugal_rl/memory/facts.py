@@ -60,6 +60,8 @@ class Facts:
     on_device: bool = False
     save_every_steps: int = 0
     checkpoint_bytes: int = 0
+    keep_checkpoints: int = 0
+    """How many of the newest stay, beside the best; 0 keeps all."""
     replay_file_bytes: int = 0
     """Of the replay that lies beside all checkpoints, once."""
     free_disk_bytes: int = 0
@@ -140,6 +142,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         on_device=on_device,
         save_every_steps=run.checkpoint_every_steps,
         checkpoint_bytes=3 * held(Kind.parameters) + (1 << 20),
+        keep_checkpoints=run.keep_checkpoints,
         replay_file_bytes=replay_file_bytes(run),
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,

@@ -123,10 +123,11 @@ def accumulation(f: Facts) -> Finding | None:
 
 
 def checkpoints_on_disk(f: Facts) -> Finding | None:
-    """F24: all checkpoints together with a replay, warn above a twentieth of the free disk."""
+    """F24: all checkpoints that stay, with a replay; warn above a twentieth of the free disk."""
     if not f.free_disk_bytes:
         return None
-    count = max(1, saves(f))
+    stay = f.keep_checkpoints + 1 if f.keep_checkpoints else saves(f)
+    count = max(1, min(saves(f), stay))
     need = count * f.checkpoint_bytes + f.replay_file_bytes
     replay = f" and {human(f.replay_file_bytes)} of replay" if f.replay_file_bytes else ""
     return Finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -21,9 +21,10 @@ from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.rules.choices import Kind
 from mine_rl_npv.rules.layout import MineArrays, MineLayout, build_arena, lay_out
 from mine_rl_npv.rules.room import refuse_crowd
-from mine_rl_npv.spec import FULL_CHANNELS, MINELIB_CHANNELS, Shapes
+from mine_rl_npv.spec import FULL_CHANNELS, MINELIB_CHANNELS, Shapes, mine_rows, mine_table
 
 if TYPE_CHECKING:
+    from frugal_rl.observation.tables import StaticTable
     from mine_rl_npv.data.instance import Instance
 
 T = TypeVar("T")
@@ -72,8 +73,22 @@ class MineSet:
         return np.arange(self.training if held_out else 0, len(self.layouts))
 
     def arena(self) -> MineArrays:
-        """The kernels' view."""
+        """The kernels' view: one for all games, but for the room in them, which is the rules'."""
+        return self._arena._replace(room=self._arena.room.copy())
+
+    @cached_property
+    def _arena(self) -> MineArrays:
         return build_arena(self.layouts, self.references)
+
+    @cached_property
+    def table(self) -> StaticTable:
+        """The static rows of all mines, one for all games: they play the same ones."""
+        arcs = max(layout.graph.arcs for layout in self.layouts)
+        table = mine_table(self.shapes, self.most_blocks, arcs)
+        for k, layout in enumerate(self.layouts):
+            rows = partial(mine_rows, layout, self.shapes.channels)
+            table.intern((layout.instance.name, k), rows)
+        return table
 
     @property
     def most_blocks(self) -> int:

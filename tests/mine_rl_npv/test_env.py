@@ -1,6 +1,7 @@
 """Mine environments keep the contracts of the core, in every kind."""
 
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,6 +51,16 @@ def vec_env_of(config, num_envs):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_environment_keeps_the_contract(kind):
     check_env(config_of(kind), steps=60)
+
+
+def test_training_and_evaluation_hold_their_mines_once_and_their_rules_apart():
+    config, slower = config_of("daily"), replace(config_of("daily"), tonnes_per_day=5_000)
+    games = [c.game(2) for c in (config, config, slower)]
+    tables, arenas = [g.tables["mine"] for g in games], [g.arena for g in games]
+
+    assert tables[0] is tables[1] is tables[2]
+    assert arenas[0].index is arenas[1].index is arenas[2].index
+    assert arenas[0].room[0, 0, 0] == arenas[1].room[0, 0, 0] != arenas[2].room[0, 0, 0]
 
 
 def test_entries_of_a_file_name_blocks_of_their_own_mine():

@@ -77,6 +77,7 @@ def test_every_fact_of_a_run_is_the_number_that_it_stands_for(run, known):
         on_device=False,
         save_every_steps=120,
         checkpoint_bytes=3 * 400 + (1 << 20),
+        keep_checkpoints=run.keep_checkpoints,
         free_disk_bytes=999,
         eval_seed_is_training_seed=False,
         eval_steps=4 * 20,

@@ -65,6 +65,8 @@ CASES = [
      ("ok", "5.0 GiB", "5 x 1.0 GiB of 100.0 GiB free", "checkpoint_every_steps=0")),
     ("F24", Facts(free_disk_bytes=100 * GIB, checkpoint_bytes=GIB, total_steps=60, save_every_steps=10),
      ("warning", "6.0 GiB", "6 x 1.0 GiB of 100.0 GiB free", "checkpoint_every_steps=0")),
+    ("F24", Facts(free_disk_bytes=100 * GIB, checkpoint_bytes=GIB, total_steps=60, save_every_steps=10, keep_checkpoints=3),
+     ("ok", "4.0 GiB", "4 x 1.0 GiB of 100.0 GiB free", "checkpoint_every_steps=0")),
     ("F24", Facts(free_disk_bytes=100 * GIB, checkpoint_bytes=6 * GIB),
      ("warning", "6.0 GiB", "1 x 6.0 GiB of 100.0 GiB free", "checkpoint_every_steps=0")),
     ("F24", Facts(free_disk_bytes=100 * GIB, checkpoint_bytes=GIB, replay_file_bytes=5 * GIB),
