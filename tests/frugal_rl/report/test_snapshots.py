@@ -49,7 +49,7 @@ def test_an_environment_that_leaks_is_named(monkeypatch):
             return super().step(actions)
 
     monkeypatch.setattr("frugal_rl.testing.toy.ToyBatch", Leaking)
-    options = SnapshotOptions(frames=80, snapshot_every=8, counts=(), profile=False)
+    options = SnapshotOptions(frames=80, snapshot_every=8, counts=(1,), profile=False)
     monkeypatch.setattr(snap, "component", lambda name: "ours" if name == __file__ else "rest")
 
     seen = profile_memory(run(), options)

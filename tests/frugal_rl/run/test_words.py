@@ -197,7 +197,7 @@ def test_words_of_a_right_form_pass(words):
         (["nclone"], "nclone is no override, which are written key=value: nclone=VALUE?"),
         (["env:toy"], "env:toy is no override, which are written key=value: env=toy?"),
         (["--env=toy"], "--env=toy is no option; write env=toy"),
-        (["--env", "toy"], "--env is no option; write env="),
+        (["--env", "toy"], "--env is no option; write env=toy"),
         (["-seed=3"], "-seed=3 is no option; write seed=3"),
         (["--resume"], "--resume is no option; write resume="),
     ],
