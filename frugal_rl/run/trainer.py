@@ -189,7 +189,7 @@ class Trainer:
                 if crosses(before, now, self.run.checkpoint_every_steps):
                     self.on_the_way(self.save)
                 asked = self.heed(self.watch(), stop)
-            if not asked and self.run.evaluation.episodes:
+            if not asked:
                 self.try_out()
                 asked = self.ranks.any(self.cut_off)[0]
             return self.finish(bar.rate(self.learner.num_steps), asked)
@@ -227,6 +227,8 @@ class Trainer:
 
     def try_out(self) -> None:
         """The first process evaluates, as long as that takes, and the others wait."""
+        if not self.run.evaluation.episodes:
+            return
         with self.ranks.led():
             if self.ranks.first:
                 self.evaluate()

@@ -217,6 +217,13 @@ def test_evaluations_keep_the_best_policy_and_change_no_parameter(tmp_path):
         assert torch.equal(a, b)
 
 
+def test_no_episodes_are_no_evaluation_on_the_way_either(tmp_path):
+    none = Evaluation(every_steps=64, episodes=0)
+    train(toy_run(tmp_path, evaluation=none), Kept(), console=quiet())
+    assert (tmp_path / "checkpoints" / "last.pt").is_file()
+    assert not (tmp_path / "checkpoints" / "best.pt").is_file()
+
+
 def test_a_checkpoint_of_another_run_is_refused_by_the_value_that_differs(tmp_path):
     train(toy_run(tmp_path), Kept(), console=quiet())
     other = toy_run(tmp_path / "b", algo=replace(ALGO, gamma=0.9), resume=str(tmp_path))
