@@ -106,17 +106,19 @@ def _locked(number: int) -> bool:
 def code_digest(*packages: str) -> str:
     """A digest of the source of packages or modules: new code is measured anew."""
     digest = hashlib.sha256()
-    for path in _files(packages):
-        digest.update(path.read_bytes())
+    for name, path in _files(packages):
+        digest.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
-def _files(packages: Iterable[str]) -> Iterable[Path]:
+def _files(packages: Iterable[str]) -> Iterable[tuple[str, Path]]:
+    """Names below their package, and paths, of all Python files."""
     for package in packages:
         spec = find_spec(package)
-        if spec is None or spec.origin is None:
+        if spec is None:
             continue
         if spec.submodule_search_locations is None:
-            yield Path(spec.origin)
-        else:
-            yield from sorted(Path(spec.origin).parent.rglob("*.py"))
+            yield from [("", Path(spec.origin))] if spec.origin else []
+        for folder in map(Path, spec.submodule_search_locations or ()):
+            for path in sorted(folder.rglob("*.py")):
+                yield path.relative_to(folder).as_posix(), path

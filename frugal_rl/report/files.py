@@ -22,9 +22,9 @@ RUN = "run.json"
 RESOLVED = "cfg.resolved.yaml"
 SUMMARY = "report.json"
 PICTURES = "pictures"
+"""Folder of a run's pictures (`visualization=true`), and of a report's."""
 FILMS = "films"
 TENSORBOARD = "tensorboard"
-"""Folder of a run's pictures (`visualization=true`), and of a report's."""
 LONGEST_LINE_BYTES = 1 << 20
 """More than any line of metrics has."""
 

@@ -5,17 +5,15 @@ Otherwise they would wait for different messages, or learn different things and 
 
 from __future__ import annotations
 
-import hashlib
 import platform
-import sys
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.remembered import code_digest
 from frugal_rl.run.identity import flatten
 from frugal_rl.untrusted.printing import printable
 
@@ -52,22 +50,6 @@ def traits(run: RunConfig) -> dict[str, str]:
     for package in sorted({type(part).__module__.partition(".")[0] for part in parts}):
         found[f"code of {package}"] = code_digest(package)
     return found
-
-
-def code_digest(package: str) -> str:
-    """A digest of all Python files of a package that is loaded, names and contents."""
-    digest = hashlib.sha256()
-    for name, file in sorted(_files(sys.modules[package])):
-        digest.update(name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()[:12]
-
-
-def _files(module: Any) -> Iterator[tuple[str, Path]]:
-    for folder in map(Path, getattr(module, "__path__", ())):
-        for file in folder.rglob("*.py"):
-            yield file.relative_to(folder).as_posix(), file
-    if not hasattr(module, "__path__") and getattr(module, "__file__", None):
-        yield "", Path(module.__file__)
 
 
 def _words(rank: int, name: str, theirs: object, ours: object) -> str:

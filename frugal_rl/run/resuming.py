@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 COLLECTOR = "collector"
 NO_STATE = {ENVIRONMENTS: None}
-"""What values that nobody expected run into."""
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ DTYPES = {
 
 
 def to_json(value: Any, blobs: Blobs, where: str) -> Any:
-    """JSON of a nested value; arrays and tensors go to `blobs` under their place's name."""
+    """JSON of a nested value; arrays, tensors and bytes go to `blobs` by their place's name."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -47,7 +47,8 @@ def to_json(value: Any, blobs: Blobs, where: str) -> Any:
     if isinstance(value, np.ndarray):
         return _array_to_json(value, blobs, where)
     if isinstance(value, bytes):
-        return {"@": "bytes", "base64": base64.b64encode(value).decode()}
+        blobs[where] = np.frombuffer(value, np.uint8)
+        return {"@": "bytes", "at": where}
     if isinstance(value, list):
         return [to_json(v, blobs, f"{where}.{i}") for i, v in enumerate(value)]
     if isinstance(value, tuple | set | frozenset):
@@ -119,7 +120,9 @@ def _from_json(value: Any, fetch: Fetch) -> Any:
         return {k: _from_json(v, fetch) for k, v in value.items()}
     if kind in ("tensor", "array"):
         return _restored(kind, value, fetch)
-    if kind == "bytes":
+    if kind == "bytes" and "at" in value:
+        return fetch(str(value["at"])).tobytes()
+    if kind == "bytes":  # as text, by earlier versions
         return base64.b64decode(value["base64"], validate=True)
     items = value["items"]
     if kind == "dict":

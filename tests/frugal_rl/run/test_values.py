@@ -49,6 +49,13 @@ def test_plain_values_come_back_with_their_kind(value):
     assert type(again) is type(value)
 
 
+def test_bytes_lie_beside_the_description_and_those_of_older_versions_in_it_are_read():
+    blobs = {}
+    assert to_json({"state": b"\x00\xff"}, blobs, "x") == {"state": {"@": "bytes", "at": "x.state"}}
+    assert blobs["x.state"].tobytes() == b"\x00\xff"
+    assert from_json({"@": "bytes", "base64": "AP8="}, blobs.__getitem__) == b"\x00\xff"
+
+
 @pytest.mark.parametrize(
     ("given", "found"), [(np.float32(0.5), 0.5), (np.int64(-3), -3), (np.bool_(True), True)]
 )
