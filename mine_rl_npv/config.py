@@ -280,12 +280,14 @@ class MineConfig:
         world = worlds_arrays(1, cells, columns, most, wanted, self.actions)
         pit = steps.allocate_pits(arena, 1).nbytes + sum(a.nbytes for a in world.values())
         table = table_bytes(shapes, blocks, arcs)
+        count = f"{len(blocks)} mines"
         return [
+            Part("mines", f"{count}, as they were opened", sizes.held, shared=True),
             Part("simulators", f"{num_envs} pits x {pit} B", num_envs * pit),
             Part(
                 "mine graphs", f"{sum(blocks)} blocks, {sum(arcs)} arcs", arena.nbytes, shared=True
             ),
-            Part("static tables", f"{len(blocks)} mines", table, shared=True),
+            Part("static tables", count, table, shared=True),
         ]
 
 

@@ -248,6 +248,7 @@ class MineGame(Game):
         extra = self.closed.nbytes + self.planes.nbytes + self.stamp.nbytes
         extra += self.reward.nbytes + self.entry.nbytes + self.day.nbytes
         return {
+            "mines": self.mines.nbytes,
             "simulators": self.pits.nbytes + extra,
             "mine graphs": self.arena.nbytes,
             "static tables": self.tables.nbytes,

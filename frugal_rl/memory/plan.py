@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 MARGIN = 0.03
 """A plan may lie above what is measured; below it, never by more than this."""
-LEAST_MARGIN_BYTES = 20 << 20
+LEAST_MARGIN_BYTES = 14 << 20
 """Scratch of matrix products and of threads, which tiny updates do not need."""
 TRACKER_BYTES = 24 << 20
 """What W&B holds after its first minutes beyond a tiny run: 503 -> 522 MiB over the main job."""

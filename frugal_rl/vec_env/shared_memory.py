@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import multiprocessing
 import os
 import pickle
@@ -39,11 +40,13 @@ PART_SECONDS = 1.0
 """Of a silence: each part is waited for anew, so that time in which nobody ran hardly counts."""
 
 WORKER_BYTES = int(5.5 * (1 << 20))
-"""What a worker holds of its own beside its environments: 5.5 MiB preloaded, 5.2 as a fork."""
+"""What a worker holds of its own beside its environments; 7 MiB as a fork."""
+LEFT_BEHIND_BYTES = 24 << 20
+"""Pages that forks keep as they were when the main process writes them anew."""
 TRACKER_BYTES = int(6.4 * (1 << 20))
 """Python's process that cleans up shared blocks."""
-SERVER_BYTES = 45 << 20
-"""The small server: Python, NumPy, Numba and Gymnasium."""
+SERVER_BYTES = 28 << 20
+"""The small server's own pages; its libraries' lie in the main process as well."""
 TRIAL_SECONDS = 60.0
 """How long a trial of an environment may take."""
 
@@ -77,8 +80,9 @@ class SharedMemory(Backend):
 
     def processes(self, num_envs: int, libraries_bytes: int) -> Processes:
         """Workers, and once what starts them and cleans up behind them."""
-        server = SERVER_BYTES + libraries_bytes if self.start is Start.preload else 0
-        return Processes(self._workers(num_envs), WORKER_BYTES, TRACKER_BYTES + server)
+        preload = self.start is Start.preload
+        shared = SERVER_BYTES + libraries_bytes if preload else LEFT_BEHIND_BYTES
+        return Processes(self._workers(num_envs), WORKER_BYTES, TRACKER_BYTES + shared)
 
     def _workers(self, num_envs: int) -> int:
         return min(num_envs, self.workers or os.cpu_count() or 1)
@@ -301,6 +305,7 @@ class SharedMemoryEnv(GroupEnv):
         atexit.unregister(self._at_exit)
         self._connections.clear()
         self._processes.clear()
+        gc.unfreeze()
         if self._block is not None:
             self._block.unlink()
             self._block = None
@@ -314,6 +319,7 @@ def kill(processes: list[Any]) -> None:
 
 def _context(env: EnvMaker, start: Start) -> Any:
     if start is Start.fork:
+        gc.freeze()  # a collection would write to the pages of all objects, 40 MiB of them
         return multiprocessing.get_context("fork")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([worker.__name__, type(env).__module__])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -90,10 +90,29 @@ class MineSet:
             table.intern((layout.instance.name, k), rows)
         return table
 
+    @cached_property
+    def nbytes(self) -> int:
+        """Of all that is kept of them while they are open: models, slopes and pits."""
+        return sum(_arrays_of(self.layouts).values())
+
     @property
     def most_blocks(self) -> int:
         """Blocks of the largest pit."""
         return max(len(layout.block) for layout in self.layouts)
+
+
+def _arrays_of(value: Any) -> dict[int, int]:
+    """Bytes of the arrays that a value of dataclasses holds, by the array: each counts once."""
+    if isinstance(value, np.ndarray):
+        owner = value if value.base is None else value.base
+        return {id(owner): memoryview(owner).nbytes}
+    if isinstance(value, dict):
+        held = list(value.values())
+    elif is_dataclass(value):
+        held = [getattr(value, part.name) for part in fields(value)]
+    else:
+        held = list(value) if isinstance(value, (list, tuple)) else []
+    return {k: n for inner in held for k, n in _arrays_of(inner).items()}
 
 
 @lru_cache(maxsize=4)

@@ -44,12 +44,16 @@ class MineSizes:
     arcs: tuple[int, ...]
     periods: int
     resources: int
+    held: int
+    """Bytes of their arrays while they are open: models, slopes and pits."""
 
     def __post_init__(self) -> None:
         grid = self.grid[0] * self.grid[1] * self.grid[2] if len(self.grid) == 3 else 0
-        numbers = (grid, self.destinations, self.training, self.periods, self.resources)
+        limits = (self.periods, self.resources)
+        numbers = (grid, self.destinations, self.training, *limits)
         wrong = [n for n in (*numbers, *self.blocks) if not 0 < n < MOST]
         wrong += [n for n in (*self.arcs, self.units) if not 0 <= n < MOST]
+        wrong += [self.held] * (self.held < 0)
         if wrong or len(self.blocks) != len(self.arcs) or self.training > len(self.blocks):
             raise ValueError(f"sizes of mines are out of bounds: {wrong[:1]}")
 
@@ -67,6 +71,7 @@ class MineSizes:
             tuple(layout.graph.arcs for layout in layouts),
             max(layout.instance.periods for layout in layouts),
             layouts[0].instance.resources,
+            mines.nbytes,
         )
 
     @property
@@ -81,12 +86,19 @@ def sizes_of(source: MineSource) -> MineSizes:
     known = _known(source)
     if known is None and source.per_block:  # the same pits, each block a column of its own
         columns = _known(replace(source, per_block=False))
-        known = None if columns is None else replace(columns, units=max(columns.blocks))
+        known = None if columns is None else _by_block(columns)
     if known is None:
         print(f"Opening {source.data} to know its size; this is done once.", file=sys.stderr)
         known = MineSizes.of(open_mines(source))
         remembered.write(_name_of(source), asdict(known))
     return known
+
+
+def _by_block(columns: MineSizes) -> MineSizes:
+    """The same pits: only where columns begin, 8 B each, is another list."""
+    units = max(columns.blocks)
+    more = units - columns.grid[0] * columns.grid[1]
+    return replace(columns, units=units, held=columns.held + 8 * more * len(columns.blocks))
 
 
 def _known(source: MineSource) -> MineSizes | None:

@@ -249,8 +249,8 @@ def test_what_says_itself_how_to_go_on_is_left_as_it_is():
 
 
 WORKERS = {
-    "vec=shared_memory vec.workers=3": (3 * 5.5 + 51.4, 2 * 5.5),
-    "vec=shared_memory vec.workers=3 vec.start=fork": (3 * 5.5 + 6.4, 2 * 5.5),
+    "vec=shared_memory vec.workers=3": (3 * 5.5 + 34.4, 2 * 5.5),
+    "vec=shared_memory vec.workers=3 vec.start=fork": (3 * 5.5 + 30.4, 2 * 5.5),
     "vec=sb3": (8 * 172 + 37, 2 * 172),
     "vec=sb3 vec.start=fork": (8 * 7 + 67, 2 * 7),
     "vec=serial": (0, 0),
