@@ -38,9 +38,10 @@ from frugal_rl.ranges import at_least
 from frugal_rl.report.files import SUMMARY, read_json, read_metrics
 from frugal_rl.report.pareto import search_document
 from frugal_rl.report.terminal import say
-from frugal_rl.run.compose import check_keys, folder
+from frugal_rl.run.composing import check_keys
 from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.lock import locked
+from frugal_rl.run.search_path import folder
 from frugal_rl.run.signals import StopAsked, passing_on
 from frugal_rl.untrusted.files import refuse_irregular
 from frugal_rl.untrusted.printing import printable, shown

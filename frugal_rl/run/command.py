@@ -21,18 +21,10 @@ from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.invocation import value
 from frugal_rl.report.speech import Mode, labelled, speaking
-from frugal_rl.report.terminal import visible
+from frugal_rl.report.streams import visible
 from frugal_rl.run import arguments
-from frugal_rl.run.compose import (
-    check_choices,
-    check_keys,
-    check_words,
-    composed_command,
-    fitting_agent_of,
-    named_plugins,
-    run_jobs,
-    sweep_folder,
-)
+from frugal_rl.run.compose import composed_command, fitting_agent_of, run_jobs, sweep_folder
+from frugal_rl.run.composing import check_choices, check_keys, check_words, named_plugins
 from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
 from frugal_rl.run.lock import LAUNCHER_LOCK, LOCK, SWEEP_LOCK, kept_for_run, locked

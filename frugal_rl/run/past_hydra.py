@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Any
+
+import hydra
 
 from frugal_rl.errors import DiskError, FrugalError
 from frugal_rl.run.disk import disk_in_words
@@ -69,5 +70,5 @@ def _in_words(call: Callable[[], Any]) -> Any:
 
 def version_base() -> dict[str, str]:
     """Hydra 1.3 needs `version_base`; from 1.4 on it is deprecated."""
-    major, minor = (int(n) for n in version("hydra-core").split(".")[:2])
+    major, minor = (int(n) for n in hydra.__version__.split(".")[:2])
     return {"version_base": "1.3"} if (major, minor) < (1, 4) else {}
