@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -33,7 +32,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, DataError, FolderInUseError
-from frugal_rl.invocation import value
+from frugal_rl.invocation import starting, value
 from frugal_rl.ranges import at_least
 from frugal_rl.report.files import SUMMARY, read_json, read_metrics
 from frugal_rl.report.pareto import search_document
@@ -289,7 +288,7 @@ class Searcher:
             *again,
             f"hydra.run.dir={value(at)}",
         ]
-        return [sys.executable, str(folder("scripts") / "train.py"), *beside, *words]
+        return [*starting("train", folder("scripts")), *beside, *words]
 
     def hopeless(self, at: Path) -> bool:
         """Whether a trial is behind most of those that held no more memory than it holds."""
