@@ -116,6 +116,16 @@ def command_line(words: Iterable[str]) -> str:
     return " ".join(map(shell_word, words))
 
 
+def command(script: str, *words: str) -> str:
+    """A script with words, as the present command was called, in one line for a shell."""
+    return command_line([*command_words(script), *words])
+
+
+def program(name: str, *words: str) -> str:
+    """A console command of this installation with words, in one line for a shell."""
+    return command_line([program_word(name), *words])
+
+
 def shell_word(word: str) -> str:
     """One word, quoted where a shell would change it: `"resume='my run'"`."""
     if "'" in word and not re.search(r'["$`\\!]', word):

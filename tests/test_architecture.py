@@ -16,10 +16,12 @@ MAX_FUNCTION_LINES = 60
 # What a room may import, by prefix; rooms not named here may import the standard rooms below them.
 ARROWS = {
     "frugal_rl.errors": (),
+    "frugal_rl.invocation": (),
     "frugal_rl.untrusted": ("frugal_rl.untrusted", "frugal_rl.errors"),
     "frugal_rl.observation": (
         "frugal_rl.observation",
         "frugal_rl.errors",
+        "frugal_rl.invocation",
         "frugal_rl.plugins",
         "frugal_rl.untrusted",
     ),
@@ -27,6 +29,7 @@ ARROWS = {
         "frugal_rl.vec_env",
         "frugal_rl.observation",
         "frugal_rl.errors",
+        "frugal_rl.invocation",
         "frugal_rl.ranges",
         "frugal_rl.memory.choices",
         "frugal_rl.memory.part",
@@ -39,6 +42,7 @@ ARROWS = {
         "frugal_rl.observation",
         "frugal_rl.untrusted",
         "frugal_rl.errors",
+        "frugal_rl.invocation",
         "frugal_rl.untrusted",
     ),
 }

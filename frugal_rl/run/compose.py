@@ -29,12 +29,13 @@ from frugal_rl.run.composing import (
     composing,
     named_plugins,
     plain,
+    version_base,
     without_hydra,
 )
 from frugal_rl.run.config import RUN_FIELDS, RunConfig
 from frugal_rl.run.fitting import fitting_agent, fitting_words, refuse_without_overlay
 from frugal_rl.run.honouring import honouring
-from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra, version_base
+from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.search_path import folder, own_choices, searching, typed_folder
 from frugal_rl.run.zoo.words import translated

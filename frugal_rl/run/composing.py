@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from hydra import compose, initialize_config_dir
+from hydra import __version__, compose, initialize_config_dir
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -27,7 +27,6 @@ from frugal_rl.run.fitting import fitting_words
 from frugal_rl.run.mistyped import absent, check_swept, meant, mend, one_only, several_values
 from frugal_rl.run.nearness import in_one_line
 from frugal_rl.run.own_files import UNREADABLE, fault_in_words
-from frugal_rl.run.past_hydra import version_base
 from frugal_rl.run.search_path import choices, folder, further, groups, is_group, own_choices
 
 _RUN = Late("frugal_rl.run.config")
@@ -43,6 +42,12 @@ class FurtherFolders(SearchPathPlugin):
 
 
 Plugins.instance().register(FurtherFolders)
+
+
+def version_base() -> dict[str, str]:
+    """Hydra 1.3 needs `version_base`; from 1.4 on it is deprecated."""
+    major, minor = (int(n) for n in __version__.split(".")[:2])
+    return {"version_base": "1.3"} if (major, minor) < (1, 4) else {}
 
 
 def plain(cfg: DictConfig, whole: bool = True) -> dict[str, Any]:

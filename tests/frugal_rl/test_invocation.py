@@ -1,5 +1,7 @@
 """Printed commands begin as the present one was typed, so that they work where it was."""
 
+import ast
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -111,3 +113,30 @@ def test_a_job_in_a_launchers_process_prints_what_its_sweep_was_called_by(monkey
     command.job({}, SimpleNamespace(number=0, side_by_side=False, command=None))
 
     assert command_words("report") == ["frugal-rl", "report"]
+
+
+PRINTED = re.compile(r"scripts/\w+\.py|\bpip install\b|\bfrugal-rl \w|\bwandb (sync|login)\b")
+BY_HAND = {
+    "frugal_rl/invocation.py": "makes them",
+    "frugal_rl/__main__.py": "says so where nothing can be imported",
+    "frugal_rl/cli.py": "is the command that it names",
+    "frugal_rl/report/doctor.py": "is told only by the console command",
+}
+
+
+def constants(tree):
+    """The texts of a module that are no docstrings of anything."""
+    loose = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in loose)
+    return [node.value for node in nodes if isinstance(node.value, str)]
+
+
+@pytest.mark.parametrize("room", ["frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting"])
+def test_no_message_writes_a_command_by_hand(room):
+    root = SCRIPTS.parent
+    for path in sorted((root / room).rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if name in BY_HAND or "/testing/" in name:
+            continue
+        wrong = [text for text in constants(ast.parse(path.read_text())) if PRINTED.search(text)]
+        assert not wrong, f"{name} prints {wrong}; use frugal_rl.invocation.command or program"
