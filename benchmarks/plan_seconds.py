@@ -1,14 +1,18 @@
 """How long a plan takes: of every environment and agent, the first time and again, quiet and busy.
 
-    python benchmarks/plan_seconds.py            # warm: quiet, then beside eight busy processes
-    python benchmarks/plan_seconds.py --cold     # each with nothing remembered of its kind
-    python benchmarks/plan_seconds.py --table    # what is known
+    python benchmarks/plan_seconds.py --seconds 420         # cold, then warm: on a quiet machine
+    python benchmarks/plan_seconds.py --busy --seconds 420  # the same beside eight busy processes
+    python benchmarks/plan_seconds.py --busy --warm         # without the first time of each
+    python benchmarks/plan_seconds.py --table               # what is known
+    python benchmarks/plan_seconds.py --fresh               # forget all, before a new round
 
-Cold: nothing is remembered of this network or, in the first plan, of this installation, and what a
-plan before it did not compile is compiled. Warm: the same plan once more. Processor seconds are
-those of the command and all its children, imports and what is beyond them those of its own process;
-other programs change them little. Silence is the longest time without a byte in a pipe. What is
-done stays in the results file; `--cold` goes on where it stopped.
+Every call goes on with the rows that are missing; `--like` names some, which are measured again.
+
+Cold: in an empty home nothing is remembered of this network or, in the first plan of a call, of
+this installation, and what a plan before it did not compile is compiled. Warm: the same plan once
+more. Processor seconds are those of the command and all its children, imports and what is beyond
+them those of its own process; other programs change them little. Silence is the longest time
+without a byte in a pipe.
 """
 
 from __future__ import annotations
@@ -56,6 +60,7 @@ CELLS = (
     "env=mine_daily_small env.actions=block agent=pointer",
 )
 BUSY_PROCESSES = 8
+HOWS = ("cold", "warm", "busy cold", "busy warm")
 DOES_NOT_FIT = 3
 BODY = """
 import atexit, sys, time
@@ -150,25 +155,21 @@ def measure(cell: str, how: str, home: Path) -> None:
     print(f"{how}: {words}: {cell}", file=sys.stderr, flush=True)
 
 
-def cold(cells: list[str], seconds: float) -> None:
-    """Each plan with nothing remembered, then again; the installation is measured by the first."""
-    done, began = known(), time.monotonic()
-    with tempfile.TemporaryDirectory() as name:
-        for cell in cells:
-            if (cell, "cold") in done or time.monotonic() - began > seconds:
-                continue
-            for how in ("cold", "warm"):
-                measure(cell, how, Path(name))
+def measured(cells: list[str], hows: list[str], seconds: float) -> None:
+    """Each plan with nothing remembered, then again, and nothing begun after so many seconds.
 
-
-def warm(cells: list[str], seconds: float) -> None:
-    """Each plan again, then beside busy processes; what is remembered is this user's."""
+    One that was not cold in this call is planned once before, so that it is warm.
+    """
     began = time.monotonic()
-    for how, others in (("warm", 0), ("busy", BUSY_PROCESSES)):
-        with beside(others):
-            for cell in cells:
-                if time.monotonic() - began < seconds:
-                    measure(cell, how, Path.home())
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        for cell in cells:
+            if time.monotonic() - began > seconds:
+                return
+            if "cold" not in hows[0]:
+                plan(cell, home)
+            for how in hows:
+                measure(cell, how, home)
 
 
 def table() -> str:
@@ -176,12 +177,12 @@ def table() -> str:
     found, rows = known(), []
     for cell in CELLS:
         columns = [f"`{cell}`"]
-        for how in ("cold", "warm", "busy"):
+        for how in HOWS:
             row = found.get((cell, how))
             columns += _words(row, how) if row else [""] * (5 if how == "warm" else 3)
         rows.append(f"| {' | '.join(columns)} |")
     closing = []
-    for how in ("cold", "warm", "busy"):
+    for how in HOWS:
         some = [row for (_, kind), row in found.items() if kind == how]
         if some:
             beyond, silent = ([row[name] for row in some] for name in ("beyond", "silence"))
@@ -193,31 +194,41 @@ def table() -> str:
     head = (
         "| plan | cold s | processor s | silence s | warm s | imports | beyond | torch | silence "
     )
-    head += "| busy s | beyond | silence |\n|---" + "|---:" * 11 + "|"
+    head += "| busy: cold s | processor s | silence s | warm s | beyond | silence |"
+    head += "\n|---" + "|---:" * 14 + "|"
     return "\n".join([head, *rows, "", *closing])
 
 
 def _words(row: dict[str, float], how: str) -> list[str]:
     first, silence = f"{row['seconds']:.1f}", f"{row['silence']:.1f}"
-    if how == "cold":
+    if "cold" in how:
         return [first, f"{row['processor']:.1f}", silence]
     beyond = f"{row['beyond']:.2f}"
-    if how == "busy":
+    if "busy" in how:
         return [first, beyond, silence]
     return [first, f"{row['imports']:.2f}", beyond, "yes" if row["torch"] else "no", silence]
 
 
 def main() -> None:
     """Measure, print the table."""
-    options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--cold", action="store_true", help="with nothing remembered")
-    options.add_argument("--like", default="", help="only plans that hold these words")
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--busy", action="store_true", help="beside eight busy processes")
+    options.add_argument("--warm", action="store_true", help="nothing cold")
+    options.add_argument("--like", default="", help="only plans that hold these words, again")
     options.add_argument("--seconds", type=float, default=1e9, help="begin none after these")
     options.add_argument("--table", action="store_true", help="print what is known")
+    options.add_argument("--fresh", action="store_true", help="forget what is known")
     asked = options.parse_args()
-    cells = [cell for cell in CELLS if asked.like in cell]
+    if asked.fresh:
+        RESULTS.unlink(missing_ok=True)
+        return
+    hows = [how for how in HOWS if ("busy" in how) == asked.busy]
+    hows = [how for how in hows if not (asked.warm and "cold" in how)]
+    done = {} if asked.like else known()
+    missing = [c for c in CELLS if asked.like in c and any((c, how) not in done for how in hows)]
     if not asked.table:
-        (cold if asked.cold else warm)(cells, asked.seconds)
+        with beside(BUSY_PROCESSES if asked.busy else 0):
+            measured(missing, hows, asked.seconds)
     print(table())
 
 

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from frugal_rl.invocation import called_as, program_word, python_word
+from frugal_rl.invocation import Called, called_as, program_word, python_word
 from frugal_rl.report.speech import speak_early
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.search_path import folder
@@ -32,16 +32,19 @@ def main() -> None:
     if command not in commands:
         sys.exit(f"frugal-rl {command} is no command; {nearest(command, commands)}")
     speak_early()
-    called_as(*beginning())
+    called_as(beginning())
     sys.argv = [f"{command}.py", *sys.argv[2:]]
     runpy.run_path(str(scripts / f"{command}.py"), run_name="__main__")
 
 
-def beginning() -> list[str]:
+def beginning() -> Called:
     """The words that this command was called by."""
-    if Path(sys.argv[0]).name == "frugal-rl" or shutil.which("frugal-rl"):
-        return [program_word("frugal-rl")]
-    return [python_word(), "-m", "frugal_rl"]
+    module = ("-m", "frugal_rl")
+    if Path(sys.argv[0]).name == "frugal-rl":
+        return Called((program_word("frugal-rl"),), (str(Path(sys.argv[0]).absolute()),))
+    if shutil.which("frugal-rl"):
+        return Called((program_word("frugal-rl"),), module)
+    return Called((python_word(), *module), module)
 
 
 def usage(scripts: Path, commands: list[str]) -> str:

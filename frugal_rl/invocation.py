@@ -12,21 +12,54 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-_BEGINNING: list[str] = []
-"""The words of the console command, once it has been called."""
+
+@dataclass(frozen=True)
+class Called:
+    """How the console command was called: `frugal-rl`, or `python -m frugal_rl`."""
+
+    words: tuple[str, ...]
+    """As they are printed."""
+    again: tuple[str, ...]
+    """As they stand behind the interpreter in a process of its own."""
 
 
-def called_as(*words: str) -> None:
-    """The console command says how it was called: `frugal-rl`, or `python -m frugal_rl`."""
-    _BEGINNING[:] = words
+_CALLED: list[Called] = []
+"""The console command, once it has been called."""
+
+
+def called_as(called: Called | None) -> None:
+    """The console command says how it was called, or a job of a sweep how its sweep was."""
+    _CALLED[:] = [] if called is None else [called]
+
+
+def called() -> Called | None:
+    """How the console command was called; None where a script was."""
+    return _CALLED[0] if _CALLED else None
+
+
+def starting(script: str, scripts: Path) -> list[str]:
+    """The words that start a script in a process of its own, which prints commands as this does.
+
+    Args:
+        script: its name.
+        scripts: the folder of all scripts, for those who started none of them.
+    """
+    if _CALLED:
+        return [sys.executable, *_CALLED[0].again, script]
+    typed = Path(sys.argv[0])
+    ours = typed.with_name(f"{script}.py")
+    if typed.parent.name != "scripts" or not ours.is_file():
+        ours = scripts / f"{script}.py"
+    return [sys.executable, str(ours)]
 
 
 def command_words(script: str) -> list[str]:
     """The words that start a script, as those were that started this process."""
-    if _BEGINNING:
-        return [*_BEGINNING, script]
+    if _CALLED:
+        return [*_CALLED[0].words, script]
     typed = Path(sys.argv[0])
     if typed.suffix == ".py" and typed.parent.name == "scripts":
         return [python_word(), str(typed.with_name(f"{script}.py"))]
@@ -81,6 +114,16 @@ def override(key: str, given: str | Path) -> str:
 def command_line(words: Iterable[str]) -> str:
     """Words as one line that a shell reads as the same words."""
     return " ".join(map(shell_word, words))
+
+
+def command(script: str, *words: str) -> str:
+    """A script with words, as the present command was called, in one line for a shell."""
+    return command_line([*command_words(script), *words])
+
+
+def program(name: str, *words: str) -> str:
+    """A console command of this installation with words, in one line for a shell."""
+    return command_line([program_word(name), *words])
 
 
 def shell_word(word: str) -> str:

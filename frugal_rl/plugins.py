@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import entry_points
+
+from frugal_rl.late import Late
 
 OURS = ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")
 """The packages of this project."""
+_METADATA = Late("importlib.metadata")
 GROUP = "frugal_rl.plugins"
 """Entry points of installed plug-ins; each names its package."""
 
@@ -23,7 +25,7 @@ GROUP = "frugal_rl.plugins"
 @cache
 def declared() -> tuple[str, ...]:
     """Installed packages that declare themselves a plug-in, in order of their names."""
-    modules = (point.value.partition(":")[0] for point in entry_points(group=GROUP))
+    modules = (point.value.partition(":")[0] for point in _METADATA.entry_points(group=GROUP))
     return tuple(sorted({module.partition(".")[0] for module in modules}))
 
 

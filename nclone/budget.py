@@ -8,7 +8,7 @@ observations hold of graphs and doors is told without a game.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,11 +25,14 @@ from nclone.graph.size import graph_edges, graph_size
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
     from nclone.config import NppConfig
-    from nclone.graph.interned import InternedGraphs
     from nclone.graph.landmarks import Landmarks
 
 Item = TypeVar("Item")
 
+Measured: TypeAlias = "tuple[dict[str, int], dict[str, int], Sequence[Landmarks]]"
+MOST_MEASURED = 4
+_MEASURED: dict[str, Measured] = {}
+"""The last few answers of `_of_two_sizes`."""
 SHARED = ("levels", "path distances")
 SAMPLED_LEVELS = 48
 """Levels whose graphs are counted to tell the size of all."""
@@ -49,11 +52,8 @@ MEANINGS = {
 
 def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encoding) -> list[Part]:
     """The plan's lines for `num_envs` environments whose level data exists `level_copies` times."""
-    levels = config.open_levels("train")
-    games = [NppGame(config, levels, n, threads=1) for n in (1, 2)]
-    one, two = (_measured(game, encoding) for game in games)
-    graphs = games[0].graphs
-    lines = [] if graphs is None else [_graphs(graphs, config, level_copies)]
+    one, two, marks = _of_two_sizes(config, encoding)
+    lines = [_graphs(marks, config, level_copies)] if marks else []
     for name, first in one.items():
         if name == "graphs":
             continue
@@ -68,12 +68,28 @@ def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encodin
     return lines
 
 
-def _graphs(graphs: InternedGraphs, config: NppConfig, copies: int) -> Part:
+def _of_two_sizes(config: NppConfig, encoding: Encoding) -> Measured:
+    """Bytes by name of one world and of two, and the levels whose graphs there will be.
+
+    A plan asks for training, for evaluation and for demonstrations: the games are made once.
+    """
+    key = repr((config, encoding.choice))
+    if key not in _MEASURED:
+        levels = config.open_levels("train")
+        games = [NppGame(config, levels, n, threads=1) for n in (1, 2)]
+        one, two = (_measured(game, encoding) for game in games)
+        graphs = games[0].graphs
+        while len(_MEASURED) >= MOST_MEASURED:
+            _MEASURED.pop(next(iter(_MEASURED)))
+        _MEASURED[key] = one, two, graphs.distances.levels if graphs else ()
+    return _MEASURED[key]
+
+
+def _graphs(marks: Sequence[Landmarks], config: NppConfig, copies: int) -> Part:
     """All graphs of the levels, from the size of some of them, and at most the table's bound.
 
     See `_graphs_of`.
     """
-    marks = graphs.distances.levels
     some = _sampled(marks)
     each = sum(graph_size(m).row_bytes for m in some) / len(some)
     count = sum(map(_graphs_of, marks))

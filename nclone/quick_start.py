@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.building import build
-from frugal_rl.run.compose import compose_plain, plain
+from frugal_rl.run.composing import compose_plain, plain
 from nclone.config import NppConfig
 from nclone.env import NppEnv
 

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from frugal_rl.run.building import build_as
 from frugal_rl.run.command import main
-from frugal_rl.run.compose import plain
+from frugal_rl.run.composing import plain
 from frugal_rl.run.outcome import Outcome
 
 

@@ -50,4 +50,4 @@ def shared_data() -> Path:
 @pytest.fixture(autouse=True)
 def nobody_called_us(monkeypatch):
     """How a test calls the console command is forgotten after it."""
-    monkeypatch.setattr("frugal_rl.invocation._BEGINNING", [])
+    monkeypatch.setattr("frugal_rl.invocation._CALLED", [])

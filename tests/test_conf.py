@@ -15,7 +15,8 @@ from frugal_rl.memory.base import tiny
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.report.log import open_log
 from frugal_rl.run.building import build_as
-from frugal_rl.run.compose import compose_plain, compose_run, folder, plain
+from frugal_rl.run.compose import compose_run, folder
+from frugal_rl.run.composing import compose_plain, plain
 from frugal_rl.run.trainer import train
 
 CONF = folder("conf")

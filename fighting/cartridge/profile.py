@@ -18,6 +18,7 @@ from fighting.cartridge.source import Source, Text
 from fighting.machine.emulator import read_rom, sha1
 from fighting.rom import image_of
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import command
 
 HEALTH = ("p1_hp", "p2_hp")
 """What a profile without expressions must know: it is then a fight."""
@@ -85,7 +86,8 @@ class Profile:
         if found is None or found.addr is None or found.status is Status.unknown:
             raise ConfigError(
                 f"{self.source.at('memory')}: The profile '{self.id}' does not know where {name} "
-                f"is. Find it with the probe (scripts/play.py probe=true) and add memory.{name}."
+                f"is. Find it with the probe ({command('play', 'probe=true')}) and add "
+                f"memory.{name}."
             )
         return found
 

@@ -26,6 +26,7 @@ from fighting.machine.emulator import (
 )
 from fighting.machine.trial import try_states
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.invocation import command
 from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.files import inflate, read_bytes
 from frugal_rl.untrusted.printing import printable
@@ -41,7 +42,10 @@ MOST_FRAMES = 60 * 60 * 10
 """Ten minutes of play."""
 FIRST = np.zeros(1, np.int64)
 AGAIN = "Without the file the states are made again."
-REMEDY = "save one by scripts/play.py record=FOLDER and the key P"
+
+
+def _remedy() -> str:
+    return f"save one by {command('play')} record=FOLDER and the key P"
 
 
 class StartStates:
@@ -149,7 +153,7 @@ class StartStates:
             scene.frames += 1
         raise ConfigError(
             f"{where}: `{condition.text.text}` did not happen within {patience} frames. "
-            "Look at the game with scripts/play.py, or raise timeout."
+            f"Look at the game with {command('play')}, or raise timeout."
         )
 
     def _condition(self, number: int, until: Any, where: str) -> tuple[Rule, Meanings]:
@@ -167,7 +171,7 @@ class StartStates:
         """A saved state beside the profile, which must belong to this cartridge."""
         path = self.game.source.folder / name
         if not path.is_file():
-            raise ConfigError(f"{where}: there is no saved state {path}; {REMEDY}.")
+            raise ConfigError(f"{where}: there is no saved state {path}; {_remedy()}.")
         return read_state(path, self.rom, where)
 
 
@@ -208,7 +212,7 @@ def read_state(path: Path, rom: bytes, where: str) -> bytes:
     head, _, packed = read_bytes(path, MOST_STATE_BYTES).partition(b"\n")
     words = printable(head.decode("ascii", "replace"), 200).split()
     if len(words) != 2 or words[0] != "state-1":
-        raise StateError(f"{where}: {path} is no saved state; {REMEDY}.")
+        raise StateError(f"{where}: {path} is no saved state; {_remedy()}.")
     if words[1] != sha1(rom):
         raise StateError(
             f"{where}: {path} belongs to the cartridge {words[1]}, env.rom is {sha1(rom)}. "

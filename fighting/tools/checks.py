@@ -10,6 +10,7 @@ from fighting.cartridge.profile import System
 from fighting.config import DuelConfig
 from fighting.machine.emulator import FRAMES_PER_SECOND, PYBOY_VERSION
 from fighting.tools.tried_out import tried_out
+from frugal_rl.invocation import program
 from frugal_rl.memory.finding import Finding, Severity
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ def _versions(f: EmulatorFacts) -> Finding:
         _graded(wrong, Severity.error),
         ".".join(map(str, f.pyboy)),
         "before 2.5 a tick holds the lock: threads wait for each other" if wrong else "",
-        "pip install 'pyboy>=2.5'",
+        program("pip", "install", "pyboy>=2.5"),
     )
 
 

@@ -17,6 +17,7 @@ from gymnasium import spaces
 
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
 from frugal_rl.late import Late
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.hindsight import check_goals
@@ -135,8 +136,7 @@ class OffPolicyConfig(ABC):
             return getattr(importlib.import_module(self.room), self.kind)
         except ModuleNotFoundError as error:
             raise ConfigError(
-                f"{self.kind} comes with {self.room.replace('_', '-')}: "
-                "pip install 'frugal-rl[contrib]'."
+                f"{self.kind} comes with {self.room.replace('_', '-')}: {installing('contrib')}"
             ) from error
 
     def tiny(self) -> OffPolicyConfig:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from frugal_rl.invocation import command
 from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.part import human
@@ -45,6 +46,6 @@ class Watchdog:
         return (
             f"The run held {human(held)}, {held / self.limit_bytes:.0%} of the "
             f"{human(self.limit_bytes)} of {self.source} (planned: {human(self.planned_bytes)})."
-            f"{why} Run scripts/plan.py with the same words for ways to fit, or raise "
+            f"{why} Run {command('plan')} with the same words for ways to fit, or raise "
             f"memory.watchdog_share={self.share:g}."
         )

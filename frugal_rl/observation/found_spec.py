@@ -12,6 +12,7 @@ import numpy as np
 import yaml  # type: ignore[import-untyped]
 
 from frugal_rl.errors import DataError
+from frugal_rl.invocation import command
 from frugal_rl.observation.found_form import FoundForm, read_form
 from frugal_rl.untrusted.files import read_text
 from frugal_rl.untrusted.nested import parse_yaml
@@ -58,7 +59,7 @@ class FoundSpec:
             observed: shape and dtype of each field.
             where: the file.
         """
-        anew = "Study it anew: python scripts/study.py env=gymnasium env.id=..."
+        anew = f"Study it anew: {command('study', 'env=gymnasium', 'env.id=...')}"
         unknown = sorted(set(self.fields) - set(observed))
         if unknown:
             raise DataError(
@@ -105,7 +106,7 @@ def read_found_spec(path: Path) -> FoundSpec:
         why = printable(f"{type(error).__name__}: {error}")
         raise DataError(
             f"env.spec={shown(path)} is no study of an environment ({why})."
-            " Write one with: python scripts/study.py env=gymnasium env.id=..."
+            f" Write one with: {command('study', 'env=gymnasium', 'env.id=...')}"
         ) from error
 
 

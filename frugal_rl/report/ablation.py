@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.invocation import value
+from frugal_rl.invocation import starting, value
 from frugal_rl.memory.advice import samples_of
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.savings import BY_NAME, SAVINGS, Saving, filled
@@ -152,7 +151,7 @@ def _train(words: Sequence[str], seed: int, at: Path, config_dir: str) -> RunRes
     if writer_of(at) is None:  # of other words, or killed: a run begins in no other's folder
         shutil.rmtree(at, ignore_errors=True)
     beside = ["--config-dir", config_dir] if config_dir else []
-    command = [sys.executable, str(folder("scripts") / "train.py"), *beside, *overrides]
+    command = [*starting("train", folder("scripts")), *beside, *overrides]
     done = subprocess.run(
         [*command, f"hydra.run.dir={value(at)}"],
         capture_output=True,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from frugal_rl.invocation import command_line, command_words, program_word, value
+from frugal_rl.invocation import command, program, value
 from frugal_rl.memory.advice import command_of
 from frugal_rl.memory.part import human
 from frugal_rl.report.files import TENSORBOARD
@@ -80,16 +80,16 @@ def next_commands(run: RunConfig, summary: Mapping[str, Any]) -> Iterator[str]:
     folder = str(run.run_dir)
     if offers(run.env, "play"):
         seen = () if has_display(os.environ) else ("video=film.mp4",)
-        yield "play:    " + _script("play", *_groups(run), f"checkpoint={value(folder)}", *seen)
-    yield "report:  " + _script("report", f"runs=[{value(folder)}]")
+        yield "play:    " + command("play", *_groups(run), f"checkpoint={value(folder)}", *seen)
+    yield "report:  " + command("report", f"runs=[{value(folder)}]")
     further = () if summary.get("interrupted") else (f"algo.total_steps={2 * _steps(run)}",)
     yield "resume:  " + command_of(run, (f"resume={value(folder)}", *further))
     if run.tracking.tensorboard:
         curves = str(Path(folder, TENSORBOARD))
-        yield "curves:  " + command_line([program_word("tensorboard"), "--logdir", curves])
+        yield "curves:  " + program("tensorboard", "--logdir", curves)
     offline = sorted(Path(folder, "wandb").glob("offline-run-*"))
     if offline:
-        yield "W&B:     " + command_line([program_word("wandb"), "sync", str(offline[-1])])
+        yield "W&B:     " + program("wandb", "sync", str(offline[-1]))
 
 
 def _steps(run: RunConfig) -> int:
@@ -102,7 +102,3 @@ def _groups(run: RunConfig) -> list[str]:
     choice = run.resolved.get("choices", {}).get("env")
     plugins = [word for word in run.overrides if word.startswith("plugins=")]
     return [*beside, *([f"env={choice}"] if choice else []), *plugins]
-
-
-def _script(name: str, *words: str) -> str:
-    return command_line([*command_words(name), *words])

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -33,14 +32,15 @@ from optuna.trial import FrozenTrial, Trial, TrialState
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, DataError, FolderInUseError
-from frugal_rl.invocation import value
+from frugal_rl.invocation import starting, value
 from frugal_rl.ranges import at_least
 from frugal_rl.report.files import SUMMARY, read_json, read_metrics
 from frugal_rl.report.pareto import search_document
 from frugal_rl.report.terminal import say
-from frugal_rl.run.compose import check_keys, folder
+from frugal_rl.run.composing import check_keys
 from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.lock import locked
+from frugal_rl.run.search_path import folder
 from frugal_rl.run.signals import StopAsked, passing_on
 from frugal_rl.untrusted.files import refuse_irregular
 from frugal_rl.untrusted.printing import printable, shown
@@ -288,7 +288,7 @@ class Searcher:
             *again,
             f"hydra.run.dir={value(at)}",
         ]
-        return [sys.executable, str(folder("scripts") / "train.py"), *beside, *words]
+        return [*starting("train", folder("scripts")), *beside, *words]
 
     def hopeless(self, at: Path) -> bool:
         """Whether a trial is behind most of those that held no more memory than it holds."""

@@ -20,7 +20,7 @@ from typing import IO, Any, TextIO, cast
 
 from frugal_rl.doing import Work, hushed, now
 from frugal_rl.errors import DiskError
-from frugal_rl.report.terminal import GONE, lead_nowhere, open_closed, visible
+from frugal_rl.report.streams import GONE, lead_nowhere, open_closed, visible
 
 FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 1.7, 30.0
 """Silence before the first words, before further ones, and in the log of a run of many hours."""

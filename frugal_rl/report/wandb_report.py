@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.invocation import installing
+from frugal_rl.invocation import installing, program
 from frugal_rl.report.document import (
     Block,
     CommandBlock,
@@ -45,8 +45,9 @@ def save_report(document: Document, entity: str, project: str) -> str:
     except Exception as error:  # of wandb's many kinds, none of which means us
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise ConfigError(
-            f"W&B does not take the report ({reason[0]}). Log in with `wandb login`, send the runs "
-            "with `wandb sync`, and check entity= and project=."
+            f"W&B does not take the report ({reason[0]}). Log in with "
+            f"`{program('wandb', 'login')}`, send the runs with "
+            f"`{program('wandb', 'sync')} FOLDER`, and check entity= and project=."
         ) from error
     return str(report.url)
 

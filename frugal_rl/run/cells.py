@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from signal import Signals
 from typing import TYPE_CHECKING
 
 from frugal_rl.errors import CrowdedError, DataError, FrugalError
-from frugal_rl.invocation import value
+from frugal_rl.invocation import starting, value
 from frugal_rl.memory import usage
 from frugal_rl.report.files import SUMMARY, read_json, write_json
 from frugal_rl.run.admission import open_ledger
@@ -232,7 +231,7 @@ def started(job: Job) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     words = [w for w in job.words if not (again and w.startswith("resume="))]
     own = [*again, f"hydra.run.dir={value(at)}", "hydra.output_subdir=null"]
     child = subprocess.Popen(
-        [sys.executable, str(folder("scripts") / "train.py"), *beside_ours, *words, *own],
+        [*starting("train", folder("scripts")), *beside_ours, *words, *own],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -19,20 +19,12 @@ from typing import Any
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, FrugalError
-from frugal_rl.invocation import value
+from frugal_rl.invocation import called, called_as, value
 from frugal_rl.report.speech import Mode, labelled, speaking
-from frugal_rl.report.terminal import visible
+from frugal_rl.report.streams import visible
 from frugal_rl.run import arguments
-from frugal_rl.run.compose import (
-    check_choices,
-    check_keys,
-    check_words,
-    composed_command,
-    fitting_agent_of,
-    named_plugins,
-    run_jobs,
-    sweep_folder,
-)
+from frugal_rl.run.compose import composed_command, fitting_agent_of, run_jobs, sweep_folder
+from frugal_rl.run.composing import check_choices, check_keys, check_words, named_plugins
 from frugal_rl.run.disk import disk_in_words
 from frugal_rl.run.help import help_text
 from frugal_rl.run.lock import LAUNCHER_LOCK, LOCK, SWEEP_LOCK, kept_for_run, locked
@@ -115,6 +107,7 @@ class Script:
         self.mode, self.sweep = Mode.people, False
         self.outcomes: list[Outcome] = []
         self.command: Command | None = None
+        self.called = called()
 
     def run(self) -> int:
         """Check, compose, do; returns the exit status.
@@ -225,6 +218,7 @@ class Script:
 
     def job(self, cfg: Any, job: Job) -> None:
         """One job: of a single run the only one, of a sweep one of many."""
+        called_as(self.called)  # in a launcher's process nobody else has said it
         with self.labelled(job), self.tidied(job), disk_in_words():
             if self.sweep and not self.in_sweep:
                 preflight(job.command)

@@ -7,7 +7,7 @@ YAML node names by `_target_` and that offers the methods below.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
 
 from frugal_rl.errors import ConfigError
@@ -266,3 +266,12 @@ class RunConfig:
             self.memory.internal_observations,
             self.env.fields,
         )
+
+
+RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
+    "resolved",
+    "overrides",
+    "notes",
+    "composer",
+}
+"""What a configuration says of a run."""

@@ -15,8 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.invocation import command_words
-from frugal_rl.run.compose import check_words, compose_plain, plain
+from frugal_rl.run.composing import check_choices, check_keys, compose_plain, plain
 from frugal_rl.run.search_path import choices, conf_folders
 
 WORDS = "[group=choice ...] [key=value ...] [-m] [--config-dir DIR] [--json | --quiet]"
@@ -34,8 +35,12 @@ def help_text(about: str, config_name: str, words: Sequence[str]) -> str:
     Raises:
         ConfigError: words that compose nothing.
     """
-    check_words(config_name, words)
-    cfg, chosen = compose_plain(config_name, words)
+    check_choices(words)
+    try:
+        cfg, chosen = compose_plain(config_name, words)
+    except ConfigError:
+        check_keys(config_name, words)  # says more exactly which
+        raise
     said = descriptions(config_name, chosen)
     lines = [about, "", f"usage: {shlex.join(command_words(config_name))} {WORDS}", ""]
     groups = {name: value for name, value in chosen.items() if name in GROUPS}

@@ -27,7 +27,7 @@ from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
-from frugal_rl.invocation import override, value
+from frugal_rl.invocation import override, starting, value
 from frugal_rl.late import Late
 from frugal_rl.learn.ranks import started_by_torchrun
 from frugal_rl.learn.silence import no_endless_silence
@@ -223,8 +223,8 @@ def meets_here(meet: str) -> bool:
 def rank_words(run: RunConfig) -> list[str]:
     """What each process is started with: this command, in the run folder that this one chose."""
     beside = ["--config-dir", run.config_dir] if run.config_dir else []
-    script = str(folder("scripts") / "train.py")
-    return [script, *beside, *run.overrides, *_same_folder(run)]
+    script = starting("train", folder("scripts"))[1:]
+    return [*script, *beside, *run.overrides, *_same_folder(run)]
 
 
 def _same_folder(run: RunConfig) -> Sequence[str]:

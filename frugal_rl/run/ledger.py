@@ -23,6 +23,7 @@ import psutil
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import CrowdedError, DataError, DiskError, LaunchError, MemoryBudgetError
+from frugal_rl.invocation import command
 from frugal_rl.memory.part import human
 from frugal_rl.run.disk import told, write_whole
 from frugal_rl.untrusted.files import read_text
@@ -247,7 +248,7 @@ class Reservation:
             raise MemoryBudgetError(
                 f"{self.entry.what} needs {human(wants)}, above the {human(ledger.budget_bytes)} "
                 f"that all runs of this machine share ({ledger.source}); "
-                "scripts/plan.py with the same words tells what it needs less with."
+                f"{command('plan')} with the same words tells what it needs less with."
             )
         if wants <= self.entry.held:
             self.write(replace(self.entry, held=wants))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import command
 from frugal_rl.memory.auto import prepare, refuse_hopeless
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.compose import compose_run
@@ -46,7 +47,7 @@ def train(run: RunConfig | Words) -> dict[str, Any]:
     if asked.launch.size > 1 or asked.launch.scheduler:
         raise ConfigError(
             "frugal_rl.train trains in this process, and launch= starts several; use "
-            "python scripts/train.py with the same words, or launch=single here."
+            f"{command('train')} with the same words, or launch=single here."
         )
     refuse_hopeless(asked)
     with admitted(asked) as room:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from typing import Any
 
 from frugal_rl.errors import DiskError, FrugalError
@@ -65,9 +64,3 @@ def _in_words(call: Callable[[], Any]) -> Any:
             return call()
     except DiskError as error:
         raise Refused(error) from error
-
-
-def version_base() -> dict[str, str]:
-    """Hydra 1.3 needs `version_base`; from 1.4 on it is deprecated."""
-    major, minor = (int(n) for n in version("hydra-core").split(".")[:2])
-    return {"version_base": "1.3"} if (major, minor) < (1, 4) else {}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.invocation import installing
 
 
 class WindowError(FrugalError, RuntimeError):
@@ -89,8 +90,8 @@ class Window:
             import pygame
         except ImportError as error:
             raise WindowError(
-                "A window needs pygame-ce: pip install 'frugal-rl[play]'. Without a screen, "
-                "video=out.mp4 films a checkpoint instead."
+                "Without a screen, video=out.mp4 films a checkpoint; a window needs pygame-ce: "
+                f"{installing('play')}"
             ) from error
         self._pygame: Any = pygame
         self._keys = Keys()

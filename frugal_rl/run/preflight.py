@@ -141,7 +141,7 @@ def extras(command: Command) -> None:
     if tracking.get("tensorboard"):
         _needs("tensorboard", "tracking.tensorboard=true")
     if command.name == "search":
-        _needs("optuna", "scripts/search.py")
+        _needs("optuna", "The search")
     launch = command.values.get("launch") or {}
     slurm = launch.get("scheduler") == "slurm" and not launch.get("meet")
     if command.name == "train" and slurm and shutil.which("sbatch") is None:

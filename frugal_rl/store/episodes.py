@@ -17,6 +17,7 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.invocation import installing
 
 
 @dataclass
@@ -115,5 +116,5 @@ def minari_part(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         raise ConfigError(
-            "Minari data sets need Minari and h5py: pip install 'frugal-rl[offline]'."
+            f"Minari data sets need Minari and h5py: {installing('offline')}"
         ) from error

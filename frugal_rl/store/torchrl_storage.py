@@ -12,15 +12,14 @@ import torch
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
 from frugal_rl.store.found.array import FoundArray
 
 try:
     from tensordict import TensorDict
     from torchrl.data import Storage
 except ImportError as error:
-    raise ConfigError(
-        f"FoundStorage needs TorchRL ({error}): pip install -c constraints.txt 'frugal-rl[torchrl]'"
-    ) from error
+    raise ConfigError(f"FoundStorage needs TorchRL ({error}): {installing('torchrl')}") from error
 
 LARGE = 256
 """Bytes of a row from which an entry is searched for what repeats."""

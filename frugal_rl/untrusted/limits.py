@@ -6,8 +6,6 @@ import os
 import stat
 from dataclasses import dataclass
 
-import psutil
-
 MIB = 1 << 20
 
 
@@ -39,6 +37,11 @@ def irregular(about: os.stat_result) -> str:
 
 def lack_of_room(num_bytes: float) -> str:
     """Why what unpacks to so much is refused on this machine; nothing where it has room."""
-    if num_bytes <= MIB or num_bytes <= (free := psutil.virtual_memory().available):
+    if num_bytes <= MIB:
+        return ""
+    import psutil  # for large files only: no help is written with it
+
+    free = psutil.virtual_memory().available
+    if num_bytes <= free:
         return ""
     return f"it unpacks to {num_bytes / MIB:,.0f} MiB; {free / MIB:,.0f} are free."

@@ -13,6 +13,7 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing, program
 from frugal_rl.memory.part import Part
 from frugal_rl.observation.codecs.pooled import FoundCodec
 from frugal_rl.observation.found_spec import FoundSpec, read_found_spec
@@ -131,8 +132,8 @@ class Registered:
             importlib.import_module(module)
         except ModuleNotFoundError as error:
             raise ConfigError(
-                f"env.id={self.id} needs {package}: pip install {package}, or all of them with "
-                "pip install 'frugal-rl[environments]'."
+                f"env.id={self.id} needs {package}: {program('pip', 'install', package)}, or all "
+                f"of them with {installing('environments')}"
             ) from error
 
     def plain(self) -> gym.Env[Any, Any]:

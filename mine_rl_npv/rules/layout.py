@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import command
 from mine_rl_npv.data.instance import Graph, Instance
 from mine_rl_npv.data.kilograms import kilograms_down, kilograms_up
 from mine_rl_npv.optimise.closure import max_closure
@@ -128,7 +129,7 @@ def lay_out(
     if np.diff(start).max() > MAX_DEPTH:
         raise ConfigError(
             f"A column of {instance.name} has {np.diff(start).max()} blocks; the environment "
-            f"takes {MAX_DEPTH}. Use scripts/solve.py, or coarser benches."
+            f"takes {MAX_DEPTH}. Use {command('solve')}, or coarser benches."
         )
     block = ids[order]
     return MineLayout(

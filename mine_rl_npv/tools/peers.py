@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
 
 QUICK = ("greedy", "gershon")
 PEERS = ("oreblocks", "oreblocks:quick", "oreblocks:exact", "oreblocks:bz")
@@ -58,6 +59,6 @@ def _oreblocks() -> ModuleType:
         return importlib.import_module("oreblocks")
     except ImportError as error:
         raise ConfigError(
-            "oreblocks is not installed: pip install 'frugal-rl[peers]', or leave it out of "
-            "board.methods."
+            "oreblocks is not installed. Leave it out of board.methods, or install it: "
+            f"{installing('peers')}"
         ) from error

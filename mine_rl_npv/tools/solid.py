@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
 from frugal_rl.run.disk import finished_or_absent
 from mine_rl_npv.tools.views import COLOURS, period_grid
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
-
-NEEDED = (
-    "The solid view needs PyVista: pip install 'frugal-rl[viz]'. "
-    "Without it, voxels.png shows the same mine, drawn by matplotlib."
-)
 
 
 def solid_mesh(instance: Instance, period: np.ndarray) -> Any:
@@ -33,7 +29,10 @@ def solid_mesh(instance: Instance, period: np.ndarray) -> Any:
     try:
         import pyvista
     except ImportError as error:
-        raise ConfigError(NEEDED) from error
+        raise ConfigError(
+            "Without PyVista, voxels.png shows the same mine, drawn by matplotlib; the solid view "
+            f"needs it: {installing('viz')}"
+        ) from error
     grid = period_grid(instance, period)
     box = pyvista.ImageData(dimensions=np.array(grid.shape) + 1)
     box.cell_data["period"] = np.nan_to_num(grid, nan=-1.0).ravel(order="F")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.invocation import command
 from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.arrays import read_npz
 from nclone.errors import LevelError
@@ -77,7 +78,7 @@ class LevelPool:
                 raise LevelError(
                     f"Level '{member.recipe.title}' of the pool is not the one that was proved: "
                     "the generators have changed. Make the pool again with "
-                    "`python scripts/generate.py env=nclone`."
+                    f"`{command('generate', 'env=nclone')}`."
                 )
             levels.append(level)
         return levels
@@ -127,12 +128,12 @@ def load_pool(path: Path = BUNDLED) -> LevelPool:
     except FileNotFoundError as error:
         raise LevelError(
             f"There is no level pool at {path}; make one with "
-            "`python scripts/generate.py env=nclone`."
+            f"`{command('generate', 'env=nclone')}`."
         ) from error
     except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
         raise LevelError(
             f"{path} is not a level pool ({error}); make it again with "
-            "`python scripts/generate.py env=nclone`."
+            f"`{command('generate', 'env=nclone')}`."
         ) from error
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from frugal_rl.invocation import command
 from frugal_rl.run.nearness import nearest
 from nclone.errors import LevelError, LevelWarning, ReplayError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
@@ -88,7 +89,7 @@ def pool_members(name: str, split: str = "train") -> list[PoolLevel] | None:
     if not found:
         raise LevelError(
             f"The pool {file} has no {part.value} level of category '{category or 'any'}'; add "
-            "some with `python scripts/generate.py env=nclone`."
+            f"some with `{command('generate', 'env=nclone')}`."
         )
     return found
 
@@ -255,5 +256,5 @@ def _unknown(name: str) -> LevelError:
     return LevelError(
         f"env.levels names '{name}', which is no bundled level, category or file; "
         f"{hint}{'' if hint.endswith('?') else '.'} More levels: "
-        "`python scripts/generate.py env=nclone`, then env.levels=[generated/pool.npz:simple]."
+        f"`{command('generate', 'env=nclone')}`, then env.levels=[generated/pool.npz:simple]."
     )

@@ -1,21 +1,25 @@
 """Printed commands begin as the present one was typed, so that they work where it was."""
 
+import ast
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from frugal_rl import cli, invocation
 from frugal_rl.invocation import command_words, program_word
 from frugal_rl.report.closing import next_commands
+from frugal_rl.run.command import Script
 from frugal_rl.run.compose import compose_run
 
 
 @pytest.fixture(autouse=True)
 def unknown(monkeypatch):
-    monkeypatch.setattr(invocation, "_BEGINNING", [])
+    monkeypatch.setattr(invocation, "_CALLED", [])
 
 
 def test_a_script_answers_with_its_neighbour(monkeypatch):
@@ -41,7 +45,7 @@ def test_an_interpreter_that_is_not_on_the_path_is_named_by_its_place(monkeypatc
 
 def test_the_console_command_answers_with_itself(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/opt/bin/frugal-rl", "plan"])
-    invocation.called_as(*cli.beginning())
+    invocation.called_as(cli.beginning())
 
     assert Path(command_words("report")[0]).name == "frugal-rl"
     assert command_words("report")[1:] == ["report"]
@@ -87,3 +91,52 @@ def test_every_script_says_so():
 
     assert len(beginnings) == 1
     assert "raise SystemExit" in beginnings.pop()
+
+
+def test_a_process_of_its_own_is_started_as_this_one_was(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/opt/bin/frugal-rl", "train"])
+    invocation.called_as(cli.beginning())
+
+    assert invocation.starting("train", SCRIPTS) == [sys.executable, "/opt/bin/frugal-rl", "train"]
+    invocation.called_as(None)
+    monkeypatch.setattr(sys, "argv", ["scripts/ablate.py", "env=toy"])
+    assert invocation.starting("train", SCRIPTS) == [sys.executable, "scripts/train.py"]
+    monkeypatch.setattr(sys, "argv", ["my/program.py"])
+    assert invocation.starting("train", SCRIPTS) == [sys.executable, str(SCRIPTS / "train.py")]
+
+
+def test_a_job_in_a_launchers_process_prints_what_its_sweep_was_called_by(monkeypatch):
+    invocation.called_as(invocation.Called(("frugal-rl",), ("-m", "frugal_rl")))
+    command = Script("train", lambda cfg: None)
+    invocation.called_as(None)  # as in a process that unpickled it
+
+    command.job({}, SimpleNamespace(number=0, side_by_side=False, command=None))
+
+    assert command_words("report") == ["frugal-rl", "report"]
+
+
+PRINTED = re.compile(r"scripts/\w+\.py|\bpip install\b|\bfrugal-rl \w|\bwandb (sync|login)\b")
+BY_HAND = {
+    "frugal_rl/invocation.py": "makes them",
+    "frugal_rl/__main__.py": "says so where nothing can be imported",
+    "frugal_rl/cli.py": "is the command that it names",
+    "frugal_rl/report/doctor.py": "is told only by the console command",
+}
+
+
+def constants(tree):
+    """The texts of a module that are no docstrings of anything."""
+    loose = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Constant) and id(n) not in loose)
+    return [node.value for node in nodes if isinstance(node.value, str)]
+
+
+@pytest.mark.parametrize("room", ["frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting"])
+def test_no_message_writes_a_command_by_hand(room):
+    root = SCRIPTS.parent
+    for path in sorted((root / room).rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if name in BY_HAND or "/testing/" in name:
+            continue
+        wrong = [text for text in constants(ast.parse(path.read_text())) if PRINTED.search(text)]
+        assert not wrong, f"{name} prints {wrong}; use frugal_rl.invocation.command or program"

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.invocation import program
 from frugal_rl.run.nearness import nearest
 from frugal_rl.run.zoo.expressions import read_expression
 from frugal_rl.untrusted.files import read_text
@@ -110,6 +111,7 @@ def published(algorithm: str) -> Path:
         if file.is_file():
             return file
     raise ConfigError(
-        f"algo=zoo reads {algorithm}.yml of the package rl_zoo3, which is not here; pip install "
-        f"rl_zoo3, or name a file of your own: zoo.file=hyperparams/{algorithm}.yml."
+        f"algo=zoo reads {algorithm}.yml of the package rl_zoo3, which is not here: "
+        f"{program('pip', 'install', 'rl_zoo3')}, or name a file of your own: "
+        f"zoo.file=hyperparams/{algorithm}.yml."
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import command
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
 from nclone.levels.sources import open_levels, winning_actions
 from nclone.replay.files import COMPACT, read_replay
@@ -62,7 +63,7 @@ def best_frames(levels: Sequence[Level], named: Sequence[tuple[str, str]]) -> np
     if unknown:
         raise ConfigError(
             f"env.reward=speedrun compares with the best known win, and {len(unknown)} levels have "
-            f"none ({', '.join(unknown[:3])}). Search some by scripts/record.py env=nclone "
+            f"none ({', '.join(unknown[:3])}). Search some by {command('record', 'env=nclone')} "
             "solve=FOLDER solved=WON, then train on env.levels=[WON]."
         )
     return np.array([known[level.key] for level in levels], np.int64)

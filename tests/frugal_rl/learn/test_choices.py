@@ -9,6 +9,7 @@ import torch
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
 from frugal_rl.learn.agents import MlpAgent, NatureCnnAgent, is_image, observed_shape
 from frugal_rl.learn.networks import channels_first, small_cnn
 from frugal_rl.learn.off_policy import stacks_of
@@ -86,7 +87,7 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it():
         room = "no_such_room"
 
     assert text_of(ConfigError, Elsewhere().algorithm) == (
-        "QRDQN comes with no-such-room: pip install 'frugal-rl[contrib]'."
+        f"QRDQN comes with no-such-room: {installing('contrib')}"
     )
     assert text_of(ConfigError, lambda: QrDqnConfig(prioritised=True)) == (
         "algo.prioritised=true is offered by algo=dqn; QR-DQN draws uniformly. Choose algo=dqn, or "

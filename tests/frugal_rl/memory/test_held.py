@@ -298,7 +298,8 @@ def test_a_watchdog_is_silent_up_to_its_share_and_then_says_what_and_why(looked)
     assert watch() == ""
     assert replace(watch, meter=meter_of(951))() == (
         "The run held 951 B, 95% of the 1000 B of memory.budget_gib=1 (planned: 2.0 KiB). Run "
-        "scripts/plan.py with the same words for ways to fit, or raise memory.watchdog_share=0.95."
+        "python scripts/plan.py with the same words for ways to fit, or raise "
+        "memory.watchdog_share=0.95."
     )
     leaking = meter_of(2000, [i * 8 * MIB for i in range(11)])
     assert " It grows: leak: +8,192.0 KiB per rollout. Run " in replace(watch, meter=leaking)()

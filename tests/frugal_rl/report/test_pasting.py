@@ -59,7 +59,7 @@ def pasted(line: str) -> list[str]:
 @pytest.fixture(params=FOLDERS)
 def place(request, tmp_path, monkeypatch):
     """A folder with an awkward name, and `frugal-rl` as the command."""
-    monkeypatch.setattr(invocation, "_BEGINNING", ["frugal-rl"])
+    invocation.called_as(invocation.Called(("frugal-rl",), ("-m", "frugal_rl")))
     folder = tmp_path / request.param
     folder.mkdir()
     return folder

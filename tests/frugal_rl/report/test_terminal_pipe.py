@@ -8,7 +8,8 @@ import pytest
 
 from frugal_rl.errors import DiskError
 from frugal_rl.report.speech import Mode, Watched, speaking
-from frugal_rl.report.terminal import lead_nowhere, open_console, say
+from frugal_rl.report.streams import lead_nowhere
+from frugal_rl.report.terminal import open_console, say
 
 
 def test_nobody_reads_any_more_and_the_run_goes_on(monkeypatch):
@@ -75,7 +76,7 @@ def test_words_that_a_full_disk_did_not_take_are_told_at_the_end(monkeypatch):
 
 CLOSED = """
 import os, sys
-from frugal_rl.report.terminal import open_closed
+from frugal_rl.report.streams import open_closed
 open_closed()
 with open(sys.argv[1], "w") as first:
     assert first.fileno() > 2

@@ -9,7 +9,8 @@ import pytest
 
 from frugal_rl import cli
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.compose import check_choices, check_words, run_from
+from frugal_rl.run.compose import run_from
+from frugal_rl.run.composing import check_choices, check_words
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -47,7 +47,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(invocation, "_BEGINNING", [])
+    monkeypatch.setattr(invocation, "_CALLED", [])
     yield tmp_path
     GlobalHydra.instance().clear()
     HydraConfig.instance().cfg = None

@@ -37,7 +37,6 @@ from frugal_rl.run.replay_aside import (
 from frugal_rl.run.segments import BLOCK_BYTES, Segments
 from frugal_rl.run.trainer import train
 from frugal_rl.store.replay import ReplayBuffer
-from frugal_rl.untrusted import limits
 
 SPACE = spaces.Box(0, 255, (2, 40, 40), np.uint8)
 CAPACITY = 3000
@@ -186,7 +185,7 @@ def test_a_listing_that_lies_is_refused_in_one_line(changes, words, tmp_path):
 
 def test_a_listing_that_unpacks_to_more_than_is_free_is_refused(tmp_path, monkeypatch):
     Segments(tmp_path).save({"rows": np.zeros(200 * BLOCK_BYTES)})
-    monkeypatch.setattr(limits.psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 20))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1 << 20))
     with pytest.raises(CheckpointError, match="unpacks to 25 MiB; 1 are free"):
         Segments(tmp_path).load()
 

@@ -18,7 +18,6 @@ from frugal_rl.run.compose import compose_run, run_jobs
 from frugal_rl.run.keeping import newest_sound, save_newest
 from frugal_rl.run.preflight import Command
 from frugal_rl.run.saves import Saves
-from frugal_rl.untrusted import limits
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def test_a_checkpoint_of_holes_takes_no_memory(tmp_path, monkeypatch):
     path = save_checkpoint(tmp_path / "a.pt", {"weights": np.zeros(3 << 20, np.uint8)})
     assert load_checkpoint(path)["weights"].nbytes == 3 << 20
     memory = type("Memory", (), {"available": 2 << 20})
-    monkeypatch.setattr(limits.psutil, "virtual_memory", lambda: memory)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: memory)
     with pytest.raises(MemoryBudgetError, match=r"does not fit here: .* 3 MiB; 2 are free"):
         load_checkpoint(path)
 

@@ -20,7 +20,7 @@ from frugal_rl.run.arguments import (
     typed_folders,
     typed_words,
 )
-from frugal_rl.run.compose import named_plugins
+from frugal_rl.run.composing import named_plugins
 from frugal_rl.run.disk import FAULTS, UNREACHED, disk_in_words
 from frugal_rl.run.nearness import SHOWN_OPTIONS, in_one_line, nearest, nearest_key
 

@@ -21,7 +21,6 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.trainer import train
 from frugal_rl.testing.faults import damages
-from frugal_rl.untrusted import limits
 from frugal_rl.untrusted.arrays import read_npz
 from frugal_rl.untrusted.files import read_bytes, read_text
 from frugal_rl.untrusted.forms import plain_dtype
@@ -124,7 +123,7 @@ def test_two_members_of_one_name_are_refused(tmp_path):
 
 def test_what_unpacks_to_more_than_is_free_is_refused_before(tmp_path, monkeypatch):
     np.savez(tmp_path / "a.npz", a=np.zeros(1 << 18))
-    monkeypatch.setattr(limits.psutil, "virtual_memory", lambda: SimpleNamespace(available=1 << 20))
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=1 << 20))
     with pytest.raises(DataError, match="unpacks to 2 MiB; 1 are free"):
         read_npz(tmp_path / "a.npz")
 
