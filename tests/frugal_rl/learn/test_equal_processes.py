@@ -24,7 +24,8 @@ from frugal_rl.testing.toy import Toy
 from frugal_rl.vec_env.interface import env_seeds
 
 ENVS, STEPS, SEED = 8, 16, 5
-ALGO = PpoConfig(num_envs=ENVS, n_steps=STEPS, batch_size=ENVS * STEPS, n_epochs=2, total_steps=1280)
+WHOLE = ENVS * STEPS
+ALGO = PpoConfig(num_envs=ENVS, n_steps=STEPS, batch_size=WHOLE, n_epochs=2, total_steps=1280)
 torch.set_num_threads(1)
 
 
