@@ -1,6 +1,7 @@
 """What training on several processes costs: steps per second of processor time, memory of each.
 
     python benchmarks/ranks.py [--env nclone] [--ranks 2 4] [--stretches 8] [--steps 786432]
+        [--num-envs 128] [--n-steps 128] [--batch 2048] [--words algo.engine=compiled ...]
 
 The same run, split over so many processes by `launch=torchrun` (together), is compared with one
 process alone; with as many whole runs that share the machine and nothing else (beside), so that
@@ -20,6 +21,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -27,24 +29,38 @@ from run_rates import Rate, Watched, in_turns
 
 from frugal_rl.report.files import read_json
 
-ENVS, STEPS, BATCH = 128, 128, 2048
-WORDS = f"memory=parallel algo.n_steps={STEPS} algo.n_epochs=4 tracking=disabled"
-QUIET = "evaluation.episodes=0 hardware.threads=1 sweep.ledger=''"
-FIRST_STEPS = 2 * ENVS * STEPS
+QUIET = "memory=parallel tracking=disabled evaluation.episodes=0 hardware.threads=1 sweep.ledger=''"
+FIRST_ITERATIONS = 2
+"""Which no figure counts."""
 MIB = 2**20
 
 
-def words_of(env: str, share: Fraction, steps: int) -> list[str]:
-    """A run of a share of the environments, minibatches and steps."""
-    sizes = [f"algo.num_envs={int(ENVS * share)}", f"algo.batch_size={int(BATCH * share)}"]
-    total = f"algo.total_steps={int(steps * share)}"
-    return [f"env={env}", *f"{WORDS} {QUIET}".split(), *sizes, total]
+@dataclass(frozen=True)
+class Job:
+    """What one process does alone."""
 
+    words: tuple[str, ...]
+    num_envs: int
+    n_steps: int
+    batch: int
+    steps: int
 
-def watched(folder: Path, runs: list[list[str]], share: Fraction, steps: int) -> list[Watched]:
-    """Runs of a share each that will be side by side."""
-    ends = int(FIRST_STEPS * share), int(steps * share)
-    return [Watched(folder / str(k), run, *ends) for k, run in enumerate(runs)]
+    def words_of(self, share: Fraction) -> list[str]:
+        """A run of a share of the environments, minibatches and steps."""
+        sizes = {
+            "num_envs": self.num_envs * share,
+            "batch_size": self.batch * share,
+            "total_steps": self.steps * share,
+            "n_steps": self.n_steps,
+        }
+        own = [f"algo.{name}={int(size)}" for name, size in sizes.items()]
+        return [*QUIET.split(), "algo.n_epochs=4", *self.words, *own]
+
+    def watched(self, folder: Path, runs: list[list[str]], share: Fraction) -> list[Watched]:
+        """Runs of a share each that will be side by side."""
+        first = FIRST_ITERATIONS * self.num_envs * self.n_steps
+        ends = int(first * share), int(self.steps * share)
+        return [Watched(folder / str(k), run, *ends) for k, run in enumerate(runs)]
 
 
 def _peaks(folder: Path) -> list[int]:
@@ -61,9 +77,9 @@ def share_of(way: str, ranks: int) -> Fraction:
     return {"apart": Fraction(1, ranks), "grown": Fraction(ranks)}.get(way, Fraction(1))
 
 
-def runs_of(way: str, env: str, ranks: int, steps: int) -> list[list[str]]:
+def runs_of(way: str, job: Job, ranks: int) -> list[list[str]]:
     """One run on so many processes, or as many runs of one process."""
-    words = words_of(env, share_of(way, ranks), steps)
+    words = job.words_of(share_of(way, ranks))
     if way in ("together", "grown"):
         return [[*words, "launch=torchrun", f"launch.processes={ranks}"]]
     return [[*words, f"seed={k}"] for k in range(ranks)]
@@ -103,15 +119,21 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--stretches", type=int, default=8)
     parser.add_argument("--steps", type=int, default=786_432)
+    parser.add_argument("--num-envs", type=int, default=128)
+    parser.add_argument("--n-steps", type=int, default=128)
+    parser.add_argument("--batch", type=int, default=2048)
+    parser.add_argument("--words", nargs="*", default=[])
     given = parser.parse_args()
+    words = (f"env={given.env}", *given.words)
+    job = Job(words, given.num_envs, given.n_steps, given.batch, given.steps)
     kinds = [ALONE, *((ranks, way) for ranks in given.ranks for way in WAYS)]
     with tempfile.TemporaryDirectory() as name:
         groups = []
         for ranks, way in kinds:
             folder = Path(name) / f"{ranks}_{way}"
             folder.mkdir()
-            runs = runs_of(way, given.env, ranks, given.steps)
-            groups.append(watched(folder, runs, share_of(way, ranks), given.steps))
+            runs = runs_of(way, job, ranks)
+            groups.append(job.watched(folder, runs, share_of(way, ranks)))
         found = dict(zip(kinds, in_turns(groups, given.stretches), strict=True))
         peaks = [[peak for run in group for peak in _peaks(run.folder)] for group in groups]
     print(f"\n| {HEAD} |\n|{'---|' * (HEAD.count('|') + 1)}")

@@ -4,8 +4,8 @@
 
 The hosts are network namespaces of this machine (root, `ip`), joined by 1 ms and 1 Gbit/s,
 then by 20 ms and 100 Mbit/s. `sent` is what left the first host's card per update, headers, metrics
-and acknowledgements included; `planned` what `scripts/plan.py` says. Then the cable is cut for
-5 s, and for good.
+and acknowledgements included; `planned` what `scripts/plan.py` says, its seconds those of the
+network alone. Then the cable is cut for 5 s, and for good.
 """
 
 from __future__ import annotations
@@ -66,8 +66,10 @@ def ended(runs: list[subprocess.Popen[str]], limit_s: float = 300) -> list[tuple
     return told
 
 
-def bytes_per_update(hosts: tuple[Host, Host], first: int = 10, last: int = 60) -> str:
-    """What leaves a host between two updates, beside the plan."""
+def per_update(
+    hosts: tuple[Host, Host], delay_ms: float, rate_mbit: float, first: int, last: int
+) -> str:
+    """What leaves a host between two updates, and their time, beside the plan."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         runs = started(hosts, folder, "algo.total_steps=71680")
@@ -83,10 +85,12 @@ def bytes_per_update(hosts: tuple[Host, Host], first: int = 10, last: int = 60) 
         if count < last - first - 5:
             return f"the run ended early: {told}"
         gradient = sum(p for n, p in parts(folder).items() if n == "gradients")
-        wire = wire_of(compose_run(SIZES), gradient)
+        cable = [f"launch.latency_ms={delay_ms:g}", f"launch.bandwidth_gbit={rate_mbit / 1000:g}"]
+        wire = wire_of(compose_run([*SIZES, *cable]), gradient)
         return (
             f"planned {wire.update_bytes:,} B, sent {sent // count:,} B per update "
-            f"({sent / count / wire.update_bytes:.3f}); {seconds / count:.3f} s per update; "
+            f"({sent / count / wire.update_bytes:.3f}); planned {wire.update_seconds:.3f} s of "
+            f"network, {seconds / count:.3f} s per update; "
             f"ends {[code for code, _ in told]}"
         )
 
@@ -124,8 +128,8 @@ def main() -> None:
     if why:
         sys.exit(f"There can be no two hosts here: {why}.")
     cases = {
-        "1 ms, 1 Gbit/s": (1, 1000, bytes_per_update),
-        "20 ms, 100 Mbit/s": (20, 100, lambda hosts: bytes_per_update(hosts, 3, 15)),
+        "1 ms, 1 Gbit/s": (1, 1000, lambda hosts: per_update(hosts, 1, 1000, 10, 60)),
+        "20 ms, 100 Mbit/s": (20, 100, lambda hosts: per_update(hosts, 20, 100, 3, 15)),
         "cut for 5 s": (1, 1000, lambda hosts: cut_for(hosts, 5, 60)),
         "cut for good": (1, 1000, lambda hosts: cut_for(hosts, None, 20)),
     }

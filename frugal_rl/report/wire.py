@@ -3,7 +3,8 @@
 Gradients are averaged by a ring: each process sends and receives twice the gradient but for one
 part, in 2 (P - 1) messages that follow each other; two processes give each other a small one whole,
 at once, which are as many bytes. The statistics of a minibatch are three numbers;
-those of an epoch's minibatches go the same way at once. Observations never cross the network.
+those of an epoch's minibatches go the same way at once, and once an update the flags that ask all
+to stop. Its metrics are handed round, their sizes first. Observations never cross the network.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 SCALES = (8, 64, 1000)
 """Numbers of processes that the table compares with the run's own."""
+
+FLAGS, HANDED_ROUND = 1, 2
+"""Sums, and rounds in which each process hears of all others, that an update ends with."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,8 @@ class Wire:
     def update_seconds(self) -> float:
         """How long the network is busy in one update, where nothing overlaps."""
         gradients = self.in_a_row(self.gradient_bytes) * self.minibatches
-        messages = gradients + self.in_a_row(STATISTICS_BYTES) * self.epochs
+        sums = self.in_a_row(STATISTICS_BYTES) * (self.epochs + FLAGS)
+        messages = gradients + sums + HANDED_ROUND * (self.size - 1)
         moving = self.update_bytes * 8 / (self.bandwidth_gbit * 1e9)
         return moving + messages * self.latency_ms / 1e3
 

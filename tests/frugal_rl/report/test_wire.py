@@ -10,6 +10,9 @@ from frugal_rl.run.compose import compose_run
 
 WORDS = ["env=toy", "launch=torchrun", "algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=64"]
 
+ENDS = 1 + 2
+"""Messages in a row of two processes: flags, and metrics after their sizes."""
+
 
 def ring(size, parts):
     """Parts that one of P processes sends while all of them sum P parts and hand them round."""
@@ -31,17 +34,17 @@ def test_each_process_sends_what_a_ring_sends(size):
 def test_time_is_bytes_over_bandwidth_and_messages_in_a_row():
     wire = Wire(2, 125_000_000 - STATISTICS_BYTES, 1, 1, 1.0, 10.0)
 
-    assert wire.update_seconds == pytest.approx(1.0 + (2 + 1) * 0.010)
+    assert wire.update_seconds == pytest.approx(1.0 + (2 + 1 + ENDS) * 0.010)
     assert Wire(1, 1000, 5, 1, 1.0, 10.0).update_seconds == 0
     longer = replace(wire, minibatches=6, epochs=2)  # the statistics of three go together
-    assert longer.update_seconds == pytest.approx(6 * 1.0 + (2 * 6 + 2) * 0.010)
+    assert longer.update_seconds == pytest.approx(6 * 1.0 + (2 * 6 + 2 + ENDS) * 0.010)
 
 
 def test_two_processes_exchange_small_gradients_in_one_message():
     small = Wire(2, 1000, minibatches=6, epochs=2, bandwidth_gbit=1e9, latency_ms=10.0)
 
-    assert small.update_seconds == pytest.approx(8 * 0.010)
-    assert replace(small, size=4).update_seconds == pytest.approx(8 * 6 * 0.010)
+    assert small.update_seconds == pytest.approx((8 + ENDS) * 0.010)
+    assert replace(small, size=4).update_seconds == pytest.approx((8 * 6 + 6 + 2 * 3) * 0.010)
     assert replace(small, size=1).update_seconds == 0
 
 
