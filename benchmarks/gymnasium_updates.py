@@ -121,7 +121,7 @@ def learned(pair: tuple[TimedPPO, TimedPPO], seconds: float) -> np.ndarray:
     while rollout <= WARM or time.perf_counter() - begin < seconds:
         for one in pair:
             one.play(rollout)
-        for update in range(UPDATES):
+        for update in range(UPDATES if rollout >= WARM else 1):
             turns, number = Turns(update % 2), rollout * UPDATES + update
             threads = [
                 threading.Thread(target=one.update, args=(who, turns, number))
