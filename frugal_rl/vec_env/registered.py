@@ -40,7 +40,7 @@ PROVIDERS = {
 """What an id's beginning needs imported, and the package that has it."""
 EPISODE_STEPS = 1 << 20
 """The most steps of an episode whose environment states no limit."""
-TRIAL_STEPS = 10_000
+TRIAL_STEPS = 5_000
 """After which an evaluation cuts such an episode off."""
 TINY_EPISODE_STEPS = 200
 """Of a run that tries in small what a run loads."""

@@ -69,10 +69,11 @@ def trained(algorithm, dictionary, **keywords):
     env = make_vec_env(lambda: Screen(dictionary), n_envs=3, seed=5)
     env = env if dictionary else VecFrameStack(env, 4)
     torch.manual_seed(0)
-    sizes = {"n_steps": 24} | ({"batch_size": 24, "n_epochs": 2} if algorithm is PPO else {})
+    steps, batch = (64, 64) if dictionary else (24, 24)  # several are gathered at once, or one
+    sizes = {"n_steps": steps} | ({"batch_size": batch, "n_epochs": 2} if algorithm is PPO else {})
     policy = "MultiInputPolicy" if dictionary else "CnnPolicy"
     model = algorithm(policy, env, seed=3, device="cpu", **sizes, **keywords)
-    return model.learn(24 * 3 * 4)
+    return model.learn(steps * 3 * 4)
 
 
 @pytest.mark.parametrize("algorithm", [PPO, A2C])
