@@ -188,7 +188,9 @@ def line(name: str) -> str:
 def enter(name: str, row: str) -> None:
     """Put an environment's row into the page: in the place of its old one, or behind the others."""
     lines = PAGE.read_text().splitlines()
-    rows = [i for i, text in enumerate(lines) if text.startswith("|")]
+    head = next(i for i, text in enumerate(lines) if text.startswith("|"))
+    ends = next(i for i in range(head, len(lines)) if not lines[i].startswith("|"))
+    rows = range(head, ends)  # other tables of the page stay
     old = [i for i in rows if lines[i].startswith(f"| {name} |")]
     lines[old[0] if old else rows[-1] + 1 : old[0] + 1 if old else rows[-1] + 1] = [row]
     PAGE.write_text("\n".join(lines) + "\n")

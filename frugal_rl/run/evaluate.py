@@ -23,6 +23,7 @@ from frugal_rl.learn.actions import mask_logits
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.history import History
+from frugal_rl.report.terminal import say
 from frugal_rl.run.tools import tool
 from frugal_rl.vec_env.episodes import bounded
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.observation.tables import Tables
-    from frugal_rl.run.config import RunConfig
+    from frugal_rl.run.config import EnvConfig, RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
 
 Rows = Mapping[str, np.ndarray]
@@ -248,6 +249,7 @@ def evaluate(
         torch.manual_seed(wanted.seed)
         steps = run.env.episode_steps
         stats = play_episodes(vec_env, player, wanted.episodes, wanted.seed, steps, stopped)
+    _tell_cut_off(run, stats)
     levels = stats.pop("level", None)
     if levels is None:
         return Result(Score.of(stats))
@@ -262,6 +264,25 @@ def evaluate(
     return Result(Score.of(stats), parts)
 
 
+def tried(run: RunConfig) -> EnvConfig:
+    """The environment of evaluations: one that states no limit of an episode gets one."""
+    limited: Callable[[], EnvConfig] | None = getattr(run.env, "tried", None)
+    return limited() if limited else run.env
+
+
+def _tell_cut_off(run: RunConfig, stats: dict[str, np.ndarray]) -> None:
+    limit, lengths = tried(run).episode_steps, stats.get("length")
+    if limit == run.env.episode_steps or lengths is None:
+        return
+    cut = int((lengths >= limit).sum())
+    if cut:
+        say(
+            f"{cut} of {len(lengths)} evaluated episodes had not ended after {limit:,} steps and "
+            "were cut off there: the environment states no limit. env.episode_steps=N sets one, "
+            "of training too."
+        )
+
+
 def draw(run: RunConfig, vec_env: VectorEnv, player: Player, folder: Path) -> list[Path]:
     """Pictures of what a player does, from the environment and from the agent that offer some."""
     painters = [tool(part, "draw") for part in (run.env, run.agent)]
@@ -272,4 +293,4 @@ def evaluation_env(run: RunConfig) -> VectorEnv:
     """The environments that evaluations play in; close them when done."""
     num_envs = max(1, min(run.evaluation.num_envs, run.evaluation.episodes))
     vec = run.vec.stepping() if run.vec is not None else None
-    return run.env.make_vec(num_envs, run.encoding(), run.memory, vec, "eval")
+    return tried(run).make_vec(num_envs, run.encoding(), run.memory, vec, "eval")

@@ -45,6 +45,10 @@ class ExtraColumns(CompactRolloutBuffer):
         grown = (c.predicted_bytes(self.pos) - c.nbytes for c in self.extra.values())
         return super().predicted_bytes() + int(sum(grown))
 
+    def _sample_bytes(self) -> int:
+        """Bytes of a sample as it is drawn, those of the further columns too."""
+        return super()._sample_bytes() + sum(c.spec.row_bytes for c in self.extra.values())
+
     def _actions_at(self, t: np.ndarray, n: np.ndarray) -> torch.Tensor:
         return self._tensor(self.actions[t, n].astype(self.action_space.dtype))
 
@@ -129,6 +133,10 @@ class CompactRecurrentBuffer(ExtraColumns, recurrent.RecurrentRolloutBuffer):  #
         begin = np.random.randint(total)  # noqa: NPY002 - SB3's stream of random numbers
         indices = np.roll(np.arange(total), -begin)
         return [indices[start : start + batch_size] for start in range(0, total, batch_size)]
+
+    def _drawn_at_once(self, batch_size: int) -> int:
+        """One: a minibatch is as long as its sequences make it."""
+        return 1
 
     def samples(self, indices: np.ndarray, capacity: int = 0) -> Any:
         """sb3-contrib's sample tuple for env-major indices [B], as padded sequences."""

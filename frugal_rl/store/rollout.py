@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.memory.choices import RolloutLocation, Shuffle
-from frugal_rl.observation.aligned import aligned_empty
+from frugal_rl.observation.aligned import ALIGNMENT, aligned_empty
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.delta import DeltaColumn
 from frugal_rl.store.found.column import FoundColumn
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
 
 
+DRAWN_BYTES = 1 << 18
+"""The most bytes of minibatches that are gathered at once."""
 POOLS: Mapping[str, Callable[[ColumnSpec, int, int], Column]] = {
     "ragged": RaggedColumn,
     "delta": DeltaColumn,
@@ -165,8 +168,28 @@ class RolloutBuffer:
     def get(self, batch_size: int | None = None) -> Iterator[Any]:
         """Minibatches in a random order drawn from NumPy's global state, exactly as SB3 draws."""
         step = batch_size or self.buffer_size * self.n_envs
-        for indices in self.order(step):
-            yield self.samples(indices, step)
+        order = self.order(step)
+        at_once = self._drawn_at_once(step)
+        for first in range(0, len(order), at_once):
+            several = order[first : first + at_once]
+            if len(several) == 1:
+                yield self.samples(several[0], step)
+            else:
+                yield from split_samples(self.samples(np.concatenate(several)), step)
+
+    def _drawn_at_once(self, batch_size: int) -> int:
+        """How many minibatches of small rows are gathered by one call, which costs more than they.
+
+        Each begins where memory of its own would begin, at a multiple of `ALIGNMENT` bytes.
+        """
+        if self.reuse or batch_size % ALIGNMENT:
+            return 1
+        return max(1, DRAWN_BYTES // (batch_size * self._sample_bytes()))
+
+    def _sample_bytes(self) -> int:
+        """Bytes of a sample as it is drawn."""
+        shown = (math.prod(c.spec.shown()) * c.spec.dtype.itemsize for c in self.columns.values())
+        return sum(shown) + 4 * (self.action_dim + len(SCALARS))
 
     def order(self, batch_size: int) -> list[np.ndarray]:
         """Env-major indices of each minibatch, for `samples`."""
@@ -257,6 +280,19 @@ class RolloutBuffer:
         batch = sum(int(b.nbytes) for b in self._batches.values())
         found = {**columns, "rollout/scalars": scalars, "rollout/minibatch": batch}
         return found | ({"rollout/labels": labels} if labels else {})
+
+
+def split_samples(drawn: Any, size: int) -> Iterator[Any]:
+    """Samples as SB3's tuples of `size` each, which show the same memory."""
+    observations, *others = drawn
+    parts = zip(*(tensor.split(size) for tensor in others), strict=True)
+    if not isinstance(observations, dict):
+        for seen, rest in zip(observations.split(size), parts, strict=True):
+            yield type(drawn)(seen, *rest)
+        return
+    entries = {name: tensor.split(size) for name, tensor in observations.items()}
+    for place, rest in enumerate(parts):
+        yield type(drawn)({name: split[place] for name, split in entries.items()}, *rest)
 
 
 @cache

@@ -41,6 +41,8 @@ PROVIDERS = {
 """What an id's beginning needs imported, and the package that has it."""
 EPISODE_STEPS = 1 << 20
 """The most steps of an episode whose environment states no limit."""
+TRIAL_STEPS = 5_000
+"""After which an evaluation cuts such an episode off."""
 TINY_EPISODE_STEPS = 200
 """Of a run that tries in small what a run loads."""
 
@@ -99,6 +101,10 @@ class Registered:
     def tiny(self) -> Registered:
         """With short episodes: an untrained policy may stand still until a limit that is far."""
         return replace(self, episode_steps=min(self.episode_steps, TINY_EPISODE_STEPS))
+
+    def tried(self) -> Registered:
+        """For evaluations, which wait for their episodes to end: a policy may stand still."""
+        return replace(self, episode_steps=TRIAL_STEPS) if self.unlimited else self
 
     @property
     def unlimited(self) -> bool:

@@ -105,9 +105,16 @@ class Compressed(Rows):
 
     def clear(self) -> None:
         """Forget all rows."""
+        if not len(self.last):
+            shape = len(self.count), self.last.shape[1]
+            self.last, self.root = (np.zeros(shape, np.uint64) for _ in range(2))
         self.used = 0
         self.last_handle[:] = self.root_handle[:] = -1
         self.count[:] = 0
+
+    def rest(self) -> None:
+        """Rows that others rest on are needed to compress those; blocks tell them as well."""
+        self.last, self.root = (np.zeros((0, self.last.shape[1]), np.uint64) for _ in range(2))
 
     def trim(self) -> None:
         """Give unused bytes back."""

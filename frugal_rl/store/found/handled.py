@@ -98,6 +98,8 @@ class HandledColumn(Column):
             shown = shown.transpose(0, 2, 3, 1)
         self.rows.append(words_of(shown, self._whole), self._envs, self._new)
         self.handles.put(t, self._new, self.rows.end)
+        if t + 1 == len(self.handles.values):
+            self.rows.rest()
 
     def gather(
         self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
@@ -124,6 +126,7 @@ class HandledColumn(Column):
     def trim(self, steps: int) -> None:
         """No further steps come: give back what is not used."""
         self.handles.trim(steps)
+        self.rows.rest()
         self.rows.trim()
 
     @property
@@ -170,6 +173,7 @@ class StackedColumn(Column):
     age    [T, N] uint8  steps since the past was not that of the step before, at most K - 1
     past   [T, N] uint8  what the past was: `MOVED` ...
     older  [B, K - 1]    handles of all older parts of the B rows whose past was some `OTHER`
+    last   [N, row bytes] uint8  what the next rows are compared with; nothing where none come
     """
 
     def __init__(
@@ -203,13 +207,28 @@ class StackedColumn(Column):
     def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
         """Keep step t; step 0 forgets the rollout before."""
         if t == 0:
-            self.rows.clear()
-            self.older.used = self.broken.used = 0
+            self._begin()
         if self._take_apart(t, shown):
             self._keep_whole(t, shown, np.flatnonzero(self.past[t] == OTHER))
         self.rows.append(self._parts, self._envs, self._new)
         self.handles.put(t, self._new, self.rows.end)
         count_ages(self.past[t], self.age[max(t - 1, 0)], self.stack.parts - 1, self.age[t])
+        if t + 1 == len(self.age):
+            self._rest()
+
+    def _begin(self) -> None:
+        """A rollout begins; what the one before gave back is there again."""
+        self.rows.clear()
+        self.older.used = self.broken.used = 0
+        if not len(self.last):
+            self.last = np.zeros((self.num_envs, self.spec.row_bytes), np.uint8)
+            self._see()
+
+    def _rest(self) -> None:
+        """No step comes before the next rollout: whole rows of now are needed no more."""
+        self.last = np.zeros((0, self.spec.row_bytes), np.uint8)
+        self._see()
+        self.rows.rest()
 
     def _take_apart(self, t: int, shown: np.ndarray) -> int:
         """Newest parts and pasts; how many are some other.
@@ -287,6 +306,7 @@ class StackedColumn(Column):
     def trim(self, steps: int) -> None:
         """No further steps come: give back what is not used."""
         self.handles.trim(steps)
+        self._rest()
         self.rows.trim()
         self.age, self.past = self.age[:steps].copy(), self.past[:steps].copy()
         self.older.trim()

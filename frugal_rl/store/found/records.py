@@ -36,7 +36,7 @@ class Records(Rows):
     """A pool of records; handles are places in it.
 
     words  [capacity] uint64
-    last   [N, W] uint64  the newest row of each environment
+    last   [N, W] uint64  the newest row of each environment, while rows come
     state  [N, 4] int64   place of the newest record and of the whole row it rests on (-1: none),
                           records since that row, words since that row
     """
@@ -89,9 +89,15 @@ class Records(Rows):
 
     def clear(self) -> None:
         """Forget all records."""
+        if not len(self.last):
+            self.last = np.zeros((len(self.state), self.last.shape[1]), np.uint64)
         self.used = 0
         self.state[:, :2] = -1
         self.state[:, 2:] = 0
+
+    def rest(self) -> None:
+        """The newest rows are compared with those that come."""
+        self.last = np.zeros((0, self.last.shape[1]), np.uint64)
 
     def trim(self) -> None:
         """Give unused words back."""

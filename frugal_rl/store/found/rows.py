@@ -61,6 +61,9 @@ class Rows(ABC):
     def clear(self) -> None:
         """Forget all rows; memory is kept."""
 
+    def rest(self) -> None:  # noqa: B027 - most keep nothing of that kind
+        """No row comes before `clear`: give back what only adding needs."""
+
     @abstractmethod
     def trim(self) -> None:
         """Give back the memory that no row of now takes."""

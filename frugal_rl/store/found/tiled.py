@@ -188,6 +188,12 @@ class Tiled(Rows):
         if self.whole is not None:
             self.whole.clear()
 
+    def rest(self) -> None:
+        """What names and whole rows need as they come."""
+        self.names.rest()
+        if self.whole is not None:
+            self.whole.rest()
+
     def trim(self) -> None:
         """Give unused tiles and rows back."""
         self.table.resize((self.known, self.tiles.words), refcheck=False)

@@ -36,7 +36,7 @@ class Worded(Rows):
     units   [capacity] uint16   records (`word_kernels`)
     table   [K] uint64          words by name
     slots   [S] uint16          open addressing by content: a name, or `NO_WORD`; S is a power of 2
-    last    [N, W] uint64       the newest row of each environment
+    last    [N, W] uint64       the newest row of each environment, while rows come
     state   [N, 6] int64        place of the newest record and of the whole row it rests on (-1:
                                 none); records, and units, since one rested directly on that row;
                                 units of all those that did, and of that row
@@ -49,6 +49,7 @@ class Worded(Rows):
         self.units = np.zeros(0, np.uint16)
         self.table = np.zeros(FIRST_WORDS, np.uint64)
         self.slots = np.zeros(2 * FIRST_WORDS, np.uint16)
+        self._words = words
         self._newest = np.zeros((num_envs + 1, words), np.uint64)
         self._states = np.zeros((num_envs + 1, 6), np.int64)
         self._see()
@@ -62,7 +63,7 @@ class Worded(Rows):
 
     def _see(self) -> None:
         """Name the parts of what kernels are handed as a whole."""
-        self.last, self._root = self._newest[:-1], self._newest[-1]
+        self.last = self._newest[:-1]
         self.state, self.counts = self._states[:-1], self._states[-1, :3]
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -93,7 +94,7 @@ class Worded(Rows):
     def _grow(self) -> None:
         """Room for one more row in the pool, and for one more word in the table."""
         used, known, _ = self.counts.tolist()
-        need = used + most_units(self.last.shape[1])
+        need = used + most_units(self._words)
         if need > len(self.units):
             self.units.resize(max(need, int(GROWTH * len(self.units))), refcheck=False)
         if known == len(self.table) < MOST_WORDS:
@@ -115,7 +116,7 @@ class Worded(Rows):
     def _read(
         self, handles: np.ndarray, order: np.ndarray, out: np.ndarray, planes: np.ndarray
     ) -> None:
-        row = np.empty_like(self._root)
+        row, root = np.empty((2, self._words), np.uint64)
         read_rows(
             self.units,
             self.table,
@@ -125,17 +126,25 @@ class Worded(Rows):
             order,
             row,
             row.view(np.uint8),
-            self._root,
+            root,
             out,
             planes,
         )
 
     def clear(self) -> None:
         """Forget all records and words."""
+        if not len(self._newest):
+            self._newest = np.zeros((len(self._states), self._words), np.uint64)
+            self._see()
         self.counts[:] = 0, 0, self._most_credit
         self.slots[:] = NO_WORD
         self.state[:, :2] = -1
         self.state[:, 2:] = 0
+
+    def rest(self) -> None:
+        """The newest rows are compared with those that come."""
+        self._newest = np.zeros((0, self._words), np.uint64)
+        self._see()
 
     def trim(self) -> None:
         """Give unused units and words back."""

@@ -1,5 +1,8 @@
 """Evaluation counts every environment's episodes alike and says how sure it is."""
 
+from dataclasses import replace
+
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
@@ -17,10 +20,13 @@ from frugal_rl.run.evaluate import (
     evaluate,
     evaluation_env,
     play_episodes,
+    tried,
     wilson,
 )
 from frugal_rl.testing.toy import Toy
+from frugal_rl.vec_env import registered
 from frugal_rl.vec_env.interface import EndedEpisodes, Step, VectorEnv
+from frugal_rl.vec_env.registered import Registered
 
 torch.set_num_threads(1)
 SPEC = ObservationSpec((Stored("x", (1,), np.float32),))
@@ -134,3 +140,36 @@ def test_wilsons_interval_has_its_published_values():
     assert wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
     assert wilson(10, 10) == pytest.approx((0.7225, 1.0), abs=1e-4)
     assert wilson(0, 0) == (0.0, 1.0)
+
+
+class Standing(gym.Env):
+    """An episode that never ends by itself, as most do under a policy that stands still."""
+
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        return np.zeros(2, np.float32), 1.0, False, False, {}
+
+
+@pytest.mark.parametrize(("limit", "lasts"), [(0, 30), (7, 7)])
+def test_episodes_that_never_end_are_cut_off_and_told(limit, lasts, monkeypatch, capsys):
+    gym.register("Standing-v0", Standing)
+    monkeypatch.setattr(registered, "TRIAL_STEPS", 30)
+    env = Registered(id="Standing-v0", episode_steps=limit)
+    wanted = Evaluation(episodes=3, num_envs=3)
+    run = RunConfig(env, MlpAgent(), PpoConfig(), MemoryProfile(), None, evaluation=wanted)
+    vec_env = evaluation_env(run)
+    result = evaluate(run, vec_env, lambda rows: np.zeros(3, np.int64))
+    vec_env.close()
+
+    assert result.score.means["length"] == lasts
+    told = "3 of 3 evaluated episodes had not ended after 30 steps" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert told == (limit == 0)
+    assert tried(replace(run, env=Toy())) == Toy()

@@ -10,12 +10,14 @@ import pytest
 import torch
 from gymnasium import spaces
 from stable_baselines3 import A2C, PPO
+from stable_baselines3.common.buffers import RolloutBuffer as StockBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecFrameStack
 
 from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError, NumbersError
 from frugal_rl.observation.found_spec import FoundField, FoundSpec
 from frugal_rl.sb3 import CompactRolloutBuffer, MemoryCallback, compact, plan_stock
+from frugal_rl.store import rollout
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -67,10 +69,11 @@ def trained(algorithm, dictionary, **keywords):
     env = make_vec_env(lambda: Screen(dictionary), n_envs=3, seed=5)
     env = env if dictionary else VecFrameStack(env, 4)
     torch.manual_seed(0)
-    sizes = {"n_steps": 24} | ({"batch_size": 24, "n_epochs": 2} if algorithm is PPO else {})
+    steps, batch = (64, 64) if dictionary else (24, 24)  # several are gathered at once, or one
+    sizes = {"n_steps": steps} | ({"batch_size": batch, "n_epochs": 2} if algorithm is PPO else {})
     policy = "MultiInputPolicy" if dictionary else "CnnPolicy"
     model = algorithm(policy, env, seed=3, device="cpu", **sizes, **keywords)
-    return model.learn(24 * 3 * 4)
+    return model.learn(steps * 3 * 4)
 
 
 @pytest.mark.parametrize("algorithm", [PPO, A2C])
@@ -194,3 +197,53 @@ def test_a_strangers_script_is_changed_in_at_most_five_lines(name):
     assert 0 < len(added) <= 5
     assert len(script["SCRIPTS"][name].read_text().splitlines()) <= 150
     compile(script["changed"](name), "after", "exec")
+
+
+def drawn_beside_stock(space, steps=96, batch=64):
+    """Two rollouts of the same rows, ours and stock's, and the sizes of our gathers."""
+    rng, envs = np.random.default_rng(0), 4
+    both = [
+        kind(steps, space, spaces.Box(-1, 1, (3,), np.float32), "cpu", n_envs=envs)
+        for kind in (CompactRolloutBuffer, StockBuffer)
+    ]
+    for _ in range(steps):
+        shown = rng.integers(0, 3, (envs, *space.shape)).astype(space.dtype)
+        row = rng.normal(size=(envs, 3)).astype(np.float32), rng.normal(size=envs)
+        for buffer in both:
+            buffer.add(shown, *row, np.zeros(envs, bool), torch.ones(envs, 1), torch.ones(envs))
+    for buffer in both:
+        buffer.compute_returns_and_advantage(torch.ones(envs, 1), np.zeros(envs, bool))
+    ours, asked = both[0], []
+    gather = ours.observations_at
+    ours.observations_at = lambda t, n, c=0: asked.append(len(t)) or gather(t, n, c)
+    drawn = []
+    for buffer in both:
+        np.random.seed(7)  # noqa: NPY002 - the stream that SB3 draws from
+        drawn.append(list(buffer.get(batch)))
+    return drawn, asked
+
+
+@pytest.mark.parametrize("batch", [64, 128, 100])
+def test_minibatches_of_small_rows_are_gathered_together_and_are_stocks(batch):
+    (ours, stock), asked = drawn_beside_stock(spaces.Box(0, 9, (6,), np.float32), 96, batch)
+
+    assert asked == ([384] if batch % 64 == 0 else [100, 100, 100, 84])
+    for a, b in zip(ours, stock, strict=True):
+        for mine, theirs in zip(a, b, strict=True):
+            assert (mine.dtype, mine.shape) == (theirs.dtype, theirs.shape)
+            assert torch.equal(mine, theirs)
+            assert mine.data_ptr() % 16 == 0
+        assert batch % 64 or a.observations.data_ptr() % 64 == 0  # as memory of its own begins
+
+
+def test_minibatches_of_larger_rows_are_gathered_as_many_as_fit(monkeypatch):
+    space = spaces.Box(0, 255, (512,), np.uint8)
+    monkeypatch.setattr(rollout, "DRAWN_BYTES", 2 * 64 * (512 + 4 * 8))
+    (ours, stock), asked = drawn_beside_stock(space)
+    assert asked == [128, 128, 128]
+    assert all(
+        torch.equal(a.observations, b.observations) for a, b in zip(ours, stock, strict=True)
+    )
+
+    monkeypatch.setattr(rollout, "DRAWN_BYTES", 2 * 64 * (512 + 4 * 8) - 1)
+    assert drawn_beside_stock(space)[1] == [64] * 6

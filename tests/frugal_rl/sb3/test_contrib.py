@@ -12,7 +12,7 @@ from frugal_rl.sb3 import compact, shrink
 
 contrib = pytest.importorskip("sb3_contrib", reason="pip install 'frugal-rl[contrib]'")
 
-STEPS, ENVS = 24, 3
+STEPS, ENVS = 48, 3
 
 
 class Hall(gym.Env):
@@ -60,7 +60,7 @@ def trained(algorithm, dictionary, actions, small, **keywords):
     policy = "MultiInput" if dictionary else "Mlp"
     policy += "LstmPolicy" if recurrent else "Policy"
     torch.manual_seed(0)
-    given = {"n_steps": STEPS, "batch_size": 20, "seed": 3, "device": "cpu"}
+    given = {"n_steps": STEPS, "batch_size": 64, "seed": 3, "device": "cpu"}
     model = kind(policy, env, **given, **keywords)
     if small and recurrent:
         shrink(model, compare_with_dense=True)

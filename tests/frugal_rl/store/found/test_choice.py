@@ -12,12 +12,15 @@ from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found import trial
 from frugal_rl.store.found.array import FoundArray
 from frugal_rl.store.found.column import FoundColumn
+from frugal_rl.store.found.compressed import Compressed
 from frugal_rl.store.found.handled import HandledColumn, StackedColumn
 from frugal_rl.store.found.narrow import NarrowColumn
 from frugal_rl.store.found.plain import Plain
+from frugal_rl.store.found.records import Records
 from frugal_rl.store.found.stacks import Stack
 from frugal_rl.store.found.study import FieldResult, Study
 from frugal_rl.store.found.trial import AS_IT_IS, Form, best_form, forms, used_bytes
+from frugal_rl.store.found.worded import Worded
 
 
 def spec_of(*shape: int, dtype=np.uint8) -> ColumnSpec:
@@ -52,13 +55,37 @@ def test_a_stacked_column_takes_its_newest_parts_and_whole_rows_where_it_broke()
     assert column.rows.used == 3 + 6
     fixed = 6 * 2 + 6 + 6
     assert column.used_bytes == 9 * 8 + fixed + 3 * 8 + 8
-    arrays = 6 + 6 + 32 + 8 + 8 + 8
+    arrays = 6 + 6 + 8 + 8 + 8
     grown = column.rows.nbytes + column.older.nbytes + column.broken.nbytes
     assert column.nbytes == arrays + grown + 12
+    column.write(0, rows[0], None)
+    grown = column.rows.nbytes + column.older.nbytes + column.broken.nbytes
+    assert column.nbytes == arrays + 32 + grown + 12  # and the newest row, while rows come
     column.trim(5)
     assert (column.age.shape, column.past.shape) == ((5, 1), (5, 1))
     assert column.age.base is column.past.base is None
     assert column.handles.values.shape == (5, 1)
+
+
+@pytest.mark.parametrize("kind", [Records, Worded, Compressed])
+@pytest.mark.parametrize("ends", ["full", "trimmed"])
+def test_what_only_adding_needs_is_given_back_with_the_last_row_and_is_there_again(kind, ends):
+    rng, steps = np.random.default_rng(0), 6
+    column = HandledColumn(spec_of(64), steps, 2, kind)
+    for _ in range(2 if ends == "full" else 1):
+        rows = rng.integers(0, 3, (steps, 2, 64), np.uint8)
+        for t, row in enumerate(rows[:-1]):
+            column.write(t, row, None)
+        before = column.nbytes - column.rows.used_bytes
+        assert column.rows.last.shape == (2, 8)
+        if ends == "full":
+            column.write(steps - 1, rows[-1], None)
+        else:
+            column.trim(steps - 1)
+        assert column.rows.last.nbytes == 0
+        assert column.nbytes - column.rows.used_bytes < before
+        t, n = np.divmod(np.arange(2 * (steps - 1)), 2)
+        assert (column.gather(t, n, None, None) == rows[t, n]).all()
 
 
 def test_other_columns_take_their_share_of_what_they_allocate():
