@@ -40,7 +40,6 @@ COMMANDS = (
     "play env=nclone checkpoint=PLAYED episodes=1 frames=120",
     "play env=nclone checkpoint=PLAYED episodes=1 video=FILM/film.gif every=8",
     "record env=nclone env.levels=[walk] dataset=FILM/walk.npz",
-    "record env=nclone checkpoint=PLAYED episodes=2 dataset=FILM/policy.npz",
 )
 """Names in capitals become folders of this recording."""
 
