@@ -1,6 +1,7 @@
 """How long a command stays silent: run it in a terminal of 80 and 60 columns and in a pipe.
 
     python benchmarks/terminal_gaps.py                      # all commands below, tiny settings
+    python benchmarks/terminal_gaps.py --folder F --seconds 400  # in parts: goes on where it ended
     python benchmarks/terminal_gaps.py train env=toy        # one command
     python benchmarks/terminal_gaps.py report --columns 60  # where: so many columns, 0 is a pipe
 
@@ -35,6 +36,10 @@ COMMANDS = (
     "generate env=mine count=2 folder=DEPOSITS",
     "evaluate env=fighting tournament=true checkpoint=none evaluation.episodes=2",
     "solve method=toposort instance=porphyry_small",
+    "train env=nclone algo.total_steps=8192 tracking=disabled hydra.run.dir=PLAYED",
+    "play env=nclone checkpoint=PLAYED episodes=1 frames=120",
+    "play env=nclone checkpoint=PLAYED episodes=1 video=FILM/film.gif every=8",
+    "record env=nclone env.levels=[walk] dataset=FILM/walk.npz",
 )
 """Names in capitals become folders of this recording."""
 
@@ -104,30 +109,40 @@ def main() -> None:
     """Record each command three times."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--columns", type=int, nargs="+", default=[80, 60, 0], help="0: a pipe")
+    options.add_argument("--folder", help="keep what is recorded there, and begin nothing again")
+    options.add_argument("--seconds", type=float, default=1e9, help="begin none after these")
     asked, typed = options.parse_known_args()
+    began = time.monotonic()
     print("| command | where | seconds | longest silence | after | exit | escape codes |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as name:
         for columns in asked.columns:
-            folder = Path(name) / str(columns)
-            folder.mkdir()
-            for line in [" ".join(typed)] if typed else COMMANDS:
-                words = [_placed(word, folder) for word in line.split(" ")]
-                seen = record(words, columns, folder)
-                (gap, after), where = seen.gaps[0], f"{columns} columns" if columns else "pipe"
-                codes = "yes" if b"\x1b" in seen.text else "no"
-                shown = line.replace("|", "\\|")
-                print(
-                    f"| `{shown}` | {where} | {seen.seconds:.1f} | {gap:.1f} s | {after} | "
-                    f"{seen.status} | {codes} |",
-                    flush=True,
-                )
-                if seen.status:
-                    print(seen.text.decode(errors="replace")[-2000:], file=sys.stderr)
+            folder = Path(asked.folder or name).absolute() / str(columns)
+            folder.mkdir(parents=True, exist_ok=True)
+            for number, line in enumerate([" ".join(typed)] if typed else COMMANDS):
+                row = folder / f"row_{number}.md"
+                if not row.exists() and time.monotonic() - began <= asked.seconds:
+                    row.write_text(recorded(line, columns, folder))
+                if row.exists():
+                    print(row.read_text(), flush=True)
+
+
+def recorded(line: str, columns: int, folder: Path) -> str:
+    """A row of the table for one command."""
+    seen = record([_placed(word, folder) for word in line.split(" ")], columns, folder)
+    if seen.status:
+        print(seen.text.decode(errors="replace")[-2000:], file=sys.stderr)
+    (gap, after), where = seen.gaps[0], f"{columns} columns" if columns else "pipe"
+    codes, shown = "yes" if b"\x1b" in seen.text else "no", line.replace("|", "\\|")
+    said = after.replace(str(folder), "").replace("|", "\\|")
+    return (
+        f"| `{shown}` | {where} | {seen.seconds:.1f} | {gap:.1f} s | {said} | {seen.status} | "
+        f"{codes} |"
+    )
 
 
 def _placed(word: str, folder: Path) -> str:
-    for name in ("RUN", "SWEEP", "REPORT", "DEPOSITS"):
+    for name in ("RUN", "SWEEP", "REPORT", "DEPOSITS", "PLAYED", "FILM"):
         word = word.replace(name, str(folder / name.lower()))
     return word
 

@@ -42,7 +42,7 @@ def curves(
     """One metric over steps: each variant's mean over its runs, and their range.
 
     A picture names as many variants as there are colours, and shows the others in grey; there are
-    as many pictures as that takes, and none without a point.
+    as many pictures as that takes. Where no run has two points there is none: tables say it.
 
     Args:
         runs: of one environment.
@@ -56,6 +56,8 @@ def curves(
         if steps:
             unit = MIB if metric.endswith(BYTES) else 1
             by_variant[run.variant].append((np.array(steps), np.array(values) / unit))
+    if all(len(steps) < 2 for found in by_variant.values() for steps, _ in found):
+        return []
     called = list(by_variant)
     pages = [called[i : i + len(COLOURS)] for i in range(0, len(called), len(COLOURS))]
     drawn = []

@@ -154,7 +154,10 @@ def check_form(arguments: Sequence[str]) -> None:
             if word in ("help", "?"):
                 hint = "--help"
             first = before.get(word, "")
-            blank = " Quote a value that holds blanks." if "=" in first else ""
+            if first.endswith("=") and first != "=":  # a blank behind the sign
+                hint = first + word
+            several = "=" in first and not first.endswith("=")
+            blank = " Quote a value that holds blanks." if several else ""
             if first.startswith(LISTS):
                 blank = f" A list is written {first.replace('=', '=[', 1)},{word}]."
             raise ConfigError(f"{word} is no override, which are written key=value: {hint}?{blank}")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.nearness import nearest, nearest_key
-from frugal_rl.run.search_path import choices, is_group, values_of
+from frugal_rl.run.nearness import ELSEWHERE, nearest, nearest_key
+from frugal_rl.run.search_path import choices, further, is_group, values_of
 
 MOST_HAVING = 2
 """So many choices are named that have an option."""
@@ -71,6 +71,9 @@ def meant(group: str, name: str, offered: set[str]) -> str:
             "a choice is a file's name without its ending: "
             f"--config-dir {path.parent.parent} {group}={path.stem}"
         )
+    inside = next((conf for conf in further() if (conf / f"{name}.yaml").is_file()), None)
+    if inside is not None and inside.name == group:
+        return f"{name}.yaml lies in {inside}; the folder above it is meant: {inside.parent}"
     if group == "env" and re.search(r"-v\d+$", name):
         return f"a Gymnasium id is written env=gymnasium env.id={name}"
     return nearest(path.stem if path.suffix == ".yaml" else name, offered)
@@ -78,7 +81,12 @@ def meant(group: str, name: str, offered: set[str]) -> str:
 
 def absent(name: str, known: set[str]) -> str:
     """A hint for a key that is not there: the choices of its group that have it, or the nearest."""
+    if re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", name):
+        return "a variable of the shell stands before the command"
     group, _, key = name.partition(".")
+    own = f"{group}.{ELSEWHERE.get(key)}"
+    if own in known:
+        return f"did you mean '{own}'?"
     having = [choice for choice in sorted(choices(group)) if key in values_of(f"{group}/{choice}")]
     if having:
         words = [f"{group}={choice}" for choice in having[:MOST_HAVING]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Collection
 
 MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
@@ -13,6 +14,8 @@ ELSEWHERE = {
     "clip": "clip_range",
     "entropy_coef": "ent_coef",
     "epochs": "n_epochs",
+    "hidden": "actor",
+    "hidden_sizes": "actor",
     "horizon": "n_steps",
     "lr": "learning_rate",
     "n_env": "num_envs",
@@ -39,6 +42,8 @@ def nearest(word: str, options: Collection[str]) -> str:
     if not options:
         return "there is nothing to choose from"
     names = sorted(options)
+    if same := [name for name in names if name.lower() == word.lower()]:
+        return f"did you mean '{same[0]}'?"
     close = difflib.get_close_matches(word, names, n=1, cutoff=SURE)
     close = close or [name for name in names if _shortened(name, word)]
     close = close or difflib.get_close_matches(word, names, n=1, cutoff=0.5)
@@ -63,6 +68,20 @@ def nearest_key(name: str, known: set[str]) -> str:
     if parent and siblings:
         return nearest(name, siblings)
     return nearest(name, known)
+
+
+UNITS = {"k": 1e3, "m": 1e6, "%": 1e-2, "g": 1, "gb": 1, "gib": 1}
+"""What people write behind a number, and what it is multiplied by."""
+
+
+def in_plain_digits(value: object) -> str:
+    """A hint for a number that was typed with a unit; empty where it has none."""
+    found = re.fullmatch(r"(-?\d+(?:\.\d+)?) ?([A-Za-z%]+)", str(value))
+    if found is None:
+        return ""
+    times = UNITS.get(found[2].lower())
+    plain = f": {float(found[1]) * times:.12g}" if times else ""
+    return f" Write it without a unit{plain}."
 
 
 TIPS = ("Note", "See http", "full_key", "reference_type", "object_type")

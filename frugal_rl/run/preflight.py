@@ -51,6 +51,7 @@ EXTRAS = {
     "pyvista": "viz",
     "ray": "ray",
     "optuna": "hpo",
+    "minari": "offline",
 }
 """Extras of the package by the module that they bring."""
 OF_CONTRIB = ("qr_dqn", "tqc", "crossq")
@@ -140,6 +141,14 @@ def extras(command: Command) -> None:
     tracking = command.values.get("tracking") or {}
     if tracking.get("tensorboard"):
         _needs("tensorboard", "tracking.tensorboard=true")
+    dataset = command.word("dataset")
+    if command.name == "record" and dataset and command.word("checkpoint"):
+        if dataset.endswith(".npz"):
+            folder = dataset.removesuffix(".npz")
+            raise ConfigError(
+                f"checkpoint= writes a Minari data set, which is a folder: dataset={folder}"
+            )
+        _needs("minari", f"dataset={dataset} of checkpoint=")
     if command.name == "search":
         _needs("optuna", "The search")
     launch = command.values.get("launch") or {}

@@ -98,3 +98,14 @@ def test_bars_of_many_variants_have_room(tmp_path):
     )
 
     assert drawn(many).shape[0] > 5 * drawn(few).shape[0]
+
+
+def test_a_single_evaluation_is_no_curve(tmp_path):
+    class Once:
+        variant = "a"
+
+        def curve(self, metric):
+            return ([32768], [0.5]) if metric == "eval/success" else ([1, 2], [0.5, 0.6])
+
+    assert plots.curves([Once(), Once()], "eval/success", tmp_path / "a.png") == []
+    assert plots.curves([Once()], "train/loss", tmp_path / "b.png")

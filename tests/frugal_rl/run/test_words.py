@@ -22,7 +22,9 @@ from frugal_rl.run.arguments import (
 )
 from frugal_rl.run.composing import named_plugins
 from frugal_rl.run.disk import FAULTS, UNREACHED, disk_in_words
-from frugal_rl.run.nearness import SHOWN_OPTIONS, in_one_line, nearest, nearest_key
+from frugal_rl.run.mistyped import absent, meant
+from frugal_rl.run.nearness import SHOWN_OPTIONS, in_one_line, in_plain_digits, nearest, nearest_key
+from frugal_rl.run.search_path import searching
 
 
 def test_a_command_does_not_start_where_there_is_no_folder(tmp_path, monkeypatch):
@@ -246,3 +248,34 @@ def test_a_switch_may_stand_anywhere():
         "mine",
         "seed=1,2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("1M", " Write it without a unit: 1000000."),
+        ("100k", " Write it without a unit: 100000."),
+        ("99%", " Write it without a unit: 0.99."),
+        ("8GiB", " Write it without a unit: 8."),
+        ("30min", " Write it without a unit."),
+        ("eight", ""),
+        ("1e6", ""),
+    ],
+)
+def test_a_number_with_a_unit_is_told_without(typed, hint):
+    assert in_plain_digits(typed) == hint
+
+
+def test_capitals_and_a_blank_behind_the_sign_are_understood():
+    assert nearest("PPO", ["ppo", "sac"]) == "did you mean 'ppo'?"
+    assert absent("WANDB_MODE", {"seed"}) == "a variable of the shell stands before the command"
+    assert absent("agent.hidden", {"agent.actor"}) == "did you mean 'agent.actor'?"
+    with pytest.raises(ConfigError, match=r"key=value: env=toy\?"):
+        check_form(["env=", "toy"])
+
+
+def test_the_folder_of_a_group_is_not_the_folder_of_configurations(tmp_path):
+    (tmp_path / "env").mkdir()
+    (tmp_path / "env" / "own.yaml").touch()
+    with searching([], [str(tmp_path / "env")]):
+        assert meant("env", "own", {"toy"}).endswith(f"the folder above it is meant: {tmp_path}")
