@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 MOST_SAVES = 1000
 """Saves that are gone through one by one; a run of more counts as one that saves less often."""
+OFTEN_EQUAL_BYTES = 4
+"""Rows below this size often begin an episode as the last one ended: others than those of large
+rows have one beside them, so that the lists of which have are no more the same."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,8 @@ def _room(at: str, filled: int, held: int, found: bool = False) -> Iterator[Save
 
 def _beside(at: str, nbytes: int, ring: Filled) -> Iterator[Saved]:
     """What some steps have besides: the last observation of each episode."""
-    yield ring.grown(f"{at}.keys", 8 * ring.ends, f"keys of {ring.steps}", found=True)
+    shared = "" if nbytes < OFTEN_EQUAL_BYTES else f"keys of {ring.steps}"
+    yield ring.grown(f"{at}.keys", 8 * ring.ends, shared, found=True)
     yield ring.grown(f"{at}.values", nbytes * ring.ends, found=True)
 
 
