@@ -37,12 +37,17 @@ class Filled:
     num_envs: int
     held: int
     """Steps of each environment that it holds."""
-    ends: int
-    """Episodes that end among those, as it is expected."""
+    each: float
+    """Share of steps that end an episode, side by side in all environments."""
     turned: bool
     """Whether it has overwritten some."""
     differs: float
     """Share of a large row that differs from the row before."""
+
+    @property
+    def ends(self) -> int:
+        """Episodes that end among those, as it is expected."""
+        return int(self.each * self.held + 1e-6) * self.num_envs
 
     def table(self, name: str, each: int) -> Saved:
         """An array with `each` bytes of every transition that there is room for."""
@@ -52,7 +57,10 @@ class Filled:
     def flags(self, name: str) -> Saved:
         """Where episodes end; a stack's rows are a few more, so that theirs are others."""
         n, size = self.num_envs, self.steps * self.num_envs
-        return Saved(name, size, self.held * n if self.ends else 0, f"ends of {size}", step=n)
+        if self.turned:
+            return Saved(name, size, size if self.ends else 0, f"ends of {size}", step=n)
+        last = math.ceil(self.ends / n / self.each) * n if self.ends else 0
+        return Saved(name, size, min(last, self.held * n), f"ends of {size}", step=STILL)
 
     def grown(self, name: str, nbytes: int, shared: str = "", found: bool = False) -> Saved:
         """What grows with every step, to so many bytes; all of it moves once the ring turns."""
@@ -105,8 +113,8 @@ def saved_arrays(run: RunConfig, size: int, data: Data, at: int) -> list[Saved]:
     n = run.algo.num_envs
     steps = max(size // n, 1)
     held = min(steps, at)
-    ends = round(data.ends * held * n)
-    return list(_arrays(run, Filled(steps, n, held, ends, at > steps, data.differs)))
+    ring = Filled(steps, n, held, data.ends, at > steps, data.differs)
+    return list(_arrays(run, ring))
 
 
 def _arrays(run: RunConfig, ring: Filled) -> Iterator[Saved]:

@@ -44,13 +44,15 @@ class Saved:
     """Bytes that a step of all environments fills, in a ring of `filled` once that has turned; 0
     where every save finds all of it changed, `STILL` where only growing changes it."""
 
-    def changed(self, before: int, now: int, grown: bool) -> list[tuple[int, int]]:
+    def changed(self, before: int, now: int, was_filled: int) -> list[tuple[int, int]]:
         """Blocks [first, end) that steps `before` to `now` wrote."""
-        if before == now or (self.step == STILL and not grown):
+        if self.step == STILL and was_filled < self.filled:
+            return [_blocks(was_filled, self.filled)]
+        if before == now or self.step == STILL:
             return []
         begin = before * self.step % max(1, self.filled)
         end = begin + (now - before) * self.step
-        if self.step <= 0 or (now - before) * self.step >= self.filled:
+        if self.step == 0 or (now - before) * self.step >= self.filled:
             return [_blocks(0, self.filled)]
         if end <= self.filled:
             return [_blocks(begin, end)]
@@ -77,7 +79,7 @@ class Folder:
     def save(self, arrays: Sequence[Saved], before: int, now: int) -> None:
         """Append a segment of the arrays as they are, `before` of whose steps were saved."""
         if self._holds_too_much(arrays):
-            self.owners, self.zeros, before = {}, {}, 0
+            self.owners, self.zeros, self.filled, before = {}, {}, {}, 0
         number, new, runs = len(self.written), 0, 0
         fresh: set[str] = set()
         for array in arrays:
@@ -100,8 +102,8 @@ class Folder:
         owners[: len(kept)] = kept[:count]
         filled = -(-array.filled // BLOCK_BYTES)
         new = np.zeros(count, np.bool_)
-        grown = self.filled.get(name) != array.filled
-        for first, end in [*array.changed(*steps, grown), (len(kept), filled)]:
+        was_filled = self.filled.get(name, 0)
+        for first, end in [*array.changed(*steps, was_filled), (len(kept), filled)]:
             new[first:end] = True
         self.filled[name] = array.filled
         owners[new] = number
