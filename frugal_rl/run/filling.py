@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from frugal_rl.memory import usage
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.part import human
-from frugal_rl.run.config import RunConfig
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
 
 
 @dataclass
