@@ -191,7 +191,11 @@ def _chained(at: str, nbytes: int, ring: Filled) -> Iterator[Saved]:
     yield Saved(f"{at}_anchor", 4 * n, 4 * n, step=STILL)
     yield Saved(f"{at}_anchor_age", 4 * n, 4 * n)
     yield Saved(f"{at}_users", 4 * n * blocks.steps, 4 * n)
-    rows = n * words * 8
-    yield from _room(f"{at}pool", math.ceil(ring.differs * ring.held * rows), ring.held, True)
-    yield from (replace(a, step=STILL) for a in _room(f"{at}anchor_room", rows, 1, True))
+    row, held = words * 8, ring.held + KEY_EVERY * ring.turned  # blocks are freed as a whole
+    kept = held * n + ring.ends  # the last observations of episodes as well
+    yield from _room(f"{at}pool", math.ceil(ring.differs * kept * row), held, True)
+    if ring.differs < 1:  # a whole row now and then, which chains share
+        yield from (replace(a, step=STILL) for a in _room(f"{at}anchor_room", n * row, 1, True))
+    else:
+        yield from _room(f"{at}anchor_room", n * blocks.held * row, ring.held, True)
     yield from _beside(f"{at}beside", 8, ring)

@@ -49,8 +49,11 @@ def run_of(fields, total, num_envs, every=0, **algo):
     )
 
 
-def filled(run, kind, size, folder):
-    """A replay of noise whose episodes all end at once, saved as often as the run says."""
+def filled(run, kind, size, folder, length=LENGTH, share=50):
+    """A replay whose episodes all end at once, saved as often as the run says.
+
+    One part of `share` of each row is new in each step.
+    """
     n, total, every = run.algo.num_envs, run.algo.total_steps, run.checkpoint_every_steps
     space, stacks = {}, {}
     for name, nbytes, frames in rows_of(run):
@@ -63,13 +66,13 @@ def filled(run, kind, size, folder):
                                            for name, s in space.items()}  # fmt: skip
     written, kept = Segments(folder), []
     for step in range(1, -(-total // n) + 1):
-        following = {name: shifted(rows, name in stacks, dice) for name, rows in now.items()}
-        done = np.full(n, step % LENGTH == 0)
+        following = {name: shifted(rows, name in stacks, dice, share) for name, rows in now.items()}
+        done = np.full(n, step % length == 0)
         action, reward = dice.random((n, 2)).astype(np.float32), dice.random(n)
         replay.store(now, following, action, reward, done, False)
         now = following
         if done.any():
-            now = {name: begun(rows, name in stacks, dice) for name, rows in now.items()}
+            now = {name: begun(rows, name in stacks, dice, share) for name, rows in now.items()}
         crossed = bool(every) and step * n % every == 0
         for _ in range(crossed + (step * n >= total)):  # as a run does, whose end is saved besides
             kept.append(written.save({"replay": [replay.state()]}).number)
@@ -82,19 +85,19 @@ def held_of(run):
     return -(-run.algo.total_steps // run.algo.num_envs)
 
 
-def begun(rows, stacked, dice):
-    new = shifted(rows, stacked, dice)
+def begun(rows, stacked, dice, share):
+    new = shifted(rows, stacked, dice, share)
     if stacked:
         new[:, :-1] = 0
     return new
 
 
-def shifted(rows, stacked, dice):
+def shifted(rows, stacked, dice, share):
     new = rows.copy()
     if stacked:
         new[:, :-1] = rows[:, 1:]
     newest = new[:, -1] if stacked else new
-    where = (..., slice(0, max(4, newest.shape[-1] // 50)))
+    where = (..., slice(0, max(4, newest.shape[-1] // share)))
     newest[where] = dice.integers(0, 256, newest[where].shape)
     return new
 
@@ -193,3 +196,13 @@ def test_a_run_whose_best_is_kept_leaves_that_segment_besides():
     run.evaluation.every_steps = 900
 
     assert file_bytes(run, 500, Data(0.1)) > file_bytes(plain, 500, Data(0.1))
+
+
+@pytest.mark.parametrize(("size", "every"), [(6_000, 0), (900, 300)])
+def test_no_file_is_larger_than_the_plan_says_at_most(size, every, tmp_path):
+    """Noise, and every step ends an episode."""
+    run = run_of(LARGE, 1_800, 3, every)
+    written, _ = filled(run, "plain", size, tmp_path, length=1, share=1)
+    files = sum(written.path(number).stat().st_size for number in written.numbers())
+
+    assert files <= file_bytes(run, size, MOST) < 1.2 * files
