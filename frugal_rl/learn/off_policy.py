@@ -15,6 +15,7 @@ from stable_baselines3.common.logger import Logger
 
 from frugal_rl.errors import DataError
 from frugal_rl.learn.collect import to_tensors
+from frugal_rl.learn.filling import filling
 from frugal_rl.learn.hindsight import reward_goals
 from frugal_rl.learn.networks import LAYERS
 from frugal_rl.learn.off_policy_config import OffPolicyConfig, agent_of
@@ -121,7 +122,7 @@ class OffPolicyLearner:
         self.model.logger.name_to_value.clear()
         if written:
             written |= self.value_metrics(written.get("train/ent_coef", 0.0))
-        return written | self.collector.metrics()
+        return written | self.collector.metrics() | filling(self.replay, config.total_steps)
 
     def value_metrics(self, entropy_worth: float) -> dict[str, float]:
         """How large values are, and beside what rewards and entropy can add up to."""

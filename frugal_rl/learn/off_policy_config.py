@@ -156,9 +156,16 @@ class OffPolicyConfig(ABC):
             return self.buffer_size
         return replay_size(run, self.total_steps, self.traced(run))
 
-    def file_bytes(self, run: RunConfig, ends: float) -> int:
-        """What the replay's segments take beside the checkpoints; a share of steps are `ends`."""
-        return int(replay_file.file_plan(run, self.size(run), ends).nbytes)
+    def file_bytes(self, run: RunConfig, ends: float) -> tuple[int, int]:
+        """The replay's segments beside the checkpoints: where a share of steps are `ends`; at most.
+
+        The most is what they take where nothing repeats and every step ends an episode.
+        """
+        size = self.size(run)
+        expected, most = (
+            replay_file.file_bytes(run, size, d) for d in (replay_file.Data(ends), replay_file.MOST)
+        )
+        return expected, max(expected, most)
 
     def traced(self, run: RunConfig) -> ReplayNetworks:
         """The networks by arithmetic on their operations."""

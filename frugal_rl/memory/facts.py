@@ -63,7 +63,9 @@ class Facts:
     keep_checkpoints: int = 0
     """How many of the newest stay, beside the best; 0 keeps all."""
     replay_file_bytes: int = 0
-    """Of the replay that lies beside all checkpoints, once."""
+    """Of the replay that lies beside all checkpoints, once: what is expected."""
+    replay_file_most_bytes: int = 0
+    """The same where nothing repeats and every step ends an episode."""
     free_disk_bytes: int = 0
     eval_seed_is_training_seed: bool = False
     eval_steps: int = 0
@@ -143,7 +145,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         save_every_steps=run.checkpoint_every_steps,
         checkpoint_bytes=3 * held(Kind.parameters) + (1 << 20),
         keep_checkpoints=run.keep_checkpoints,
-        replay_file_bytes=replay_file_bytes(run),
+        **replay_on_disk(run),
         free_disk_bytes=free_disk(Path(run.run_dir)),
         eval_seed_is_training_seed=evaluation.seed == run.seed,
         eval_steps=evaluation.episodes * (typical_episode(run) or (0, 0))[1],
@@ -165,13 +167,14 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
     return (limit, limit) if limit else None
 
 
-def replay_file_bytes(run: RunConfig) -> int:
-    """What a replay's segments take beside the checkpoints of a whole run."""
+def replay_on_disk(run: RunConfig) -> dict[str, int]:
+    """What a replay's segments take beside the checkpoints of a whole run, and at most."""
     file_bytes = getattr(run.algo, "file_bytes", None)
     if file_bytes is None:
-        return 0
+        return {}
     episode = typical_episode(run)
-    return int(file_bytes(run, 1 / max(1, episode[1]) if episode else 0.0))
+    expected, most = file_bytes(run, 1 / max(1, episode[1]) if episode else 0.0)
+    return {"replay_file_bytes": expected, "replay_file_most_bytes": most}
 
 
 def time_limit(run: RunConfig) -> int | None:

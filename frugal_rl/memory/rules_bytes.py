@@ -129,7 +129,9 @@ def checkpoints_on_disk(f: Facts) -> Finding | None:
     stay = f.keep_checkpoints + 1 if f.keep_checkpoints else saves(f)
     count = max(1, min(saves(f), stay))
     need = count * f.checkpoint_bytes + f.replay_file_bytes
-    replay = f" and {human(f.replay_file_bytes)} of replay" if f.replay_file_bytes else ""
+    most = f"{human(f.replay_file_most_bytes)} where nothing repeats"
+    replay = f" and {human(f.replay_file_bytes)} of replay (at most {most})"
+    replay = replay if f.replay_file_bytes else ""
     return Finding(
         "F24",
         "checkpoints on disk",

@@ -39,6 +39,7 @@ from frugal_rl.run.evaluate import (
     evaluation_env,
     policy_player,
 )
+from frugal_rl.run.filling import Filling
 from frugal_rl.run.guard import NumberGuard, watched_trial
 from frugal_rl.run.progress import ProgressBar
 from frugal_rl.run.saves import Saves
@@ -115,6 +116,7 @@ class Trainer:
         self.eval_env: VectorEnv | None = None
         self.result: Result | None = None
         self.guard, self.divergence = NumberGuard(self.folder, run.debug), Divergence()
+        self.filling = Filling.of(run)
         self.steps_before, self.guard_at, self.unheld = 0, self.guard.at, ""
         own = replace(shard(run, self.ranks), ranks=self.ranks)
         with doing(f"starting {own.algo.num_envs} environments"):
@@ -221,7 +223,7 @@ class Trainer:
         restarts = getattr(getattr(vec_env, "inner", vec_env), "restarts", 0)
         if restarts:
             metrics["vec/restarts"] = float(restarts)
-        for words in self.divergence.note(metrics):
+        for words in self.divergence.note(metrics) + self.filling.note(metrics):
             say(f"Warning: {words}", self.console)
         return metrics
 

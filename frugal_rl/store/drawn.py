@@ -10,7 +10,29 @@ if TYPE_CHECKING:
     from frugal_rl.store.replay import ReplayBuffer
 
 
-class Cast:
+class AsArray:
+    """What scripts ask of an array beside its values."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    def __getitem__(self, at: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        values = self[:]
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+
+class Cast(AsArray):
     """An array in a small type that is read in the type that SB3 keeps it in."""
 
     def __init__(self, array: np.ndarray, dtype: np.dtype[Any]) -> None:
@@ -25,14 +47,52 @@ class Cast:
         self.array[at] = values
 
 
-class Drawn:
-    """Observations by (places in the ring [B], environments [B]), as SB3 reads its arrays."""
+class Drawn(AsArray):
+    """Observations [T, N, *shape] of the places in the ring, rebuilt where they are read."""
 
     def __init__(self, buffer: ReplayBuffer, name: str, which: int) -> None:
-        self.buffer, self.name, self.which = buffer, name, which
+        self.buffer, self.which = buffer, which
+        self.column = buffer.columns[name]
+        self.shape = (buffer.buffer_size, buffer.n_envs, *self.column.shape)
+        self.dtype = self.column.dtype
 
     def __getitem__(self, at: Any) -> np.ndarray:
-        places, n = np.broadcast_arrays(*at[:2])
-        steps = self.buffer.steps_at(places.reshape(-1))
-        drawn = self.buffer.columns[self.name].draw(steps, n.reshape(-1))[self.which]
-        return drawn.reshape(*places.shape, *drawn.shape[1:])
+        """As NumPy indexes; of the axes behind the second, by whole numbers and slices."""
+        own, rest = self._split(at if isinstance(at, tuple) else (at,))
+        size, num_envs = self.shape[:2]
+        if len(own) == 2 and all(isinstance(x, np.ndarray) and x.dtype.kind == "i" for x in own):
+            places, n = np.broadcast_arrays(own[0], np.arange(num_envs)[own[1]])
+            if places.size and not -size <= places.min() <= places.max() < size:
+                raise IndexError(f"a place of {own[0]} lies outside of {size}")
+        else:
+            every = np.arange(size)[:, None], np.arange(num_envs)
+            places, n = (np.broadcast_to(x, (size, num_envs))[own] for x in every)
+        drawn = self._at(np.array(places).reshape(-1), np.array(n).reshape(-1))
+        values: np.ndarray = drawn.reshape(*places.shape, *drawn.shape[1:])
+        return values[(slice(None),) * places.ndim + rest] if rest else values
+
+    def _split(self, at: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The indices of places and environments, and those of the axes behind them."""
+        for i, index in enumerate(at):
+            if index is Ellipsis:
+                missing = self.ndim - (len(at) - 1)
+                at = at[:i] + (slice(None),) * missing + at[i + 1 :]
+                break
+        axes = 0
+        for i, index in enumerate(at):
+            if axes == 2:
+                return at[:i], at[i:]
+            mask = isinstance(index, np.ndarray) and index.dtype == np.bool_
+            axes += index.ndim if mask else 1
+        return at, ()
+
+    def _at(self, places: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """[B, *shape]; zeros where nothing was added yet, as an array would have."""
+        steps = self.buffer.steps_at(places)
+        held = steps >= 0
+        if held.all() and len(steps):
+            return self.column.draw(steps, n)[self.which]
+        values = np.zeros((len(steps), *self.column.shape), self.dtype)
+        if held.any():
+            values[held] = self.column.draw(steps[held], n[held])[self.which]
+        return values

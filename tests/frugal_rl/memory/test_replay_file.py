@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from frugal_rl.memory.facts import replay_file_bytes
+from frugal_rl.memory import replay_file
+from frugal_rl.memory.facts import replay_on_disk
 from frugal_rl.memory.replay import KEY_EVERY, rows_of
-from frugal_rl.memory.replay_file import BLOCK_BYTES, LISTED_BYTES, file_plan, saved_arrays
+from frugal_rl.memory.replay_file import MOST, Data, file_bytes, saved_arrays
+from frugal_rl.memory.replay_saves import BLOCK_BYTES, LISTED_BYTES
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, ObservationSpec, Stored
 from frugal_rl.run import segments
@@ -42,12 +44,16 @@ def run_of(fields, total, num_envs, every=0, **algo):
         env=env,
         algo=SimpleNamespace(**learner),
         checkpoint_every_steps=every,
+        evaluation=SimpleNamespace(every_steps=0),
         keep_checkpoints=3,
     )
 
 
-def filled(run, kind, size, folder):
-    """A replay of noise whose episodes all end at once, saved as often as the run says."""
+def filled(run, kind, size, folder, length=LENGTH, share=50):
+    """A replay whose episodes all end at once, saved as often as the run says.
+
+    One part of `share` of each row is new in each step.
+    """
     n, total, every = run.algo.num_envs, run.algo.total_steps, run.checkpoint_every_steps
     space, stacks = {}, {}
     for name, nbytes, frames in rows_of(run):
@@ -60,32 +66,38 @@ def filled(run, kind, size, folder):
                                            for name, s in space.items()}  # fmt: skip
     written, kept = Segments(folder), []
     for step in range(1, -(-total // n) + 1):
-        following = {name: shifted(rows, name in stacks, dice) for name, rows in now.items()}
-        done = np.full(n, step % LENGTH == 0)
+        following = {name: shifted(rows, name in stacks, dice, share) for name, rows in now.items()}
+        done = np.full(n, step % length == 0)
         action, reward = dice.random((n, 2)).astype(np.float32), dice.random(n)
         replay.store(now, following, action, reward, done, False)
         now = following
         if done.any():
-            now = {name: begun(rows, name in stacks, dice) for name, rows in now.items()}
-        if step * n >= total or (every and step * n % every == 0):
+            now = {name: begun(rows, name in stacks, dice, share) for name, rows in now.items()}
+        crossed = bool(every) and step * n % every == 0
+        for _ in range(crossed + (step * n >= total)):  # as a run does, whose end is saved besides
             kept.append(written.save({"replay": [replay.state()]}).number)
             written.keep(kept[-run.keep_checkpoints :])
     return written, replay
 
 
-def begun(rows, stacked, dice):
-    new = shifted(rows, stacked, dice)
+def held_of(run):
+    """Steps of each environment that a run of these tests makes."""
+    return -(-run.algo.total_steps // run.algo.num_envs)
+
+
+def begun(rows, stacked, dice, share):
+    new = shifted(rows, stacked, dice, share)
     if stacked:
         new[:, :-1] = 0
     return new
 
 
-def shifted(rows, stacked, dice):
+def shifted(rows, stacked, dice, share):
     new = rows.copy()
     if stacked:
         new[:, :-1] = rows[:, 1:]
     newest = new[:, -1] if stacked else new
-    where = (..., slice(0, max(4, newest.shape[-1] // 50)))
+    where = (..., slice(0, max(4, newest.shape[-1] // share)))
     newest[where] = dice.integers(0, 256, newest[where].shape)
     return new
 
@@ -110,7 +122,7 @@ def test_a_segment_holds_the_arrays_that_were_planned(
     sizes = written._index(1)["sizes"]
     held = min(replay.count, replay.buffer_size)
     ends = np.count_nonzero(replay.dones[:held]) / (held * num_envs)
-    planned = {array.name: array for array in saved_arrays(run, size, ends)}
+    planned = {array.name: array for array in saved_arrays(run, size, Data(ends), held_of(run))}
 
     assert set(planned) == set(sizes)
     known = {name: array.nbytes for name, array in planned.items() if not array.found}
@@ -118,10 +130,8 @@ def test_a_segment_holds_the_arrays_that_were_planned(
     differing = {n for n in known if known[n] != sizes[n] and not n.endswith(told)}
     assert not differing
     file = written.path(1).stat().st_size
-    plan = file_plan(run, size, ends)
     if fields is SMALL:
-        assert plan.nbytes == pytest.approx(file, rel=0.03)
-    assert plan.again == 0
+        assert file_bytes(run, size, Data(ends)) == pytest.approx(file, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +142,7 @@ def test_segments_of_a_run_that_saves_on_the_way_are_counted(total, size, every,
     written, _ = filled(run, "plain", size, tmp_path)
     files = sum(written.path(number).stat().st_size for number in written.numbers())
 
-    plan = file_plan(run, size, 1 / LENGTH)
-    assert plan.again > 0
-    assert plan.nbytes == pytest.approx(files, rel=0.3)
+    assert file_bytes(run, size, Data(1 / LENGTH)) == pytest.approx(files, rel=0.05)
 
 
 def test_a_segments_blocks_and_chains_are_those_that_the_plan_counts():
@@ -144,18 +152,57 @@ def test_a_segments_blocks_and_chains_are_those_that_the_plan_counts():
 
 
 def test_a_learner_without_a_replay_has_no_segments():
-    assert replay_file_bytes(compose_run(["env=toy"])) == 0
+    assert replay_on_disk(compose_run(["env=toy"])) == {}
 
 
 def test_a_run_tells_the_bytes_of_its_segments():
     run = compose_run(["env=toy", "algo=dqn", "algo.buffer_size=700", "algo.total_steps=900"])
     limit = run.env.episode_steps
 
-    assert replay_file_bytes(run) == file_plan(run, 700, 1 / limit).nbytes > 0
+    told = replay_on_disk(run)
+
+    assert told["replay_file_bytes"] == file_bytes(run, 700, Data(1 / limit)) > 0
+    assert told["replay_file_most_bytes"] == file_bytes(run, 700, MOST) > told["replay_file_bytes"]
 
 
 def test_a_run_of_whole_iterations_fills_more_than_was_asked_for():
     run = run_of(SMALL, 100, 4, n_steps=16, train_freq=5)  # iterations of 15 steps
     exactly = run_of(SMALL, 120, 4)
 
-    assert file_plan(run, 10_000, 0.1) == file_plan(exactly, 10_000, 0.1)
+    assert file_bytes(run, 10_000, Data(0.1)) == file_bytes(exactly, 10_000, Data(0.1))
+
+
+def test_large_rows_that_are_saved_on_the_way_are_counted(tmp_path):
+    run = run_of(LARGE, 3_000, 3, 600)
+    written, replay = filled(run, "plain", 2_400, tmp_path)
+    pools = [c.column.rows for c in replay.columns.values() if c.column._chain is not None]
+    (pool,) = pools
+    differs = (pool.pool.nbytes - BLOCK_BYTES) / (pool.row_bytes * 2_400)  # its last one has room
+    files = sum(written.path(number).stat().st_size for number in written.numbers())
+
+    assert file_bytes(run, 2_400, Data(1 / LENGTH, differs)) == pytest.approx(files, rel=0.05)
+    assert file_bytes(run, 2_400, MOST) > files
+
+
+def test_a_run_of_many_saves_counts_as_one_that_saves_less_often(monkeypatch):
+    often, seldom = run_of(SMALL, 40_000, 4, 200), run_of(SMALL, 40_000, 4, 1_000)
+    monkeypatch.setattr(replay_file, "MOST_SAVES", 40)
+
+    assert file_bytes(often, 50_000, Data(0.1)) == file_bytes(seldom, 50_000, Data(0.1))
+
+
+def test_a_run_whose_best_is_kept_leaves_that_segment_besides():
+    run, plain = run_of(SMALL, 4_000, 4, 1_000), run_of(SMALL, 4_000, 4, 1_000)
+    run.evaluation.every_steps = 900
+
+    assert file_bytes(run, 500, Data(0.1)) > file_bytes(plain, 500, Data(0.1))
+
+
+@pytest.mark.parametrize(("size", "every"), [(6_000, 0), (900, 300)])
+def test_no_file_is_larger_than_the_plan_says_at_most(size, every, tmp_path):
+    """Noise, and every step ends an episode."""
+    run = run_of(LARGE, 1_800, 3, every)
+    written, _ = filled(run, "plain", size, tmp_path, length=1, share=1)
+    files = sum(written.path(number).stat().st_size for number in written.numbers())
+
+    assert files <= file_bytes(run, size, MOST) < 1.2 * files
