@@ -111,7 +111,8 @@ class Folder:
         nbytes = int(new.sum()) * BLOCK_BYTES - (tail if count and new[-1] else 0)
         nbytes += self._zeros(array, owners, filled, number)
         self.owners[name] = owners
-        return nbytes, int(np.diff(new.astype(np.int8), prepend=0).clip(0).sum())
+        begun = np.count_nonzero(new[:1]) + np.count_nonzero(new[1:] & ~new[:-1])
+        return nbytes, int(begun)
 
     def _zeros(self, array: Saved, owners: np.ndarray, filled: int, number: int) -> int:
         """Blocks that are not filled are one block of each size, wherever it was first met."""
@@ -126,8 +127,11 @@ class Folder:
 
     def needed(self) -> frozenset[int]:
         """Segments that the newest one lists blocks of, itself among them."""
-        found = {int(n) for owners in self.owners.values() for n in np.unique(owners)}
-        return frozenset(found | {len(self.written) - 1})
+        listed = np.zeros(len(self.written), np.bool_)
+        listed[-1] = True
+        for owners in self.owners.values():
+            listed[owners] = True
+        return frozenset(np.flatnonzero(listed).tolist())
 
     def _holds_too_much(self, arrays: Iterable[Saved]) -> bool:
         listed = sum(-(-a.nbytes // BLOCK_BYTES) for a in arrays) * BLOCK_BYTES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +11,15 @@ if TYPE_CHECKING:
     from frugal_rl.store.replay import ReplayBuffer
 
 
-class AsArray:
+class AsArray(ABC):
     """What scripts ask of an array beside its values."""
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
 
+    @abstractmethod
     def __getitem__(self, at: Any) -> np.ndarray:
-        raise NotImplementedError
+        """A copy of what NumPy would index."""
 
     @property
     def ndim(self) -> int:

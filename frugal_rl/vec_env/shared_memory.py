@@ -40,9 +40,9 @@ PART_SECONDS = 1.0
 """Of a silence: each part is waited for anew, so that time in which nobody ran hardly counts."""
 
 WORKER_BYTES = int(5.5 * (1 << 20))
-"""What a worker holds of its own beside its environments; 7 MiB as a fork."""
+"""What a worker holds of its own beside its environments; a fork 1.5 MiB more."""
 LEFT_BEHIND_BYTES = 24 << 20
-"""Pages that forks keep as they were when the main process writes them anew."""
+"""Pages that forks keep as they were when the main process writes them anew; their 1.5 MiB too."""
 TRACKER_BYTES = int(6.4 * (1 << 20))
 """Python's process that cleans up shared blocks."""
 SERVER_BYTES = 28 << 20
@@ -305,7 +305,8 @@ class SharedMemoryEnv(GroupEnv):
         atexit.unregister(self._at_exit)
         self._connections.clear()
         self._processes.clear()
-        gc.unfreeze()
+        if self.choice.start is Start.fork:
+            gc.unfreeze()
         if self._block is not None:
             self._block.unlink()
             self._block = None

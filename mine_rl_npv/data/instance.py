@@ -59,6 +59,10 @@ class Graph:
     @cached_property
     def successors(self) -> Graph:
         """The same arcs, read the other way round: who needs block b."""
+        return self.turned()
+
+    def turned(self) -> Graph:
+        """`successors` for whoever asks once: they are not kept."""
         return Graph(*reverse_graph(self.pointer, self.index))
 
     def restricted(self, keep: np.ndarray) -> Graph:

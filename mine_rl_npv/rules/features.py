@@ -87,7 +87,7 @@ def block_views(layout: MineLayout) -> np.ndarray:
         tonnes,
         bench,
         np.diff(layout.graph.pointer),
-        np.diff(layout.graph.successors.pointer),
+        np.bincount(layout.graph.index, minlength=layout.graph.blocks),
         *following,
         total[end] - total[first],
         best,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +109,7 @@ def lay_out(
     """
     if inside is None:
         value = instance.destination_value.max(axis=1) if destinations else instance.value
-        inside = max_closure(value, instance.graph)
+        inside = max_closure(value, replace(instance.graph))  # whose successors nobody needs later
     if not inside.any():
         raise ConfigError(f"No block of {instance.name} is worth mining at these prices.")
     needed = tuple((instance.position.max(axis=0) + 1).tolist())
@@ -218,7 +218,7 @@ def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> MineA
     np.concatenate([mine.value for mine in layouts], out=arena.value)
     arena.use[:] = kilograms_up(np.concatenate([mine.use for mine in layouts]))
     _join([mine.graph for mine in layouts], arena.first, arena.pointer, arena.index)
-    after = [mine.graph.successors for mine in layouts]
+    after = [mine.graph.turned() for mine in layouts]
     _join(after, arena.first, arena.after_pointer, arena.after_index)
     return arena
 

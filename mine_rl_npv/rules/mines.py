@@ -141,7 +141,7 @@ def open_mines(source: MineSource) -> MineSet:
 
 def _pit(instance: Instance, destinations: bool) -> np.ndarray:
     value = instance.destination_value.max(axis=1) if destinations else instance.value
-    return max_closure(value, instance.graph)
+    return max_closure(value, replace(instance.graph))
 
 
 def _channels(source: MineSource, instance: Instance) -> tuple[str, ...]:
