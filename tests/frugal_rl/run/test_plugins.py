@@ -27,7 +27,8 @@ from frugal_rl.observation.decoder import resolve_twin
 from frugal_rl.plugins import declared, trusted
 from frugal_rl.run.arguments import typed_folders
 from frugal_rl.run.checkpoints import load_checkpoint
-from frugal_rl.run.compose import FurtherFolders, compose_run
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.composing import FurtherFolders
 from frugal_rl.run.search_path import folder, plugin_conf, searching
 from frugal_rl.run.trainer import train
 from frugal_rl.testing.codec import check_codec

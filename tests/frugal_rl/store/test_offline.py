@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -13,6 +14,7 @@ from gymnasium import spaces
 from stable_baselines3.common.logger import Logger
 
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.invocation import installing
 from frugal_rl.store.offline import read_dataset, write_dataset
 from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
 
@@ -105,7 +107,7 @@ def test_a_stock_algorithm_learns_from_it(tmp_path):
 
 def test_without_minari_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "minari", None)
-    with pytest.raises(ConfigError, match=r"frugal-rl\[offline\]"):
+    with pytest.raises(ConfigError, match=re.escape(installing("offline"))):
         read_dataset(tmp_path)
 
 

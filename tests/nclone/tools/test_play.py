@@ -1,9 +1,12 @@
 """Playing by keyboard without hands, and watching a policy without eyes."""
 
+import re
+
 import numpy as np
 import pytest
 
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.invocation import installing
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import Keys, PlayOptions, Window, WindowError
 from nclone.levels.bundled import bundled_level, winning_inputs
@@ -117,7 +120,7 @@ def test_the_whole_command_plays_and_films_what_was_shown(screen, tmp_path):
 
 def test_without_pygame_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pygame", None)
-    with pytest.raises(WindowError, match=r"frugal-rl\[play\].*video=out\.mp4"):
+    with pytest.raises(WindowError, match=rf"video=out\.mp4.*{re.escape(installing('play'))}"):
         Window("N++", (10, 10, 3))
 
 
