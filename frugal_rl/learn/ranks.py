@@ -263,8 +263,12 @@ def without_preemption() -> None:
 
 
 @contextmanager
-def joined(timeout_s: float) -> Iterator[Ranks]:
+def joined(timeout_s: float, gpu: bool = False) -> Iterator[Ranks]:
     """The ranks of this run: met by torchrun's rendezvous, or this process alone.
+
+    Args:
+        timeout_s: how long they wait for each other.
+        gpu: each computes on a GPU of its own.
 
     Raises:
         RankError: the others did not come within the time.
@@ -274,7 +278,7 @@ def joined(timeout_s: float) -> Iterator[Ranks]:
         return
     limit = timedelta(seconds=timeout_s)
     backend = "gloo"
-    if torch.cuda.is_available():
+    if gpu:
         backend = "cpu:gloo,cuda:nccl"  # flags and sums lie on the processor everywhere
         torch.cuda.set_device(distributed.get_node_local_rank())
     without_preemption()

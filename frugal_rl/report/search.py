@@ -31,12 +31,13 @@ from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from frugal_rl.doing import doing
-from frugal_rl.errors import ConfigError, DataError, FolderInUseError
+from frugal_rl.errors import ConfigError, CrowdedError, DataError, FolderInUseError
 from frugal_rl.invocation import starting, value
 from frugal_rl.ranges import at_least
 from frugal_rl.report.files import SUMMARY, read_json, read_metrics
 from frugal_rl.report.pareto import search_document
 from frugal_rl.report.terminal import say
+from frugal_rl.run.cells import AGAIN_SECONDS
 from frugal_rl.run.composing import check_keys
 from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.lock import locked
@@ -255,6 +256,20 @@ class Searcher:
         wait_for(at)
         if (found := values_of(at)) is not None:
             return TrialState.COMPLETE, found
+        code = self.watched(trial, at)
+        while code and crowded(at) and not self.asked:
+            time.sleep(AGAIN_SECONDS)
+            code = self.watched(trial, at)
+        trial.set_user_attr("returns", returns_of(at))
+        if code is None:
+            return TrialState.PRUNED, None
+        if code == 0 and (found := values_of(at)) is not None:
+            return TrialState.COMPLETE, found
+        trial.set_user_attr("refused", last_words(at))
+        return TrialState.FAIL, None
+
+    def watched(self, trial: Trial, at: Path) -> int | None:
+        """The exit status of a trial's process; None where it was ended early."""
         with (
             (at / "output.log").open("a") as log,
             subprocess.Popen(
@@ -268,14 +283,9 @@ class Searcher:
                     child.terminate()
                     child.wait()
                     del self.running[str(at)]
-                    trial.set_user_attr("returns", returns_of(at))
-                    return TrialState.PRUNED, None
+                    return None
         del self.running[str(at)]
-        trial.set_user_attr("returns", returns_of(at))
-        if child.returncode == 0 and (found := values_of(at)) is not None:
-            return TrialState.COMPLETE, found
-        trial.set_user_attr("refused", last_words(at))
-        return TrialState.FAIL, None
+        return child.returncode
 
     def command(self, trial: Trial, at: Path) -> list[str]:
         """The training process of a trial."""
@@ -354,6 +364,11 @@ def last_words(at: Path) -> str:
     said = path.read_text(errors="replace") if path.is_file() else ""  # the disk may be full
     lines = said.strip().splitlines()
     return lines[-1][:400] if lines else "nothing was said"
+
+
+def crowded(at: Path) -> bool:
+    """Whether a trial found no room beside others that waited, too: it finds some later."""
+    return last_words(at).startswith(CrowdedError.__name__)
 
 
 def told(state: TrialState, values: Sequence[float] | None) -> str:

@@ -93,7 +93,10 @@ def show_wire(run: RunConfig, planned: Mapping[str, Any]) -> None:
     gradients = [p for p in planned["parts"] if p["name"] == "gradients"]
     found = sum(p["ram_bytes"] + p["vram_bytes"] for p in gradients)
     if not found:
-        say("network: known with probe=true, which measures the gradient")
+        if hasattr(run.algo, "learner_parts"):
+            say("network: no gradients; this algorithm sends a few numbers per update")
+        else:
+            say("network: known once the run fits, as the gradient is measured then")
         return
     wire = wire_of(run, found)
     say(

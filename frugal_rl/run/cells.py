@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from frugal_rl.errors import CrowdedError, DataError, FrugalError
 from frugal_rl.invocation import starting, value
 from frugal_rl.memory import usage
-from frugal_rl.report.files import SUMMARY, read_json, write_json
+from frugal_rl.report.files import JOB, SUMMARY, read_json, write_json
 from frugal_rl.run.admission import open_ledger
 from frugal_rl.run.building import build_as
 from frugal_rl.run.config import Sweep
@@ -41,6 +41,10 @@ STARTING_BYTES = 400 << 20
 REFUSED = ("ConfigError", "MemoryBudgetError")
 """Errors that say that a combination is impossible here."""
 CROWDED, OTHER_RUN = "CrowdedError", "CheckpointError"
+MEASURED = ("memory", "vec", "seed")
+"""What a resume lets differ although it makes another job."""
+LIMITS = ("memory.budget_gib", "memory.max_hours", "memory.watchdog_share")
+"""Those of them that make no other job."""
 MOST_WORDS = 400
 """Letters of a reason."""
 AGAIN_SECONDS = 5.0
@@ -58,6 +62,8 @@ class End(Enum):
     skipped = "skipped"
     """Refused, where `sweep.skip_impossible` passes over that."""
     stopped = "stopped"
+    submitted = "submitted"
+    """Handed to Slurm, which starts it when it has room."""
 
 
 UNWANTED = (End.failed, End.refused)
@@ -90,29 +96,82 @@ class Cell:
 def run_cell(job: Job) -> Outcome:
     """Run one job of a sweep in a process of its own; it never raises for what happens there."""
     at = job.command.folder
-    known = Cell.read(at)
-    if known is not None and known.words == job.words and known.end is End.finished:
-        print(f"Finished already: {at}")
-        return Outcome(files=[at])
+    known = known_cell(at)
+    if known is not None and known.words == job.words:
+        if known.end is End.finished:
+            print(f"Finished already: {at}")
+            return Outcome(files=[at])
+        if known.end is End.submitted:
+            print(f"With Slurm already: {at}. Delete {at / CELL} to hand it over again.")
+            return Outcome(files=[at])
     sweep = build_as(Sweep, dict(job.command.values.get("sweep") or {}))
     began = time.monotonic()
-    try:
-        cell = in_turn(job, sweep)
-    except (FrugalError, OSError) as error:  # it could not even start: the others still may
-        cell = ended_by(job.words, f"{type(error).__name__}: {error}")
+    others = words_of_another(known, job)
+    if known is not None and others:
+        cell = replace(known, end=End.failed, reason=other_words(at, others))
+    else:
+        kept(Cell(job.words, End.failed, LOST), at)
+        cell = tried(job, sweep)
     cell = replace(cell, seconds=round(time.monotonic() - began, 1))
     if known is not None and known.words != job.words and cell.reason.startswith(OTHER_RUN):
-        words = f"{at} holds a job of other words; choose another hydra.sweep.dir= for these."
-        cell = replace(cell, reason=f"{words} {cell.reason}"[:MOST_WORDS])
+        cell = replace(cell, reason=other_words(at, cell.reason))
     if cell.end is End.refused and sweep.skip_impossible:
         cell = replace(cell, end=End.skipped)
-    try:
-        cell.write(at)
-    except OSError as error:  # the others may have room again; this one is tried again some day
-        print(f"Warning: {at / CELL} is not written ({error.strerror or error}).")
+    kept(cell, at)
     if cell.reason:
         print(f"{cell.end.value}: {' '.join(job.words)}: {cell.reason}")
     return Outcome({"interrupted": cell.end is End.stopped}, [at], int(cell.end in UNWANTED))
+
+
+def known_cell(at: Path) -> Cell | None:
+    """The cell of a folder; one that was handed to Slurm has finished once its run says so."""
+    cell = Cell.read(at)
+    if cell is None or cell.end is not End.submitted:
+        return cell
+    try:
+        stopped = read_json(at / SUMMARY).get("interrupted")
+    except DataError:
+        return cell  # none yet, or damaged
+    return cell if stopped else replace(cell, end=End.finished)
+
+
+def words_of_another(known: Cell | None, job: Job) -> str:
+    """Words by which what a folder's checkpoints hold is another job, and resume would not tell."""
+    if known is None or not any((job.command.folder / "checkpoints").glob("*.pt")):
+        return ""
+
+    def makes_another(word: str) -> bool:
+        key = word.lstrip("+").partition("=")[0]
+        return key.partition(".")[0] in MEASURED and key not in LIMITS
+
+    theirs, ours = (
+        [word for word in words if makes_another(word)] for words in (known.words, job.words)
+    )
+    if set(theirs) == set(ours):
+        return ""
+    return f"It was trained with {' '.join(theirs) or 'none of them'}."
+
+
+def other_words(at: Path, why: str) -> str:
+    """The reason of a job whose folder holds another."""
+    words = f"{at} holds a job of other words; choose another hydra.sweep.dir= for these."
+    return f"{words} {why}"[:MOST_WORDS]
+
+
+def kept(cell: Cell, at: Path) -> None:
+    """Write a job's cell; a full disk is told, as the others may have room again."""
+    try:
+        cell.write(at)
+    except OSError as error:  # this one is tried again some day
+        print(f"Warning: {at / CELL} is not written ({error.strerror or error}).")
+
+
+def tried(job: Job, sweep: Sweep) -> Cell:
+    """The job's end; what keeps it from starting is one, too."""
+    try:
+        return in_turn(job, sweep)
+    except (FrugalError, OSError) as error:  # the others still may
+        return ended_by(job.words, f"{type(error).__name__}: {error}")
 
 
 def in_turn(job: Job, sweep: Sweep) -> Cell:
@@ -167,6 +226,7 @@ def trained(job: Job, line: Reservation | None) -> Cell:
     """The job's process, its output passed on line by line, and what became of it."""
     words, at = job.words, job.command.folder
     said = ""
+    (at / JOB).unlink(missing_ok=True)  # of an earlier try
     with Output(at / "output.log") as log, started(job) as (child, asked):
         assert child.stdout is not None
         for text in child.stdout:
@@ -175,6 +235,8 @@ def trained(job: Job, line: Reservation | None) -> Cell:
             said = text.strip() if SAID.match(text) or not SAID.match(said) else said
     code = child.returncode
     if code == 0:
+        if (at / JOB).is_file():
+            return Cell(words, End.submitted)
         stopped = (at / SUMMARY).is_file() and read_json(at / SUMMARY).get("interrupted")
         return Cell(words, End.stopped if stopped else End.finished)
     if asked:
@@ -248,7 +310,7 @@ def cells_in(sweep_dir: Path) -> list[tuple[Path, Cell]]:
         head = at.name.partition("_")[0]
         return (int(head) if head.isdigit() else 0, at.name)
 
-    found = [(at, Cell.read(at) or _lost(at)) for at in sorted(sweep_dir.iterdir(), key=number)]
+    found = [(at, known_cell(at) or _lost(at)) for at in sorted(sweep_dir.iterdir(), key=number)]
     return [(at, cell) for at, cell in found if cell is not None]
 
 

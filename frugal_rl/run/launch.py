@@ -18,6 +18,7 @@ from signal import Signals
 from typing import TYPE_CHECKING, Any
 
 import psutil
+import torch
 from torch.distributed import DistNetworkError
 from torch.distributed.elastic.multiprocessing import DefaultLogsSpecs, Std
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
@@ -29,6 +30,7 @@ from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, RankError
 from frugal_rl.invocation import override, starting, value
 from frugal_rl.late import Late
+from frugal_rl.learn.on_policy import choose_device
 from frugal_rl.learn.ranks import started_by_torchrun
 from frugal_rl.learn.silence import no_endless_silence
 from frugal_rl.memory.auto import try_out
@@ -63,12 +65,13 @@ def start_ranks(run: RunConfig) -> bool:
     """Train in `launch.processes` of this command; whether somebody asked them to stop early.
 
     Raises:
-        ConfigError: several machines have no place to meet.
+        ConfigError: several machines have no place to meet, or processes no GPU each.
         MemoryBudgetError: one process's share does not fit its part of the memory.
         FolderInUseError: another launcher trains in this folder.
         RankError: a process was lost more often than `launch.restarts`; names it.
     """
     check_meeting(run.launch)
+    check_devices(run)
     share = share_of(run)
     plan = plan_memory(share)
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
@@ -114,6 +117,28 @@ def check_meeting(launch: Launch) -> None:
         raise ConfigError(
             f"launch.meet={launch.meet} is no HOST:PORT with a port from 1 to 65535; use "
             f"launch.meet={launch.meet.partition(':')[0] or 'HOST'}:29400."
+        )
+
+
+def check_devices(run: RunConfig) -> None:
+    """Refuse more processes than this machine has GPUs to compute on; Ray counts them itself.
+
+    Raises:
+        ConfigError: there are too few, or one is named for all processes.
+    """
+    processes, device = run.launch.processes, run.hardware.device
+    if run.launch.scheduler == "ray" or processes == 1 or choose_device(device).type != "cuda":
+        return
+    if ":" in device:
+        raise ConfigError(
+            f"hardware.device={device} is one GPU, and launch.processes={processes} need one each: "
+            "use hardware.device=cuda, or launch.processes=1."
+        )
+    if torch.cuda.device_count() < processes:
+        raise ConfigError(
+            f"launch.processes={processes} need a GPU each, and this machine has "
+            f"{torch.cuda.device_count()}: use launch.processes={torch.cuda.device_count()}, or "
+            "hardware.device=cpu."
         )
 
 

@@ -158,7 +158,7 @@ def extras(command: Command) -> None:
             "launch=slurm hands the run to Slurm, and there is no sbatch on this machine. Start it "
             "where Slurm is, or use launch=torchrun here."
         )
-    if command.choices.get("launch") == "ray":
+    if launch.get("scheduler") == "ray" or command.choices.get("launch") == "ray":
         _needs("ray", "launch=ray")
     algo = str(command.choices.get("algo") or "")
     if algo in OF_CONTRIB:

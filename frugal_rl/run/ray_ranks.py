@@ -27,6 +27,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.files import read_json
+from frugal_rl.untrusted.printing import printable
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -98,6 +99,12 @@ def join_cluster(needs: Mapping[str, float], nodes: int) -> None:
             "launch=ray joins a Ray cluster, and none runs here. Start one with "
             "`ray start --head`, or use launch=torchrun."
         ) from None
+    except (RuntimeError, RayError) as error:  # other versions, a lost head
+        said = printable((str(error).splitlines() or [type(error).__name__])[0], 300)
+        raise ConfigError(
+            f"launch=ray cannot join the Ray cluster here: {said} Every machine of it needs the "
+            "same Python and Ray: start it with those of this command, or use launch=torchrun."
+        ) from error
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     able = [m for m in machines if all(m.get(k, 0) >= v for k, v in needs.items())]
     if len(able) < nodes:
@@ -188,7 +195,10 @@ def train_on_ray(
     with actors(run, needs, asked) as held:
         if not held:
             return None
-        meet = ray.get(held[0].place.remote())
+        try:
+            meet = ray.get(held[0].place.remote())
+        except RayError as error:
+            return _lost(0, error)
         jobs = {}
         for rank, actor in enumerate(held):
             environ, said = environ_of(run, rank, attempt, meet), str(folder / f"{rank}.log")
@@ -212,13 +222,18 @@ def _watched(
             try:
                 ended: Ended = ray.get(job)
             except RayError as error:
-                who = f"Ray actor: {str(error).splitlines()[0][:120]}"
-                return Ended(jobs[job], who, 1, {})
+                return _lost(jobs[job], error)
             if ended.status:
                 time.sleep(LOOK_SECONDS)
                 _show(said, shown)
                 return ended
     return None
+
+
+def _lost(rank: int, error: RayError) -> Ended:
+    """The end of a process whose actor is gone, with its machine perhaps."""
+    said = (str(error).splitlines() or [type(error).__name__])[0]
+    return Ended(rank, f"Ray actor: {said[:120]}", 1, {})
 
 
 def _show(said: Path, shown: int) -> int:

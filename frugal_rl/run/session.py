@@ -14,6 +14,7 @@ from rich.table import Table
 from torch.distributed.elastic.multiprocessing.errors import get_error_handler
 
 from frugal_rl.errors import FrugalError
+from frugal_rl.learn.on_policy import choose_device
 from frugal_rl.learn.ranks import Ranks, joined
 from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import pin_allocator
@@ -62,7 +63,8 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
     """
     stop_with_parent()  # else a launcher that was killed would leave it training
     try:
-        with joined(run.launch.timeout_s) as ranks:
+        gpu = choose_device(run.hardware.device).type == "cuda"
+        with joined(run.launch.timeout_s, gpu) as ranks:
             check_alike(run, ranks)
             run = continuing(replace(run, run_dir=ranks.from_first(run.run_dir)))
             with ranks.led():  # measuring an installation takes its time

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError, LaunchError
 from frugal_rl.memory.auto import prepare
-from frugal_rl.report.files import write_text
+from frugal_rl.report.files import JOB, write_text
 from frugal_rl.report.terminal import say
 from frugal_rl.run.admission import MARGIN
 from frugal_rl.run.launch import rank_words
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from frugal_rl.memory.probe import ProbeUpdate
     from frugal_rl.run.config import RunConfig
 
-JOB = "job.sh"
 REQUEUE = 75
 """Exit status of a run that was asked to stop before its end: it wants to go on."""
+LEAST_MINUTES = 5
+"""Slurm warns two to three minutes before the end: a shorter job would save, and be started again,
+without having learned anything."""
 
 
 def submits(run: RunConfig) -> bool:
@@ -38,7 +40,7 @@ def submit(run: RunConfig, probe: ProbeUpdate | None) -> Path:
 
     Raises:
         MemoryBudgetError: one process's share does not fit its part of a machine.
-        ConfigError: there is no Slurm here.
+        ConfigError: there is no Slurm here, or the job is too short to train in.
         LaunchError: Slurm refuses the job.
     """
     if shutil.which("sbatch") is None:
@@ -46,6 +48,7 @@ def submit(run: RunConfig, probe: ProbeUpdate | None) -> Path:
             "launch=slurm hands the run to Slurm, and there is no sbatch on this machine. Start it "
             "where Slurm is, or use launch=torchrun here."
         )
+    check_time(run)
     plan = prepare(share_of(run), probe)[1]
     job = Path(run.run_dir).absolute() / JOB
     write_text(job, job_text(run, plan))
@@ -55,6 +58,20 @@ def submit(run: RunConfig, probe: ProbeUpdate | None) -> Path:
         raise LaunchError(f"sbatch refuses {job}: {said[:300]}")
     say(f"{done.stdout.strip()}: {job}")
     return job
+
+
+def check_time(run: RunConfig) -> None:
+    """Refuse a job that is warned of its end before it trains.
+
+    Raises:
+        ConfigError: it is too short.
+    """
+    if run.launch.minutes < LEAST_MINUTES:
+        raise ConfigError(
+            f"launch.minutes={run.launch.minutes} is too short: Slurm warns up to three minutes "
+            "before the end, and the run saves and starts again. Use launch.minutes="
+            f"{LEAST_MINUTES} or more."
+        )
 
 
 def job_text(run: RunConfig, plan: Plan) -> str:
@@ -94,5 +111,9 @@ exit $status
 
 
 def status_of(run: RunConfig, interrupted: bool) -> int:
-    """The exit status of a run: inside a Slurm job one that was stopped early asks for more."""
-    return REQUEUE if interrupted and run.launch.scheduler == "slurm" else 0
+    """The exit status of a run: inside a Slurm job one that was stopped early asks for more.
+
+    Without `launch.restarts` it could not go on in its own folder, and does not ask.
+    """
+    again = run.launch.scheduler == "slurm" and run.launch.restarts > 0
+    return REQUEUE if interrupted and again else 0

@@ -44,6 +44,9 @@ def sum_up(at: Path) -> Outcome:
     if ends[End.failed] + ends[End.stopped]:
         again = override("hydra.sweep.dir", at)
         say(f"The same command with {again} goes on with those that did not finish.")
+    if ends[End.submitted]:
+        again = override("hydra.sweep.dir", at)
+        say(f"The same command with {again} tells what became of those that Slurm has.")
     document = Document(f"Sweep of {len(cells)} jobs")
     document.add(TableBlock(COLUMNS, rows))
     written = document.write(at, "sweep")

@@ -359,7 +359,7 @@ def test_a_process_joins_by_what_torchrun_has_set_and_leaves_in_the_end(monkeypa
         monkeypatch.setenv(name, str(value))
     limits = []
     monkeypatch.setattr(joining, "end_silent_connections", limits.append)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)  # not asked of a processor's run
 
     with joined(20) as ranks:
         assert torch.distributed.get_backend() == "gloo"
@@ -380,10 +380,9 @@ def test_on_gpus_what_lies_on_the_processor_goes_over_gloo(monkeypatch):
     monkeypatch.setattr(joining.distributed, "init_process_group", begin)
     monkeypatch.setattr(joining.distributed, "destroy_process_group", lambda: None)
     monkeypatch.setattr(joining.distributed, "get_node_local_rank", lambda: 1)
-    monkeypatch.setattr(joining.torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(joining.torch.cuda, "set_device", devices.append)
 
-    with joined(20) as ranks:
+    with joined(20, gpu=True) as ranks:
         assert (ranks.rank, ranks.size) == (1, 2)
 
     assert (begun, devices) == ([("cpu:gloo,cuda:nccl", 1, 2)], [1])

@@ -194,6 +194,29 @@ def test_a_search_that_was_killed_inside_a_line_goes_on(tmp_path):
     assert len(open_study(tmp_path, Storage.journal, 0).trials) == 3
 
 
+CROWDED = """
+import pathlib, sys
+tries = pathlib.Path(sys.argv[1], "tries")
+tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+words = "CrowdedError: Start fewer at once." if len(tries.read_text()) < 3 else "ValueError: no."
+sys.exit(words)
+"""
+
+
+def test_a_trial_that_found_no_room_beside_others_tries_again(run, tmp_path, monkeypatch):
+    """It counted as refused."""
+    crowd = lambda self, trial, at: [sys.executable, "-c", CROWDED, str(at)]  # noqa: E731
+    monkeypatch.setattr(Searcher, "command", crowd)
+    monkeypatch.setattr(search_module, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(search_module, "AGAIN_SECONDS", 0.0)
+
+    search(run, SearchOptions(out=str(tmp_path), space=SPACE, trials=1))
+
+    assert (tmp_path / "trials" / "0" / "tries").read_text() == "xxx"
+    (trial,) = open_study(tmp_path, Storage.sqlite, 0).trials
+    assert trial.user_attrs["refused"] == "ValueError: no."
+
+
 SLOW = """
 import pathlib, signal, sys, threading
 asked = threading.Event()

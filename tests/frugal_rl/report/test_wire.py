@@ -68,6 +68,19 @@ def test_the_plan_tells_memory_per_machine_and_the_network(capsys):
     assert "1,000" in said
 
 
+@pytest.mark.parametrize(("own", "said"), [(False, "known once the run fits"),
+                                          (True, "no gradients; this algorithm")])  # fmt: skip
+def test_a_run_without_a_measured_gradient_is_told_why(own, said, capsys, monkeypatch):
+    """It advised `probe=true`, which is no word of a run."""
+    run = compose_run([*WORDS, "launch.nodes=2"])
+    if own:
+        monkeypatch.setattr(type(run.algo), "learner_parts", lambda self, run: [], raising=False)
+
+    show_wire(run, {"ram_bytes": 1 << 29, "parts": []})
+
+    assert said in capsys.readouterr().out
+
+
 def test_speed_up_is_told_where_the_speed_of_one_process_is_known():
     run = compose_run([*WORDS, "launch.steps_per_second=1000"])
 

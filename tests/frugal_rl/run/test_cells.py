@@ -37,6 +37,10 @@ if words["seed"] == "5" and not Path("tried").exists():
     sys.exit("CrowdedError: Start fewer at once.")
 if words["seed"] == "6":
     sys.stdout.buffer.write(b"\\xff\\xfe from a library\\n")
+if words["seed"] == "7":
+    Path(words["hydra.run.dir"], "job.sh").touch()
+if words["seed"] == "8":
+    print(Path(words["hydra.run.dir"], "cell.json").read_text())
 if words.get("gamma") == "0.5" and "resume" in words:
     sys.exit("CheckpointError: It was trained with gamma=0.99.")
 if words["seed"] == "4":
@@ -189,6 +193,63 @@ def test_a_folder_of_other_words_is_told_as_such(job):
         f"{made.command.folder} holds a job of other words; choose another hydra.sweep.dir= for "
         "these. CheckpointError: It was trained with gamma=0.99."
     )
+
+
+def test_what_resume_lets_differ_makes_another_job(job):
+    """It went on with the checkpoints of the other words, and stood under these as finished."""
+    made, other, roomier = (
+        replace(job(0), words=("env=toy", "seed=0", *own))
+        for own in (
+            ["memory.micro_batch=64"],
+            ["memory.micro_batch=0"],
+            ["memory.micro_batch=64", "memory.budget_gib=4"],
+        )
+    )
+    run_cell(made)
+    (made.command.folder / "checkpoints").mkdir()
+    (made.command.folder / "checkpoints" / "last.pt").touch()
+
+    assert run_cell(other).status == 1
+
+    cell = Cell.read(made.command.folder)
+    assert (cell.words, cell.end) == (made.words, End.failed)
+    assert cell.reason == (
+        f"{made.command.folder} holds a job of other words; choose another hydra.sweep.dir= for "
+        "these. It was trained with seed=0 memory.micro_batch=64."
+    )
+    assert run_cell(made).status == 0
+    assert run_cell(roomier).status == 0
+
+
+def test_a_job_that_trains_is_lost_until_its_end_is_known(job, capsys):
+    run_cell(job(8))
+
+    begun = json.loads(capsys.readouterr().out.partition("\n")[2])
+    assert (begun["words"], begun["end"], begun["reason"]) == (
+        ["env=toy", "seed=8"],
+        "failed",
+        cells.LOST,
+    )
+
+
+def test_a_job_that_slurm_has_is_not_finished_before_its_run_says_so(job, tmp_path, capsys):
+    """It stood as finished, with no steps."""
+    made = job(7)
+
+    assert run_cell(made).status == 0
+    assert Cell.read(made.command.folder).end is End.submitted
+    capsys.readouterr()
+    run_cell(made)
+    assert "With Slurm already" in capsys.readouterr().out
+    assert sum_up(tmp_path / "sweep").status == 0
+    assert "1 submitted" in (said := capsys.readouterr().out)
+    assert "tells what became of those that Slurm has" in said
+
+    for interrupted, end in ((True, End.submitted), (False, End.finished)):
+        write_json(made.command.folder / "report.json", {"interrupted": interrupted})
+        assert [cell.end for _, cell in cells_in(tmp_path / "sweep")] == [end]
+    run_cell(made)
+    assert "Finished already" in capsys.readouterr().out
 
 
 def test_a_damaged_record_is_none(tmp_path):

@@ -75,6 +75,21 @@ def test_a_place_to_meet_has_a_port(tmp_path, meet):
         start_ranks(run_in(tmp_path, "launch.nodes=2", f"launch.meet='{meet}'"))
 
 
+@pytest.mark.parametrize(("words", "said"), [
+    (["launch.processes=2"], r"has 1: use launch\.processes=1, or hardware\.device=cpu"),
+    (["launch.processes=2", "hardware.device=cuda:0"], r"use hardware\.device=cuda"),
+])  # fmt: skip
+def test_each_process_needs_a_gpu_of_its_own(tmp_path, monkeypatch, words, said):
+    """The second of two ended with torch's own words on one GPU, on the processor, too."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+
+    with pytest.raises(ConfigError, match=said):
+        launch.check_devices(run_in(tmp_path, *words))
+    launch.check_devices(run_in(tmp_path, "launch.processes=2", "hardware.device=cpu"))
+    launch.check_devices(run_in(tmp_path, "launch.processes=1", "launch.nodes=2"))
+
+
 def test_the_machine_with_the_address_of_the_meeting_hosts_it(tmp_path, monkeypatch):
     cards = {"eth1": [SimpleNamespace(address="10.77.0.1")]}
     monkeypatch.setattr(launch.psutil, "net_if_addrs", lambda: cards)

@@ -47,6 +47,8 @@ def test_a_missing_extra_is_named_with_the_words_that_install_it(monkeypatch):
 
     with pytest.raises(ConfigError, match=r"\[contrib\]"):
         preflight.preflight(command(choices={"algo": "tqc"}))
+    with pytest.raises(ConfigError, match=r"\[ray\]"):
+        preflight.preflight(command(launch={"scheduler": "ray"}))
     with pytest.raises(ConfigError, match=r"\[slurm\]"):
         preflight.check_launcher("submitit_local")
 

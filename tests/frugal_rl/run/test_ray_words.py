@@ -33,8 +33,8 @@ class FakeRay(ModuleType):
 
     def init(self, **given):
         self.given = given
-        if not self.joined:
-            raise ConnectionError
+        if self.joined is not True:
+            raise self.joined or ConnectionError
 
     def nodes(self):
         return self.machines
@@ -164,6 +164,12 @@ def test_where_no_cluster_runs_the_line_says_how_to_start_one(ray, ranks):
         ranks.join_cluster({}, 1)
 
 
+def test_a_cluster_of_another_version_is_refused_in_words(ray, ranks):
+    ray.joined = RuntimeError("Version mismatch: The cluster was started with:\n  Ray: 2.9")
+    with pytest.raises(ConfigError, match=r"Version mismatch.*same Python and Ray"):
+        ranks.join_cluster({}, 1)
+
+
 def test_each_process_is_an_actor_with_its_share_on_its_machine(ray, ranks):
     with ranks.actors(run_of(), {"CPU": 6.0, "memory": 300.0, "GPU": 3.0}, []) as held:
         assert [actor.rank for actor in held] == list(range(6))
@@ -225,6 +231,13 @@ def test_an_actor_that_is_lost_is_a_process_that_failed(ray, ranks, tmp_path):
     found = ranks.train_on_ray(run, ["train.py"], {"CPU": 1.0, "memory": 1.0}, 1, [])
     assert (found.rank, found.status) == (0, 1)
     assert found.who == "Ray actor: The node died."
+
+
+def test_an_actor_that_is_lost_before_it_has_a_place_is_a_process_that_failed(ray, ranks, tmp_path):
+    ray.answers = {("10.0.0.1", 4711): sys.modules["ray.exceptions"].RayError("")}
+    run = run_of(1, 1, run_dir=str(tmp_path))
+    found = ranks.train_on_ray(run, ["train.py"], {"CPU": 1.0, "memory": 1.0}, 1, [])
+    assert (found.rank, found.status, found.who) == (0, 1, "Ray actor: RayError")
 
 
 def test_a_request_to_stop_is_passed_on_once(ray, ranks, tmp_path):

@@ -84,6 +84,15 @@ def test_on_the_machines_the_run_is_started_not_submitted(tmp_path):
     assert not submits(there)
     assert status_of(there, interrupted=True) == REQUEUE
     assert status_of(there, interrupted=False) == 0
+    alone = replace(there, launch=replace(there.launch, restarts=0))
+    assert status_of(alone, interrupted=True) == 0  # it could not go on in its own folder
+
+
+def test_a_job_that_is_warned_before_it_trains_is_refused(tmp_path, slurm):
+    """It saved at once and asked Slurm to start it again, without end."""
+    with pytest.raises(ConfigError, match=r"launch\.minutes=3 is too short.*launch\.minutes=5 or"):
+        submit(run_in(tmp_path, "launch.minutes=3"), None)
+    assert not list(tmp_path.glob("*.sh"))
 
 
 def test_gpus_are_asked_for_where_the_plan_has_some(tmp_path):
