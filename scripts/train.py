@@ -41,9 +41,10 @@ def train(cfg: DictConfig) -> Outcome:
 
 def train_together(run) -> Outcome:
     """Hand the run to a scheduler, start its processes on this machine, or be one of them."""
-    from frugal_rl.run.launch import launches, start_ranks
-    from frugal_rl.run.session import train_rank
-    from frugal_rl.run.slurm import status_of, submit, submits
+    with doing("loading torch"):
+        from frugal_rl.run.launch import launches, start_ranks
+        from frugal_rl.run.session import train_rank
+        from frugal_rl.run.slurm import status_of, submit, submits
 
     if submits(run):
         return Outcome(files=[submit(run, probe_update)])

@@ -220,8 +220,8 @@ def flush_folder(folder: Path) -> None:
 
 
 @contextmanager
-def told(folder: Path) -> Iterator[None]:
-    """Failures to write into a run's folder, in words.
+def told(folder: Path, key: str = "hydra.run.dir") -> Iterator[None]:
+    """Failures to write into a folder that `key` chooses, in words.
 
     Raises:
         DiskError: naming the folder, the reason and what to do.
@@ -235,7 +235,7 @@ def told(folder: Path) -> Iterator[None]:
         at = f": {shown(Path(file).name)}" if isinstance(file, str | Path) else ""
         raise DiskError(
             f"The folder {folder} cannot be written to ({error.strerror or error}{at}). Free space "
-            "or allow writing there, or choose another with hydra.run.dir=..."
+            f"or allow writing there, or choose another with {key}=..."
         ) from error
 
 

@@ -146,7 +146,7 @@ class Ledger:
         try:
             entries = [entry for entry in self._read() if entry.alive]
             yield entries
-            with told(self.path.parent):
+            with told(self.path.parent, "sweep.ledger"):
                 lines = [asdict(entry) for entry in entries]
                 if lines:
                     write_whole(self.path, [json.dumps(lines, indent=1).encode()])
@@ -159,7 +159,7 @@ class Ledger:
         """The lock's file, open and locked; it may be removed by others until then."""
         lock = self.path.with_suffix(".lock")
         while True:
-            with told(self.path.parent):
+            with told(self.path.parent, "sweep.ledger"):
                 try:
                     self.path.parent.mkdir(parents=True, exist_ok=True)
                     number = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
@@ -245,10 +245,12 @@ class Reservation:
         """
         ledger = self.ledger
         if wants > ledger.budget_bytes:
+            way = f"{command('plan')} with the same words tells what it needs less with"
+            if self.entry.beside:
+                way = "so much is held before a job has planned: raise sweep.budget_gib="
             raise MemoryBudgetError(
                 f"{self.entry.what} needs {human(wants)}, above the {human(ledger.budget_bytes)} "
-                f"that all runs of this machine share ({ledger.source}); "
-                f"{command('plan')} with the same words tells what it needs less with."
+                f"that all runs of this machine share ({ledger.source}); {way}."
             )
         if wants <= self.entry.held:
             self.write(replace(self.entry, held=wants))

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from frugal_rl.errors import ConfigError, LaunchError, MemoryBudgetError
+from frugal_rl.errors import ConfigError, DiskError, LaunchError, MemoryBudgetError
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.run import library
 from frugal_rl.run.admission import MARGIN
@@ -65,6 +65,25 @@ def test_what_never_fits_is_refused_at_once(ledger):
         pytest.raises(MemoryBudgetError, match=r"run in here needs 101 B, .*sweep\.budget"),
     ):
         line.resize(101)
+
+
+def test_a_job_that_cannot_even_be_started_is_told_to_raise_the_budget(ledger):
+    """It was sent to the plan, which says nothing of starting."""
+    with (
+        ledger.entered("A sweep", 10, beside=True) as line,
+        pytest.raises(MemoryBudgetError, match=r"raise sweep\.budget_gib="),
+    ):
+        line.resize(101)
+
+
+def test_a_ledger_that_cannot_be_written_names_its_own_key(tmp_path):
+    """It advised hydra.run.dir=, which does not move it."""
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(DiskError, match=r"choose another with sweep\.ledger="),
+        Ledger(tmp_path / "file" / "ledger.json", 100, "a test").entered("a run", 1),
+    ):
+        pytest.fail("there is no such folder")
 
 
 def test_a_run_waits_while_others_leave_no_room(ledger, other):
