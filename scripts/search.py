@@ -18,10 +18,10 @@ def run_search(cfg: DictConfig) -> Outcome:
     """Run the trials that are missing; write the front of return against memory."""
     from frugal_rl.report.search import SearchOptions, search  # optuna, an extra
 
-    paths = search(build_run(cfg), options(cfg, SearchOptions))
-    for path in paths:
+    outcome = search(build_run(cfg), options(cfg, SearchOptions))
+    for path in outcome.files:
         print(path)
-    return Outcome(files=paths)
+    return outcome
 
 
 if __name__ == "__main__":

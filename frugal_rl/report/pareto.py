@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
 MIB = 1 << 20
+MOST_REASONS = 3
+"""Of trials that failed, the most frequent first."""
 
 
 def search_document(study: optuna.Study, run: RunConfig, out: Path) -> Document:
@@ -30,6 +33,9 @@ def search_document(study: optuna.Study, run: RunConfig, out: Path) -> Document:
         f"{count[TrialState.COMPLETE]} trials finished, {count[TrialState.PRUNED]} were ended "
         f"early, {count[TrialState.FAIL]} failed or were refused."
     )
+    why = Counter(t.user_attrs["refused"] for t in trials if "refused" in t.user_attrs)
+    for reason, times in why.most_common(MOST_REASONS):
+        document.add(f"{times} of them: {reason}")
     front = sorted(study.best_trials, key=lambda t: t.values[1])
     if not front:
         return document

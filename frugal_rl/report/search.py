@@ -11,6 +11,7 @@ import re
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -41,6 +42,7 @@ from frugal_rl.run.cells import AGAIN_SECONDS
 from frugal_rl.run.composing import check_keys
 from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.lock import locked
+from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.search_path import folder
 from frugal_rl.run.signals import StopAsked, passing_on
 from frugal_rl.untrusted.files import refuse_irregular
@@ -84,8 +86,8 @@ class SearchOptions:
     """What is searched: `key=choice(a, b)`, `key=range(low, high)` or `key=log(low, high)`."""
 
 
-def search(run: RunConfig, options: SearchOptions) -> list[Path]:
-    """Run the trials that are missing and write the front; returns the report's paths.
+def search(run: RunConfig, options: SearchOptions) -> Outcome:
+    """Run the trials that are missing and write the front; the status is 1 where none finished.
 
     Raises:
         ConfigError: the space is empty or says something that cannot be read.
@@ -104,7 +106,10 @@ def search(run: RunConfig, options: SearchOptions) -> list[Path]:
         again(study)
         Searcher(run, options, study, space).run()
         shown = replace(run, overrides=own_words(run))
-        return search_document(study, shown, out).write(out, NAME)
+        written = search_document(study, shown, out).write(out, NAME)
+    ends = Counter(trial.state.name.lower() for trial in study.trials)
+    values = {"trials": sum(ends.values()), "finished": ends["complete"], "pruned": ends["pruned"]}
+    return Outcome(values, written, status=int(not ends["complete"]))
 
 
 def drawn(text: str) -> tuple[str, BaseDistribution]:
@@ -228,7 +233,9 @@ class Searcher:
                 return  # the trial is still running, for the search that goes on
             with self.lock:
                 self.study.tell(trial, values, state=state)
-            say(f"trial {trial.number}: {self.words(trial)}: {told(state, values)}")
+            why = trial.user_attrs.get("refused")
+            end = told(state, values) + (f": {why}" if why else "")
+            say(f"trial {trial.number}: {self.words(trial)}: {end}")
 
     def ask(self) -> Trial | None:
         """The next trial; None where there are enough."""

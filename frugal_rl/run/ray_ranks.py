@@ -151,10 +151,16 @@ def has_room(group: Any, asked: Sequence[int]) -> bool:
 
 def _end(held: Sequence[Any]) -> None:
     """End what is left of the processes, then their actors."""
-    left = [actor.tell.remote(signal.SIGKILL) for actor in held]
-    ray.wait(left, num_returns=len(left), timeout=END_SECONDS) if left else None
+    _tell(held, signal.SIGKILL)
     for actor in held:
         ray.kill(actor)
+
+
+def _tell(held: Sequence[Any], number: int) -> None:
+    """Send all processes a signal; one whose machine is lost keeps nobody waiting."""
+    told = [actor.tell.remote(number) for actor in held]
+    if told:
+        ray.wait(told, num_returns=len(told), timeout=END_SECONDS)
 
 
 def environ_of(run: RunConfig, rank: int, attempt: int, meet: tuple[str, int]) -> dict[str, str]:
@@ -217,7 +223,7 @@ def _watched(
         shown = _show(said, shown)
         if asked and not told:
             told = True
-            ray.get([actor.tell.remote(signal.SIGUSR1) for actor in held])
+            _tell(held, signal.SIGUSR1)
         for job in done:
             try:
                 ended: Ended = ray.get(job)

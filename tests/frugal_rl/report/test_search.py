@@ -95,12 +95,13 @@ def test_a_search_runs_what_is_missing_and_draws_the_front(run, tmp_path, traine
     options = SearchOptions(3, 2, str(tmp_path), storage, space=SPACE)
     search(run, options)
 
-    paths = search(run, replace(options, trials=5))
+    done = search(run, replace(options, trials=5))
 
     assert sorted(trained) == ["0", "1", "2", "3", "4"]
     study = open_study(tmp_path, storage, 0)
     assert len({t.params["algo.learning_rate"] for t in study.trials}) == 5
-    page = Path(paths[0]).read_text()
+    page = Path(done.files[0]).read_text()
+    assert (done.status, done.values["finished"]) == (0, 5)
     assert "5 trials finished, 0 were ended early" in page
     assert "trials=3" not in page  # commands train; they do not search
     assert (tmp_path / "pareto.png").stat().st_size > 5000
@@ -203,15 +204,18 @@ sys.exit(words)
 """
 
 
-def test_a_trial_that_found_no_room_beside_others_tries_again(run, tmp_path, monkeypatch):
+def test_a_trial_that_found_no_room_beside_others_tries_again(run, tmp_path, monkeypatch, capsys):
     """It counted as refused."""
     crowd = lambda self, trial, at: [sys.executable, "-c", CROWDED, str(at)]  # noqa: E731
     monkeypatch.setattr(Searcher, "command", crowd)
     monkeypatch.setattr(search_module, "LOOK_SECONDS", 0.02)
     monkeypatch.setattr(search_module, "AGAIN_SECONDS", 0.0)
 
-    search(run, SearchOptions(out=str(tmp_path), space=SPACE, trials=1))
+    done = search(run, SearchOptions(out=str(tmp_path), space=SPACE, trials=1))
 
+    assert done.status == 1  # no trial finished; it was 0
+    assert "1 of them: ValueError: no." in Path(done.files[0]).read_text()
+    assert "failed: ValueError: no." in capsys.readouterr().out
     assert (tmp_path / "trials" / "0" / "tries").read_text() == "xxx"
     (trial,) = open_study(tmp_path, Storage.sqlite, 0).trials
     assert trial.user_attrs["refused"] == "ValueError: no."
