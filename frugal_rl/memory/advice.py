@@ -26,6 +26,9 @@ PIECES = 8
 SAME_SIZE = (Label.lossless, Label.precision)
 """Savings that keep the problem as it is."""
 
+SPLIT = ("num_envs", "batch_size")
+"""Sizes that a run's words give for all of its processes, and a plan for one."""
+
 
 @dataclass(frozen=True)
 class Way:
@@ -126,8 +129,9 @@ def _smaller(run: RunConfig, plan: Plan) -> list[Way]:
         except ConfigError:  # a size that the algorithm itself refuses is no advice
             continue
         if fits_with_margin(tried):
-            overrides = tuple(f"algo.{k}={v}" for k, v in sizes.items())
-            cost = "a smaller problem: " + ", ".join(f"{k} {v}" for k, v in sizes.items())
+            whole = {k: v * run.launch.size if k in SPLIT else v for k, v in sizes.items()}
+            overrides = tuple(f"algo.{k}={v}" for k, v in whole.items())
+            cost = "a smaller problem: " + ", ".join(f"{k} {v}" for k, v in whole.items())
             ways.append(Way(overrides, Label.capacity, cost, tried))
             if len(ways) == 2:
                 break

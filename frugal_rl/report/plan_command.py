@@ -98,13 +98,17 @@ def show_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -
 
 
 def launcher_words(run: RunConfig, plan: Plan) -> list[str]:
-    """Overrides of Hydra's Slurm launcher that reserve what the plan needs, and a tenth more."""
-    gib = math.ceil(RESERVE * plan.ram_bytes / 2**30)
+    """Overrides of Hydra's Slurm launcher that reserve what the plan needs, and a tenth more.
+
+    A plan is of one process; a job holds all those of its machine.
+    """
+    processes = run.launch.processes
+    gib = math.ceil(RESERVE * plan.ram_bytes * processes / 2**30)
     return [
         "hydra/launcher=submitit_slurm",
         f"hydra.launcher.mem_gb={gib}",
         f"hydra.launcher.cpus_per_task={plan.limit.cores}",
-        f"hydra.launcher.gpus_per_node={int(plan.vram_bytes > 0)}",
+        f"hydra.launcher.gpus_per_node={processes * (plan.vram_bytes > 0)}",
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,17 @@ from frugal_rl.vec_env.episodes import Episodes
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
+    Composer = Callable[[Sequence[str]], RunConfig]
+
 SEED_STEP = 7_919
 """Between the seeds of two ranks; a prime, so that neighbouring seeds of a sweep stay apart."""
 
 
 def share_of(run: RunConfig) -> RunConfig:
-    """What each process will hold of a run on this machine, with its part of the memory."""
+    """What each process will hold of a run on this machine, with its part of the memory.
+
+    Its variants are shares, too: of the whole run that the words compose.
+    """
     launch = run.launch
     if launch.size == 1:
         return run
@@ -28,7 +34,12 @@ def share_of(run: RunConfig) -> RunConfig:
     memory = run.memory
     if launch.processes > 1:
         memory = replace(memory, budget_gib=PartGib.of(limit, launch.processes))
-    return replace(shard(run, Ranks(0, launch.size)), memory=memory)
+    own = replace(shard(run, Ranks(0, launch.size)), memory=memory)
+    return replace(own, composer=_shares_of(run.composer))
+
+
+def _shares_of(compose: Composer | None) -> Composer | None:
+    return None if compose is None else lambda words: share_of(compose(words))
 
 
 def shard(run: RunConfig, ranks: Ranks) -> RunConfig:

@@ -95,3 +95,15 @@ def test_a_cluster_is_asked_for_what_is_planned_and_a_tenth_more():
         "hydra.launcher.cpus_per_task=8",
         "hydra.launcher.gpus_per_node=0",
     ]
+
+
+def test_a_cluster_is_asked_for_all_processes_of_a_machine():
+    """It was asked for one of them, and would have killed the job."""
+    run = compose_run(["env=toy", "launch.processes=4", "launch.nodes=2", "hardware.cores=16"])
+    plan = replace(draw_up(run), parts=(Part("all", "", 10 << 30, 1),))
+
+    assert launcher_words(run, plan)[1:] == [
+        "hydra.launcher.mem_gb=44",
+        "hydra.launcher.cpus_per_task=16",
+        "hydra.launcher.gpus_per_node=4",
+    ]

@@ -9,7 +9,11 @@ from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory import MemoryProfile
+from frugal_rl.memory.advice import advise
 from frugal_rl.memory.machine import find_limit
+from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.observation.choices import Label
+from frugal_rl.report.plan_command import compared
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import RunConfig
 from frugal_rl.run.shares import shard, share_of
@@ -56,6 +60,32 @@ def test_a_rank_has_its_share_of_the_cores(vec, name, monkeypatch):
     assert getattr(shard(run, Ranks(1, 4)).vec, name) == 2
     assert getattr(shard(asked, Ranks(1, 4)).vec, name) == 5
     assert getattr(shard(run, Ranks()).vec, name) == 0
+
+
+def test_what_would_fit_is_told_in_words_of_the_whole_run():
+    """Savings were planned for all environments at once, and sizes were those of one process."""
+    words = ["env=toy", "launch.processes=2", "memory.budget_gib=2", "algo.num_envs=4096"]
+    run = compose_run([*words, "algo.n_steps=2048", "memory=baseline", "agent=mlp"])
+    plan = draw_up(share_of(run))
+
+    ways = advise(share_of(run), plan, count=9)
+
+    assert not plan.fits
+    assert {way.label for way in ways} >= {Label.lossless, Label.capacity}
+    for way in ways:
+        typed = share_of(run.variant(way.overrides))
+        assert draw_up(typed).ram_bytes == way.plan.ram_bytes
+
+
+def test_profiles_are_compared_for_one_process_each():
+    run = compose_run(["env=toy", "launch.processes=2", "algo.num_envs=4096", "algo.n_steps=512"])
+    for name, found in compared(share_of(run)):
+        if isinstance(found, Plan):
+            alone = draw_up(share_of(run.variant([f"memory={name}"])))
+            assert (found.ram_bytes, found.limit.ram_bytes) == (
+                alone.ram_bytes,
+                alone.limit.ram_bytes,
+            )
 
 
 def test_sizes_that_cannot_be_split_are_refused_with_one_that_can():
