@@ -129,7 +129,7 @@ def _smaller(run: RunConfig, plan: Plan) -> list[Way]:
         except ConfigError:  # a size that the algorithm itself refuses is no advice
             continue
         if fits_with_margin(tried):
-            whole = {k: v * run.launch.size if k in SPLIT else v for k, v in sizes.items()}
+            whole = {k: v * run.split if k in SPLIT else v for k, v in sizes.items()}
             overrides = tuple(f"algo.{k}={v}" for k, v in whole.items())
             cost = "a smaller problem: " + ", ".join(f"{k} {v}" for k, v in whole.items())
             ways.append(Way(overrides, Label.capacity, cost, tried))

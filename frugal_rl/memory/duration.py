@@ -160,7 +160,7 @@ def estimate(run: RunConfig, probe: Probe | None) -> Duration | None:
     """The run's duration; None where nothing was timed."""
     algo: Any = run.algo
     steps = steps_of(algo) * algo.num_envs
-    iterations = -(-algo.total_steps // steps)
+    iterations = -(-algo.total_steps // (steps * run.split))
     pace = probe.pace if probe else None
     kept = remembered.read(name_of(run))
     if kept:
@@ -236,7 +236,7 @@ def stop_when_too_long(run: RunConfig, duration: Duration | None) -> None:
     share = duration.update_seconds / max(duration.iteration_seconds, 1e-12)
     slower = "updating" if share > 0.5 else "collecting"
     fitting = int(run.algo.total_steps * most / duration.hours)
-    steps = run.algo.n_steps * run.algo.num_envs
+    steps = run.algo.n_steps * run.algo.num_envs * run.split
     todo = f"algo.total_steps={fitting}" if fitting >= steps else "a smaller agent or rollout"
     raise ConfigError(
         f"This run {duration.words}, {duration.hours:.3g} h, above memory.max_hours={most:g}. Most "

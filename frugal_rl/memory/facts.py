@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Facts:
-    """One training configuration in numbers. Bytes, steps and seconds as the names say."""
+    """One training configuration in numbers. Bytes, steps and seconds as the names say.
+
+    Of several processes, bytes are those of one, sizes and steps those of all.
+    """
 
     observation_bytes: int = 0
     """One observation as the space declares it, windows included."""
@@ -125,9 +128,9 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         decoded_bytes=_decoded_bytes(run),
         activation_bytes=held(Kind.activations),
         weight_bytes=held(Kind.parameters, Kind.gradients, Kind.optimiser),
-        num_envs=algo.num_envs,
+        num_envs=algo.num_envs * run.split,
         n_steps=algo.n_steps,
-        batch_size=algo.batch_size,
+        batch_size=algo.batch_size * run.split,
         total_steps=algo.total_steps,
         micro_batch=run.memory.micro_batch,
         bf16=run.memory.precision is Precision.bf16,

@@ -248,6 +248,8 @@ class RunConfig:
     """The folder of `--config-dir`, whose YAML files stand beside our own."""
     ranks: Any = field(default=None, repr=False, compare=False)
     """The `Ranks` that train this run together, once they have met; None alone."""
+    split: int = field(default=1, repr=False, compare=False)
+    """Into how many shares environments and minibatches were split, of which a plan is of one."""
 
     def variant(self, extra: Sequence[str]) -> RunConfig:
         """The same run with more overrides; a later word beats an earlier one of the same key."""
@@ -274,5 +276,6 @@ RUN_FIELDS = frozenset(f.name for f in fields(RunConfig)) - {
     "overrides",
     "notes",
     "composer",
+    "split",
 }
 """What a configuration says of a run."""

@@ -35,7 +35,8 @@ def share_of(run: RunConfig) -> RunConfig:
     if launch.processes > 1:
         memory = replace(memory, budget_gib=PartGib.of(limit, launch.processes))
     own = replace(shard(run, Ranks(0, launch.size)), memory=memory)
-    return replace(own, composer=_shares_of(run.composer))
+    split = run.algo.num_envs // own.algo.num_envs
+    return replace(own, split=split, composer=_shares_of(run.composer))
 
 
 def _shares_of(compose: Composer | None) -> Composer | None:

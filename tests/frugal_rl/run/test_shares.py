@@ -1,17 +1,22 @@
 """What one of several processes does and holds of a run."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
+from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.memory.advice import advise
+from frugal_rl.memory.duration import Line, Pace, estimate
+from frugal_rl.memory.facts import facts_of
 from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.memory.rules_training import divisibility
 from frugal_rl.observation.choices import Label
 from frugal_rl.report.plan_command import compared
 from frugal_rl.run.compose import compose_run
@@ -86,6 +91,25 @@ def test_profiles_are_compared_for_one_process_each():
                 alone.ram_bytes,
                 alone.limit.ram_bytes,
             )
+
+
+def test_checks_and_hours_are_those_of_the_whole_run(monkeypatch):
+    """Two processes were planned to take twice the updates, and so the hours, of the run."""
+    words = ["env=toy", "algo.num_envs=64", "algo.batch_size=96", "algo.total_steps=65536"]
+    run = compose_run([*words, "launch.processes=2"])
+    share = share_of(run)
+    pace = Pace(Line(0.0, 1.0), Line(0.0, 1.0))
+
+    whole, part = (facts_of(one, draw_up(share)) for one in (run, share))
+    assert (part.samples, part.batch_size, part.iterations) == (
+        whole.samples,
+        whole.batch_size,
+        whole.iterations,
+    )
+    assert divisibility(part).override == divisibility(whole).override
+    monkeypatch.setattr(remembered, "read", lambda name: None)
+    taken = estimate(share, SimpleNamespace(pace=pace))
+    assert taken.iterations == whole.iterations
 
 
 def test_sizes_that_cannot_be_split_are_refused_with_one_that_can():
