@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 PLANNING_BYTES = 640 << 20
 """A tiny run and a probe, which a plan starts one after the other."""
+WHILE_PLANNED = (
+    "so much is held while it is planned, more than it takes later: raise sweep.budget_gib=, or "
+    "plan without a ledger (sweep.ledger='')"
+)
 MARGIN = 1.1
 """What is reserved of a plan: it may be off by a few percent."""
 
@@ -68,5 +72,5 @@ def admitted(run: RunConfig, share: RunConfig | None = None) -> Iterator[Room]:
     with ledger.entered(f"The run in {run.run_dir}", held) as reservation:
         room = Room(reservation, processes)
         room.settle(draw_up(share or run).ram_bytes)
-        reservation.resize(max(reservation.entry.held, held + PLANNING_BYTES))
+        reservation.resize(max(reservation.entry.held, held + PLANNING_BYTES), WHILE_PLANNED)
         yield room

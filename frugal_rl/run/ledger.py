@@ -234,20 +234,24 @@ class Reservation:
         self.base = entry.held
         """What the process holds in fact before it trains."""
 
-    def resize(self, wants: int) -> None:
+    def resize(self, wants: int, way: str = "") -> None:
         """Hold so many bytes from now on; waits for room where that is more than before.
 
         Who waits gives back what it has reserved without holding it, so that nobody waits for
         somebody who waits for him.
+
+        Args:
+            wants: bytes.
+            way: what to do where they never fit, if the plan does not tell.
 
         Raises:
             MemoryBudgetError: they will never fit.
         """
         ledger = self.ledger
         if wants > ledger.budget_bytes:
-            way = f"{command('plan')} with the same words tells what it needs less with"
             if self.entry.beside:
                 way = "so much is held before a job has planned: raise sweep.budget_gib="
+            way = way or f"{command('plan')} with the same words tells what it needs less with"
             raise MemoryBudgetError(
                 f"{self.entry.what} needs {human(wants)}, above the {human(ledger.budget_bytes)} "
                 f"that all runs of this machine share ({ledger.source}); {way}."

@@ -13,7 +13,7 @@ import pytest
 from frugal_rl.errors import ConfigError, DiskError, LaunchError, MemoryBudgetError
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.run import library
-from frugal_rl.run.admission import MARGIN
+from frugal_rl.run.admission import MARGIN, admitted
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.ledger import Entry, Ledger, taken
 
@@ -74,6 +74,18 @@ def test_a_job_that_cannot_even_be_started_is_told_to_raise_the_budget(ledger):
         pytest.raises(MemoryBudgetError, match=r"raise sweep\.budget_gib="),
     ):
         line.resize(101)
+
+
+def test_a_budget_below_what_planning_holds_is_told_as_that(tmp_path):
+    """The plan, to which it was sent, says that the run fits."""
+    run = compose_run(["env=toy", f"sweep.ledger={tmp_path / 'ledger.json'}"])
+    gib = 1.2 * MARGIN * draw_up(run).ram_bytes / 2**30
+    run = replace(run, sweep=replace(run.sweep, budget_gib=gib))
+    with (
+        pytest.raises(MemoryBudgetError, match="so much is held while it is planned"),
+        admitted(run),
+    ):
+        pytest.fail("a tiny run and a probe would not fit")
 
 
 def test_a_ledger_that_cannot_be_written_names_its_own_key(tmp_path):
