@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 RESERVE = 1.1
 """A cluster kills a job at its reservation: it is asked for this much of the planned peak."""
+TIME_RESERVE, STARTING_MINUTES = 1.5, 10
+"""Of the planned hours, perhaps of another machine; a fresh installation compiles first."""
 DOES_NOT_FIT = 3
 """Exit code of a run that does not fit, or of which a check says that it cannot work."""
 
@@ -100,16 +102,22 @@ def show_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -
 def launcher_words(run: RunConfig, plan: Plan) -> list[str]:
     """Overrides of Hydra's Slurm launcher that reserve what the plan needs, and a tenth more.
 
+    Time is asked for where a run of the kind was timed, half as much again.
+
     A plan is of one process; a job holds all those of its machine.
     """
     processes = run.launch.processes
     gib = math.ceil(RESERVE * plan.ram_bytes * processes / 2**30)
-    return [
+    words = [
         "hydra/launcher=submitit_slurm",
         f"hydra.launcher.mem_gb={gib}",
         f"hydra.launcher.cpus_per_task={plan.limit.cores}",
         f"hydra.launcher.gpus_per_node={processes * (plan.vram_bytes > 0)}",
     ]
+    if plan.duration is not None and plan.duration.timed:
+        minutes = math.ceil(STARTING_MINUTES + TIME_RESERVE * 60 * plan.duration.hours)
+        words.append(f"hydra.launcher.timeout_min={minutes}")
+    return words
 
 
 def as_json(plan: Plan, ways: list[Way], findings: list[Finding], command: str) -> dict[str, Any]:

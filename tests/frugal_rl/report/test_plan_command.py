@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from frugal_rl.memory.duration import Duration
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.report.plan_command import (
@@ -95,6 +96,15 @@ def test_a_cluster_is_asked_for_what_is_planned_and_a_tenth_more():
         "hydra.launcher.cpus_per_task=8",
         "hydra.launcher.gpus_per_node=0",
     ]
+
+
+@pytest.mark.parametrize(("timed", "asked"), [(True, ["hydra.launcher.timeout_min=100"]),
+                                              (False, [])])  # fmt: skip
+def test_a_cluster_is_asked_for_the_time_of_a_kind_that_was_timed(timed, asked):
+    run = compose_run(["env=toy"])
+    plan = replace(draw_up(run), duration=Duration(30.0, 6.0, 0.0, 100, timed))
+
+    assert launcher_words(run, plan)[4:] == asked
 
 
 def test_a_cluster_is_asked_for_all_processes_of_a_machine():
