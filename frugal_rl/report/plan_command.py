@@ -16,7 +16,7 @@ from frugal_rl.memory.auto import choose
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.choices import AUTO
 from frugal_rl.memory.finding import Finding, Severity
-from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.memory.plan import NOTHING_SAVED, Plan, draw_up
 from frugal_rl.observation.choices import Label
 from frugal_rl.report.files import plain
 from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view
@@ -145,7 +145,7 @@ def compared(run: RunConfig, probe: ProbeUpdate | None = None) -> list[tuple[str
             plans.append((name, draw_up(varied, probe) if plan.fits and probe else plan))
         except ConfigError as error:
             plans.append((name, str(error)))
-    order = {"lossless": 0, "precision": 1, "capacity": 2}
+    order = {NOTHING_SAVED: 0, "lossless": 0, "precision": 1, "capacity": 2}
     return sorted(plans, key=lambda p: 3 if isinstance(p[1], str) else order[p[1].label])
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.nearness import ELSEWHERE, nearest, nearest_key
+from frugal_rl.run.nearness import ELSEWHERE, nearest, nearest_algorithm, nearest_key
 from frugal_rl.run.search_path import choices, further, is_group, values_of
 
 MOST_HAVING = 2
@@ -76,6 +76,8 @@ def meant(group: str, name: str, offered: set[str]) -> str:
         return f"{name}.yaml lies in {inside}; the folder above it is meant: {inside.parent}"
     if group == "env" and re.search(r"-v\d+$", name):
         return f"a Gymnasium id is written env=gymnasium env.id={name}"
+    if group == "algo" and (hint := nearest_algorithm(name)):
+        return hint
     return nearest(path.stem if path.suffix == ".yaml" else name, offered)
 
 

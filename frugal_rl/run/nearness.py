@@ -31,6 +31,28 @@ ELSEWHERE = {
 }
 """What other programs call an option; no two of these words look alike."""
 
+ALGORITHMS = {
+    "a2c": "algo=ppo algo.n_epochs=1",
+    "a3c": "algo=ppo algo.n_epochs=1",
+    "c51": "algo=qr_dqn",
+    "ddpg": "algo=td3",
+    "ddqn": "algo=dqn",
+    "double_dqn": "algo=dqn",
+    "her": "algo=sac algo.her=true",
+    "maskable_ppo": "algo=ppo, which reads masks,",
+    "ppo_mask": "algo=ppo, which reads masks,",
+    "reinforce": "algo=ppo algo.n_epochs=1",
+    "rainbow": "algo=dqn algo.prioritised=true",
+    "trpo": "algo=ppo",
+}
+"""Algorithms of other programs, and what comes nearest to them here; they look like others."""
+
+
+def nearest_algorithm(name: str) -> str:
+    """A hint for an algorithm that others have; empty for other words."""
+    ours = ALGORITHMS.get(name.lower().replace("-", "_"), "")
+    return f"{ours} comes nearest" if ours else ""
+
 
 def _shortened(name: str, word: str) -> bool:
     """Whether a word spells a short option out, as `environment` does `env`."""
@@ -72,6 +94,14 @@ def nearest_key(name: str, known: set[str]) -> str:
 
 UNITS = {"k": 1e3, "m": 1e6, "%": 1e-2, "g": 1, "gb": 1, "gib": 1}
 """What people write behind a number, and what it is multiplied by."""
+
+
+def several_numbers(where: str, value: object) -> str:
+    """A hint for numbers from one to another (`1-3`); empty for other words."""
+    found = re.fullmatch(r"(\d{1,9})(?:-|\.\.\.?|:)(\d{1,9})", str(value))
+    if found is None or int(found[1]) >= int(found[2]):
+        return ""
+    return f" A job for each of them is -m '{where}=range({found[1]},{int(found[2]) + 1})'."
 
 
 def in_plain_digits(value: object) -> str:
