@@ -11,47 +11,35 @@ MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
 SURE = 0.75
 """So near nothing else can be meant."""
 ELSEWHERE = {
+    "checkpoint": "resume",
     "clip": "clip_range",
     "entropy_coef": "ent_coef",
     "epochs": "n_epochs",
+    "eval_freq": "every_steps",
+    "freq": "every_steps",
     "hidden": "actor",
     "hidden_sizes": "actor",
     "horizon": "n_steps",
+    "load": "resume",
     "lr": "learning_rate",
     "n_env": "num_envs",
     "n_envs": "num_envs",
+    "n_eval_episodes": "episodes",
+    "n_timesteps": "total_steps",
+    "net_arch": "actor",
     "num_steps": "n_steps",
+    "policy": "agent",
     "project_name": "project",
     "rollout_steps": "n_steps",
+    "save_freq": "checkpoint_every_steps",
     "steps": "total_steps",
+    "tensorboard_log": "tensorboard",
     "timesteps": "total_steps",
     "total_timesteps": "total_steps",
     "value_coef": "vf_coef",
     "workers": "num_envs",
 }
 """What other programs call an option; no two of these words look alike."""
-
-ALGORITHMS = {
-    "a2c": "algo=ppo algo.n_epochs=1",
-    "a3c": "algo=ppo algo.n_epochs=1",
-    "c51": "algo=qr_dqn",
-    "ddpg": "algo=td3",
-    "ddqn": "algo=dqn",
-    "double_dqn": "algo=dqn",
-    "her": "algo=sac algo.her=true",
-    "maskable_ppo": "algo=ppo, which reads masks,",
-    "ppo_mask": "algo=ppo, which reads masks,",
-    "reinforce": "algo=ppo algo.n_epochs=1",
-    "rainbow": "algo=dqn algo.prioritised=true",
-    "trpo": "algo=ppo",
-}
-"""Algorithms of other programs, and what comes nearest to them here; they look like others."""
-
-
-def nearest_algorithm(name: str) -> str:
-    """A hint for an algorithm that others have; empty for other words."""
-    ours = ALGORITHMS.get(name.lower().replace("-", "_"), "")
-    return f"{ours} comes nearest" if ours else ""
 
 
 def _shortened(name: str, word: str) -> bool:
