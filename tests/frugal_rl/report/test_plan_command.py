@@ -2,9 +2,11 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.plan import Plan, draw_up
 from frugal_rl.report.plan_command import (
@@ -16,6 +18,7 @@ from frugal_rl.report.plan_command import (
     recommended,
     show_plan,
 )
+from frugal_rl.report.plan_why import part_named
 from frugal_rl.run.compose import compose_run
 
 BASE = ["env=toy", "tracking=disabled"]
@@ -95,3 +98,14 @@ def test_a_cluster_is_asked_for_what_is_planned_and_a_tenth_more():
         "hydra.launcher.cpus_per_task=8",
         "hydra.launcher.gpus_per_node=0",
     ]
+
+
+NAMES = ("margin", "rollout: age", "rollout: action_mask", "interpreter and libraries")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("rollout", "choose from rollout: .*, rollout: "), ("margins", "'margin'")]
+)
+def test_a_part_that_is_none_is_answered_by_those_that_begin_so_or_the_nearest(name, hint):
+    with pytest.raises(ConfigError, match=f"why={name} is no part of this plan; .*{hint}"):
+        part_named(SimpleNamespace(parts=[Part(n, "", 1) for n in NAMES]), name)
