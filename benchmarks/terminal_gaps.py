@@ -4,10 +4,11 @@
     python benchmarks/terminal_gaps.py --folder F --seconds 400  # in parts: goes on where it ended
     python benchmarks/terminal_gaps.py train env=toy        # one command
     python benchmarks/terminal_gaps.py report --columns 60  # where: so many columns, 0 is a pipe
+    python benchmarks/terminal_gaps.py make train --columns 80  # in a new clone with an empty home
 
-Prints the longest gap without a byte, where in the command it was, and whether a line was longer
-than the terminal or a pipe got an escape code. A gap is measured on this machine as it is: a busy
-one makes it longer.
+Prints the longest gap without a byte, the words before it, the exit status and whether escape codes
+were printed (a pipe gets none); with --folder what was printed stands there too. A gap is measured
+on this machine as it is: a busy one makes it longer. Windows need a display (`Xvfb :77`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -71,20 +73,44 @@ def _last_words(text: bytes) -> str:
     return next((line.strip()[:60] for line in reversed(lines) if line.strip()), "")
 
 
-def record(words: list[str], columns: int, folder: Path) -> Recording:
-    """Run `frugal-rl WORDS` in a terminal of so many columns; 0 means a pipe."""
+@dataclass(frozen=True)
+class Command:
+    """Words of a process, the folder that it starts in, and its environment."""
+
+    words: list[str]
+    folder: Path
+    environ: dict[str, str]
+
+    @classmethod
+    def ours(cls, words: list[str], folder: Path) -> Command:
+        """`frugal-rl WORDS` of this checkout."""
+        environ = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+        return cls([sys.executable, "-m", "frugal_rl", *words], folder, environ)
+
+    @classmethod
+    def make(cls, words: list[str], folder: Path) -> Command:
+        """`make WORDS` as a newcomer has it: a clone of the last commit, nothing in the home."""
+        clone, home = folder / "clone", folder / "home"
+        home.mkdir()
+        subprocess.run(["git", "clone", "--quiet", "--no-hardlinks", ROOT, clone], check=True)
+        kept = {k: v for k, v in os.environ.items() if k.startswith(("PATH", "PIP_", "SSL_"))}
+        environ = {**kept, "HOME": str(home), "TERM": "xterm-256color"}
+        return cls(["make", *words], clone, environ)
+
+
+def record(command: Command, columns: int) -> Recording:
+    """Run a command in a terminal of so many columns; 0 means a pipe."""
     ours, theirs = pty.openpty() if columns else os.pipe()
     if columns:
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
     began = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-m", "frugal_rl", *words],
+        command.words,
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
-        cwd=folder,
-        env=environ,
+        cwd=command.folder,
+        env=command.environ,
     ) as process:
         os.close(theirs)
         pieces = tuple(_heard(ours, began))
@@ -119,17 +145,21 @@ def main() -> None:
         for columns in asked.columns:
             folder = Path(asked.folder or name).absolute() / str(columns)
             folder.mkdir(parents=True, exist_ok=True)
-            for number, line in enumerate([" ".join(typed)] if typed else COMMANDS):
-                row = folder / f"row_{number}.md"
+            for line in [" ".join(typed)] if typed else COMMANDS:
+                row = folder / f"{re.sub(r'[^A-Za-z0-9]+', '_', line)[:60]}.md"
                 if not row.exists() and time.monotonic() - began <= asked.seconds:
-                    row.write_text(recorded(line, columns, folder))
+                    row.write_text(recorded(line, columns, folder, row.with_suffix(".txt")))
                 if row.exists():
                     print(row.read_text(), flush=True)
 
 
-def recorded(line: str, columns: int, folder: Path) -> str:
-    """A row of the table for one command."""
-    seen = record([_placed(word, folder) for word in line.split(" ")], columns, folder)
+def recorded(line: str, columns: int, folder: Path, printed: Path) -> str:
+    """A row of the table for one command; all that it printed goes to a file."""
+    words = [_placed(word, folder) for word in line.split(" ")]
+    made = words[0] == "make"
+    command = Command.make(words[1:], folder) if made else Command.ours(words, folder)
+    seen = record(command, columns)
+    printed.write_bytes(seen.text)
     if seen.status:
         print(seen.text.decode(errors="replace")[-2000:], file=sys.stderr)
     (gap, after), where = seen.gaps[0], f"{columns} columns" if columns else "pipe"

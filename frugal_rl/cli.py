@@ -5,11 +5,13 @@ from __future__ import annotations
 import runpy
 import shutil
 import sys
+from difflib import get_close_matches
+from importlib import metadata
 from pathlib import Path
 
 from frugal_rl.invocation import Called, called_as, program_word, python_word
 from frugal_rl.report.speech import speak_early
-from frugal_rl.run.nearness import nearest
+from frugal_rl.run.nearness import SURE
 from frugal_rl.run.search_path import folder
 
 COMPLETION = Path(__file__).with_name("completion.sh")
@@ -29,12 +31,32 @@ def main() -> None:
     if command == "commands":
         print(*commands, sep="\n")
         return
+    if command in ("-V", "--version"):
+        print(f"frugal-rl {version()}")
+        return
     if command not in commands:
-        sys.exit(f"frugal-rl {command} is no command; {nearest(command, commands)}")
+        sys.exit(f"frugal-rl {command} is no command; {hint(command, commands)}")
     speak_early()
     called_as(beginning())
     sys.argv = [f"{command}.py", *sys.argv[2:]]
     runpy.run_path(str(scripts / f"{command}.py"), run_name="__main__")
+
+
+def version() -> str:
+    """That of the installed package; a checkout beside it may be newer."""
+    try:
+        return metadata.version("frugal-rl")
+    except metadata.PackageNotFoundError:
+        return "(not installed: run from a checkout)"
+
+
+def hint(command: str, commands: list[str]) -> str:
+    """What an unknown command may mean; a script's file, an option, or where all are listed."""
+    word = command.removesuffix(".py")
+    if word.lstrip("-") == "version":
+        return "frugal-rl --version prints it"
+    near = get_close_matches(word.lower(), commands, n=1, cutoff=SURE)
+    return f"did you mean '{near[0]}'?" if near else f"there are {', '.join(commands)}"
 
 
 def beginning() -> Called:

@@ -165,7 +165,7 @@ def _versions(f: EmulatorFacts) -> Finding:
         _graded(wrong, Severity.error),
         ".".join(map(str, f.pyboy)),
         "before 2.5 a tick holds the lock: threads wait for each other" if wrong else "",
-        program("pip", "install", "pyboy>=2.5"),
+        command=program("pip", "install", "pyboy>=2.5"),
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import sys
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fighting.cartridge.game import CartridgeGame
+from fighting.machine.emulator import PYBOY_VERSION, sha1
+from frugal_rl import remembered
 from frugal_rl.memory.finding import Finding, Severity
+from frugal_rl.untrusted.files import read_bytes
 
 if TYPE_CHECKING:
     from fighting.cartridge.config import GameBoyConfig
@@ -42,7 +46,25 @@ def tried_out(config: GameBoyConfig) -> list[Finding]:
     """F41 to F44 of a profile whose cartridge is at hand; else nothing."""
     if not config.rom and not any(image.bundled for image in config.game.roms):
         return []
-    return judged(config, trial(config))
+    name = f"trial_{_fingerprint(config)}"
+    kept = remembered.read(name)
+    met = Trial(**kept) if kept else trial(config)
+    if not kept:
+        remembered.write(name, asdict(met))
+    return judged(config, met)
+
+
+def _fingerprint(config: GameBoyConfig) -> str:
+    """All that decides what random play meets: the cartridge, its profile, settings and code."""
+    game = config.game
+    rom = game.open_rom(config.rom, config.allow_unknown_rom)
+    named = [str(step["state"]) for step in game.start if "state" in step]
+    states = [p for name in named if (p := game.source.folder / name).is_file()]
+    settings = replace(config, rom=None, profile="", cache=None, threads=1, fields={})
+    versions = (sys.version, np.__version__, PYBOY_VERSION)
+    code = remembered.code_digest("fighting")
+    read = [sha1(read_bytes(path)) for path in states]
+    return remembered.fingerprint(sha1(rom), game.source.text, *read, settings, *versions, code)
 
 
 def trial(config: GameBoyConfig, steps: int = STEPS) -> Trial:

@@ -31,6 +31,8 @@ class Finding:
     value: str
     message: str = ""
     override: str = ""
+    command: str = ""
+    """What helps, where that is a whole command and no override."""
 
 
 Rule = Callable[[Facts], Finding | None]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.choices import RolloutLocation, Shuffle
 from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.memory.savings import Reader, readers_of
+from frugal_rl.memory.savings import Reader, Saving, readers_of
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -53,6 +53,26 @@ def honoured(config: Any, role: Reader) -> frozenset[str]:
     return declared
 
 
+def is_saved_by(saving: Saving, run: RunConfig) -> bool:
+    """Whether all of a saving's switches are on in a run, and read by it."""
+    words = [word.removeprefix("memory.").partition("=") for word in saving.words]
+    return bool(saving.switches) and all(
+        not _deaf(run, name) and _is_on(getattr(run.memory, name), wanted)
+        for name, _, wanted in words
+    )
+
+
+def _is_on(value: Any, wanted: str) -> bool:
+    """Whether a switch has what a saving's word gives it; a size is any but 0."""
+    return typed_form(value) == wanted if wanted else bool(value)
+
+
+def _deaf(run: RunConfig, switch: str) -> tuple[Reader, ...]:
+    """Those who would have to read a switch, and do not."""
+    asked = [r for r in readers_of(switch) if r is not Reader.process]
+    return tuple(r for r in asked if switch not in honoured(getattr(run, r.value), r))
+
+
 def unread(run: RunConfig) -> list[Unread]:
     """Switches with a value that this run would not read."""
     found = []
@@ -60,9 +80,7 @@ def unread(run: RunConfig) -> list[Unread]:
         value = getattr(run.memory, field.name)
         if value == getattr(AS_IT_IS, field.name):
             continue
-        asked = [r for r in readers_of(field.name) if r is not Reader.process]
-        deaf = tuple(r for r in asked if field.name not in honoured(getattr(run, r.value), r))
-        if deaf:
+        if deaf := _deaf(run, field.name):
             found.append(Unread(field.name, typed_form(value), deaf))
     return [*found, *_copied_on_the_device(run.memory)]
 

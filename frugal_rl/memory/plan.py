@@ -21,9 +21,11 @@ from frugal_rl.memory.base import (
 )
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.duration import Duration, estimate
+from frugal_rl.memory.honour import is_saved_by
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase, human
 from frugal_rl.memory.probe import Planning, Probe, ProbeUpdate
+from frugal_rl.memory.savings import SAVINGS
 from frugal_rl.memory.sizes import (
     environment_parts,
     learner_parts,
@@ -43,6 +45,8 @@ LEAST_MARGIN_BYTES = 14 << 20
 """Scratch of matrix products and of threads, which tiny updates do not need."""
 TRACKER_BYTES = 24 << 20
 """What W&B holds after its first minutes beyond a tiny run: 503 -> 522 MiB over the main job."""
+NOTHING_SAVED = "none"
+"""Label of the "before" that others are measured against."""
 TIGHT = 0.9
 """Share of the limit from which a plan is called tight."""
 
@@ -216,8 +220,16 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
             parts += (TRACKER,)
         parts += (margin_of(parts),)
     transitions = run.algo.n_steps * run.algo.num_envs
-    named = memory.profile, cost_of(memory, encoding).value
+    named = memory.profile, label_of(run, encoding)
     return Plan(parts, limit, *named, looked, transitions, base, probe, estimate(run, probe))
+
+
+def label_of(run: RunConfig, encoding: Encoding) -> str:
+    """What a plan's savings cost; `none` where there is none, as with `memory=baseline`."""
+    dense = all(form == "dense" for form in encoding.choice.values())
+    if dense and not any(is_saved_by(saving, run) for saving in SAVINGS):
+        return NOTHING_SAVED
+    return cost_of(run.memory, encoding).value
 
 
 def cost_of(memory: MemoryProfile, encoding: Encoding) -> Label:

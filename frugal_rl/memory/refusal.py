@@ -66,9 +66,8 @@ def stop_on_errors(findings: list[Finding]) -> None:
         ConfigError: with the check's message and the override that mends it.
     """
     for finding in errors(findings):
-        raise ConfigError(
-            f"{finding.id}, {finding.name}: {finding.message}. Try {finding.override}."
-        )
+        mend = finding.override or finding.command
+        raise ConfigError(f"{finding.id}, {finding.name}: {finding.message}. Try {mend}.")
 
 
 def refusal(run: RunConfig, plan: Plan, probe: ProbeUpdate | None = None) -> MemoryBudgetError:

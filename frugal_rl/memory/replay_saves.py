@@ -64,6 +64,17 @@ def _blocks(begin: float, end: float) -> tuple[int, int]:
     return first, max(first, -(-int(np.ceil(end)) // BLOCK_BYTES))
 
 
+def _joined(spans: Sequence[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """The same blocks as runs that do not touch, in order, `count` blocks at most."""
+    runs: list[tuple[int, int]] = []
+    for first, end in sorted((first, min(end, count)) for first, end in spans):
+        if first < end and runs and first <= runs[-1][1]:
+            runs[-1] = runs[-1][0], max(runs[-1][1], end)
+        elif first < end:
+            runs.append((first, end))
+    return runs
+
+
 @dataclass
 class Folder:
     """The segments of a run, and of each block that is listed the segment that holds it."""
@@ -98,21 +109,22 @@ class Folder:
         """Bytes and runs of an array's blocks that are new."""
         count = -(-array.nbytes // BLOCK_BYTES)
         kept = self.owners.get(name, np.zeros(0, np.int32))
-        owners = np.full(count, number, np.int32)
-        owners[: len(kept)] = kept[:count]
+        owners = kept
+        if len(kept) != count:
+            owners = np.full(count, number, np.int32)
+            owners[: len(kept)] = kept[:count]
         filled = -(-array.filled // BLOCK_BYTES)
-        new = np.zeros(count, np.bool_)
-        was_filled = self.filled.get(name, 0)
-        for first, end in [*array.changed(*steps, was_filled), (len(kept), filled)]:
-            new[first:end] = True
+        changed = array.changed(*steps, self.filled.get(name, 0))
+        runs = _joined([*changed, (len(kept), filled)], count)
         self.filled[name] = array.filled
-        owners[new] = number
+        for first, end in runs:
+            owners[first:end] = number
         tail = count * BLOCK_BYTES - array.nbytes
-        nbytes = int(new.sum()) * BLOCK_BYTES - (tail if count and new[-1] else 0)
+        nbytes = sum(end - first for first, end in runs) * BLOCK_BYTES
+        nbytes -= tail if runs and runs[-1][1] == count else 0
         nbytes += self._zeros(array, owners, filled, number)
         self.owners[name] = owners
-        begun = np.count_nonzero(new[:1]) + np.count_nonzero(new[1:] & ~new[:-1])
-        return nbytes, int(begun)
+        return nbytes, len(runs)
 
     def _zeros(self, array: Saved, owners: np.ndarray, filled: int, number: int) -> int:
         """Blocks that are not filled are one block of each size, wherever it was first met."""

@@ -77,7 +77,7 @@ def total(f: Facts) -> Finding:
         grade(share, 0.7, 1.0),
         human(f.total_bytes),
         f"most of it is '{f.largest}'; {share:.0%} of {human(f.ram_bytes)}",
-        command_line([*command_words("plan"), *f.words, "compare=true"]),
+        command=command_line([*command_words("plan"), *f.words, "compare=true"]),
     )
 
 

@@ -30,14 +30,18 @@ from frugal_rl.run.preflight import has_display, writable
 
 LIBRARIES = ("torch", "stable-baselines3", "gymnasium", "numba", "numpy", "hydra-core", "wandb")
 EXTRAS = {
-    "play": "pygame",
-    "viz": "pyvista",
-    "hpo": "optuna",
-    "slurm": "submitit",
-    "profile": "memray",
-    "docs": "sphinx",
+    "contrib": ("sb3_contrib", "algo=qr_dqn, tqc, crossq"),
+    "play": ("pygame", "windows to play in"),
+    "viz": ("pyvista", "mines in three dimensions, reports on W&B"),
+    "atari": ("ale_py", "Atari's games"),
+    "offline": ("minari", "Minari's data sets"),
+    "hpo": ("optuna", "searches"),
+    "slurm": ("submitit", "clusters"),
+    "ray": ("ray", "launch=ray"),
+    "profile": ("memray", "memory by line, TensorBoard"),
+    "docs": ("sphinx", "these pages as a site"),
 }
-"""Extras of the package, and a module that each brings."""
+"""Extras of the package: a module that each brings, and what it is for."""
 LEAST_SHARED_MEMORY = 256 << 20
 """`vec=shared_memory` keeps rows there; containers often offer 64 MiB."""
 LEAST_OPEN_FILES = 1024
@@ -91,10 +95,10 @@ def examine() -> Iterator[Finding]:
     yield Finding("Python", f"{platform.python_version()} ({sys.executable})")
     for name in LIBRARIES:
         yield _library(name)
-    for extra, module in EXTRAS.items():
+    for extra, (module, purpose) in EXTRAS.items():
         there = find_spec(module) is not None
-        remedy = "" if there else installing(extra)
-        yield Finding(f"extra {extra}", "installed" if there else "not installed", remedy)
+        found = "installed" if there else f"not installed: {purpose}"
+        yield Finding(f"extra {extra}", found, "" if there else installing(extra))
     yield from _memory()
     yield from _processor()
     yield _accelerator()

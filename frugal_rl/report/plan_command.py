@@ -8,18 +8,16 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group
-
 from frugal_rl.errors import ConfigError, MemoryBudgetError
 from frugal_rl.memory.advice import Way, advise, command_of
 from frugal_rl.memory.auto import choose
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.choices import AUTO
 from frugal_rl.memory.finding import Finding, Severity
-from frugal_rl.memory.plan import Plan, draw_up
+from frugal_rl.memory.plan import NOTHING_SAVED, Plan, draw_up
 from frugal_rl.observation.choices import Label
 from frugal_rl.report.files import plain
-from frugal_rl.report.plan_table import checks_table, comparison_table, plan_view
+from frugal_rl.report.plan_table import comparison_table, plan_view, show_checks
 from frugal_rl.report.plan_why import why_view
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.compose import folder
@@ -91,10 +89,11 @@ def show_plan(run: RunConfig, options: PlanOptions, probe: ProbeUpdate | None) -
         print(json.dumps(values, indent=2))
     else:
         shown = [f for f in findings if f.severity is not Severity.ok]
-        passed = f"{len(findings) - len(shown)} more checks pass."
         for note in run.notes:
             say(note)
-        show(Group(plan_view(plan, ways), checks_table(shown), passed))
+        show(plan_view(plan, ways))
+        show_checks(shown)
+        say(f"{len(findings) - len(shown)} more checks pass.")
         say(command or "Nothing that is known makes it fit: raise the limit, or make it smaller.")
     return Outcome(values, status=DOES_NOT_FIT if errors(findings) or not plan.fits else 0)
 
@@ -157,7 +156,7 @@ def compared(run: RunConfig, probe: ProbeUpdate | None = None) -> list[tuple[str
             plans.append((name, draw_up(varied, probe) if plan.fits and probe else plan))
         except ConfigError as error:
             plans.append((name, str(error)))
-    order = {"lossless": 0, "precision": 1, "capacity": 2}
+    order = {NOTHING_SAVED: 0, "lossless": 0, "precision": 1, "capacity": 2}
     return sorted(plans, key=lambda p: 3 if isinstance(p[1], str) else order[p[1].label])
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from frugal_rl.memory.finding import Finding, Severity
 from frugal_rl.memory.part import Part, Phase, human
+from frugal_rl.report.terminal import say, show
 
 if TYPE_CHECKING:
     from frugal_rl.memory.advice import Way
@@ -134,6 +135,14 @@ def comparison_table(plans: Sequence[tuple[str, Plan | str]]) -> Table:
             Text(plan.verdict, style=STYLES[plan.verdict]),
         )
     return table
+
+
+def show_checks(findings: Sequence[Finding]) -> None:
+    """Print the findings, and each whole command in a line of its own: a cell would break it."""
+    show(checks_table(findings))
+    for finding in findings:
+        if finding.command:
+            say(f"{finding.id}: {finding.command}")
 
 
 def checks_table(findings: Sequence[Finding]) -> Table:

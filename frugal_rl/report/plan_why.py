@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from importlib.util import find_spec
@@ -47,8 +47,16 @@ def part_named(plan: Plan, name: str) -> Part:
     """
     found = {part.name: part for part in plan.parts}
     if name not in found:
-        raise ConfigError(f"why={name} is no part of this plan; {nearest(name, found)}")
+        near = [part for part in found if part.startswith(name)] or found
+        raise ConfigError(f"why={name} is no part of this plan; {_any_of(name, near)}")
     return found[name]
+
+
+def _any_of(name: str, parts: Collection[str]) -> str:
+    """The nearest part; all of them where several begin as it was typed."""
+    if len(parts) > 1 and all(part.startswith(name) for part in parts):
+        return f"choose from {', '.join(sorted(parts))}"
+    return nearest(name, parts)
 
 
 def effects(run: RunConfig, plan: Plan, name: str) -> list[Effect]:

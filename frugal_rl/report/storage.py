@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from rich.table import Table
@@ -17,6 +17,7 @@ from frugal_rl.observation.choices import FrameStack, Label, Storage
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.history import History
+from frugal_rl.ranges import at_least
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 class StorageOptions:
     """The options of `scripts/verify_storage.py` beside those of a run."""
 
-    steps: int = 200
+    steps: Annotated[int, at_least(1)] = 200
     """Steps of random play."""
-    envs: int = 4
+    envs: Annotated[int, at_least(1)] = 4
 
 
 @dataclass(frozen=True)

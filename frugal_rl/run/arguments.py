@@ -146,6 +146,7 @@ def check_form(arguments: Sequence[str]) -> None:
         if "=" not in word:
             key, _, value = word.partition(":")
             after = behind.get(word, "")
+            value = value or ("true" if word in SWITCHED else "")
             if after == "=":  # blanks around the sign
                 value = behind.get("=", "")
             elif word in NOT_FLAGS and after and "=" not in after:
@@ -157,7 +158,7 @@ def check_form(arguments: Sequence[str]) -> None:
             if first.endswith("=") and first != "=":  # a blank behind the sign
                 hint = first + word
             several = "=" in first and not first.endswith("=")
-            blank = " Quote a value that holds blanks." if several else ""
+            blank = " Quote a value that holds blanks." if several and not value else ""
             if first.startswith(LISTS):
                 blank = f" A list is written {first.replace('=', '=[', 1)},{word}]."
             raise ConfigError(f"{word} is no override, which are written key=value: {hint}?{blank}")
@@ -182,6 +183,8 @@ def _check_flag(word: str, behind: Mapping[str, str]) -> None:
 
 LISTS = ("runs=", "plugins=", "env.levels=", "checkpoint=")
 """Beginnings of words behind which people leave blanks between several values."""
+SWITCHED = ("compare", "debug", "tournament", "visualization")
+"""Keys that take true or false, which people type alone."""
 NOT_FLAGS = ("agent", "algo", "env", "memory", "vec", "seed", "experiment", "resume", "checkpoint")
 """Keys that people type as if they were flags."""
 

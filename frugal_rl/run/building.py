@@ -18,7 +18,7 @@ from typing import Any, TypeVar, Union
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.plugins import trusted
 from frugal_rl.ranges import check_ranges
-from frugal_rl.run.nearness import in_plain_digits, nearest
+from frugal_rl.run.nearness import in_plain_digits, nearest, several_numbers
 from frugal_rl.run.renamed import VALUES, current
 from frugal_rl.untrusted.printing import printable
 
@@ -131,8 +131,8 @@ MOST_NAMED = 5
 
 
 def _wrong(value: Any, wanted: str, where: str) -> ConfigError:
-    unit = in_plain_digits(value) if "number" in wanted else ""
-    return ConfigError(f"{where}={value!r} does not fit: it takes {wanted}.{unit}")
+    hint = in_plain_digits(value) or several_numbers(where, value) if "number" in wanted else ""
+    return ConfigError(f"{where}={value!r} does not fit: it takes {wanted}.{hint}")
 
 
 def _checked(made: Any, hint: Any, where: str) -> Any:

@@ -32,7 +32,7 @@ from frugal_rl.run.mistyped import check_taken_once
 from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Command, Job, check_launcher, lock_of, preflight, writable
-from frugal_rl.run.search_path import groups, searching
+from frugal_rl.run.search_path import check_named_configuration, groups, searching
 from frugal_rl.run.signals import StopAsked, stop_in_words
 from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
@@ -53,6 +53,8 @@ DOING = {
     "solve": "solving",
     "study": "studying",
     "train": "training",
+    "verify": "reading the checkpoint",
+    "verify_storage": "comparing representations",
 }
 """What a script does where it says nothing more exact, by its configuration."""
 Task = Callable[[Any], Outcome | None]
@@ -153,6 +155,7 @@ class Script:
             if not Path(folder).is_dir():
                 raise ConfigError(f"--config-dir {folder} is no folder; name one with YAML files.")
         arguments.check_form(typed)
+        check_named_configuration(typed)
         words = arguments.typed_words(typed)
         check_taken_once(words)
         arguments.check_added(words, groups())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.nearness import ELSEWHERE, nearest, nearest_key
+from frugal_rl.run.elsewhere import hint_for, registered
+from frugal_rl.run.nearness import ELSEWHERE, SURE, nearest, nearest_key
 from frugal_rl.run.search_path import choices, further, is_group, values_of
 
 MOST_HAVING = 2
@@ -76,7 +78,11 @@ def meant(group: str, name: str, offered: set[str]) -> str:
         return f"{name}.yaml lies in {inside}; the folder above it is meant: {inside.parent}"
     if group == "env" and re.search(r"-v\d+$", name):
         return f"a Gymnasium id is written env=gymnasium env.id={name}"
-    return nearest(path.stem if path.suffix == ".yaml" else name, offered)
+    word = path.stem if path.suffix == ".yaml" else name
+    hint = hint_for(group, word)
+    if group == "env" and not get_close_matches(word.lower(), offered, n=1, cutoff=SURE):
+        hint = registered(word)
+    return hint or nearest(word, offered)
 
 
 def absent(name: str, known: set[str]) -> str:

@@ -11,19 +11,29 @@ MOST_OPTIONS, SHOWN_OPTIONS = 12, 5
 SURE = 0.75
 """So near nothing else can be meant."""
 ELSEWHERE = {
+    "checkpoint": "resume",
     "clip": "clip_range",
     "entropy_coef": "ent_coef",
     "epochs": "n_epochs",
+    "eval_freq": "every_steps",
+    "freq": "every_steps",
     "hidden": "actor",
     "hidden_sizes": "actor",
     "horizon": "n_steps",
+    "load": "resume",
     "lr": "learning_rate",
     "n_env": "num_envs",
     "n_envs": "num_envs",
+    "n_eval_episodes": "episodes",
+    "n_timesteps": "total_steps",
+    "net_arch": "actor",
     "num_steps": "n_steps",
+    "policy": "agent",
     "project_name": "project",
     "rollout_steps": "n_steps",
+    "save_freq": "checkpoint_every_steps",
     "steps": "total_steps",
+    "tensorboard_log": "tensorboard",
     "timesteps": "total_steps",
     "total_timesteps": "total_steps",
     "value_coef": "vf_coef",
@@ -72,6 +82,14 @@ def nearest_key(name: str, known: set[str]) -> str:
 
 UNITS = {"k": 1e3, "m": 1e6, "%": 1e-2, "g": 1, "gb": 1, "gib": 1}
 """What people write behind a number, and what it is multiplied by."""
+
+
+def several_numbers(where: str, value: object) -> str:
+    """A hint for numbers from one to another (`1-3`); empty for other words."""
+    found = re.fullmatch(r"(\d{1,9})(?:-|\.\.\.?|:)(\d{1,9})", str(value))
+    if found is None or int(found[1]) >= int(found[2]):
+        return ""
+    return f" A job for each of them is -m '{where}=range({found[1]},{int(found[2]) + 1})'."
 
 
 def in_plain_digits(value: object) -> str:

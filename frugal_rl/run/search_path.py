@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,24 @@ def further() -> list[Path]:
     """The folders beside our own."""
     of_installed = [conf for name in declared() if (conf := plugin_conf(name)) is not None]
     return list(dict.fromkeys([*_FURTHER.get(), *of_installed]))
+
+
+def check_named_configuration(arguments: Sequence[str]) -> None:
+    """Refuse `--config-name NAME` of a file that there is not; Hydra says it in eight lines.
+
+    Raises:
+        ConfigError: with how a configuration of one's own is used.
+    """
+    named = dict(pairwise(arguments))
+    name = named.get("--config-name") or named.get("-cn")
+    if name is None or {"--config-path", "-cp"} & set(arguments):
+        return
+    stem = name.removesuffix(".yaml")
+    if not any((conf / f"{stem}.yaml").is_file() for conf in conf_folders()):
+        raise ConfigError(
+            f"--config-name {name} names no file. Options are words: env=nclone algo.n_steps=64; a "
+            "file of your own is a choice of its group: --config-dir FOLDER env=NAME."
+        )
 
 
 def is_group(name: str) -> bool:

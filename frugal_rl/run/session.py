@@ -29,7 +29,7 @@ from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.closing import show_closing
 from frugal_rl.report.files import PICTURES, write_json
 from frugal_rl.report.log import Log, open_log
-from frugal_rl.report.plan_table import checks_table, parts_table, verdict_line
+from frugal_rl.report.plan_table import parts_table, show_checks, verdict_line
 from frugal_rl.report.terminal import say, show
 from frugal_rl.run.alike import check_alike
 from frugal_rl.run.compiling import told_compiling
@@ -110,7 +110,7 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     stop_on_errors(findings)
     found = [f for f in findings if f.severity is not Severity.ok]
     if found:
-        show(checks_table(found))
+        show_checks(found)
     with told_compiling(), MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
         began = time.perf_counter()

@@ -15,8 +15,9 @@ from fighting.choices import Actions, Weights
 from fighting.machine.emulator import StateError
 from fighting.rom import DUEL, ROM_PATH
 from fighting.spec import View
+from fighting.tools import tried_out as trying
 from fighting.tools.play import play
-from fighting.tools.tried_out import judged, trial
+from fighting.tools.tried_out import Trial, judged, trial, tried_out
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.profile import MemoryProfile
@@ -243,6 +244,21 @@ def warned(config):
 def test_random_play_says_what_a_profile_lacks(profile, changes, ids):
     config = GameBoyConfig(profile=profile(**changes), obs=View.ram)
     assert warned(config) == ids
+
+
+def test_random_play_is_remembered_until_something_about_it_changes(profile, monkeypatch, tmp_path):
+    monkeypatch.setattr("frugal_rl.remembered.folder", lambda: tmp_path / "kept")
+    played = []
+    met = Trial(rewarded=0.0, paid=0.0, ended=3, cut=1, changes=True)
+    monkeypatch.setattr(trying, "trial", lambda config: played.append(config) or met)
+    config = GameBoyConfig(profile=profile(), obs=View.ram)
+    first, again = tried_out(config), tried_out(replace(config, threads=2, cache="states"))
+
+    assert (len(played), first) == (1, again)
+    assert [f.id for f in again if f.severity is not Severity.ok] == ["F41"]
+    tried_out(replace(config, frame_skip=8))
+    tried_out(replace(config, profile=profile(reward="own > 200")))
+    assert len(played) == 3
 
 
 @pytest.mark.parametrize(

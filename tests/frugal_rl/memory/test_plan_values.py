@@ -182,7 +182,10 @@ def test_a_plan_knows_what_it_was_made_of(run):
     ("words", "label"),
     [
         ([], "lossless"),
-        (["memory=baseline"], "lossless"),
+        (["memory=baseline"], "none"),
+        (["memory=baseline", "memory.shuffle=gather"], "lossless"),
+        (["memory=baseline", "env.fields.action_mask=bits"], "lossless"),
+        (["memory=baseline", "memory.micro_batch=32"], "precision"),
         (["memory=attention"], "precision"),
         (["memory.storage=half"], "precision"),
         (["env.fields.doors=half"], "precision"),

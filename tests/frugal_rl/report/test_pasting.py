@@ -1,5 +1,6 @@
 """Every command that is printed goes through a shell, and does what it says."""
 
+import ast
 import html
 import re
 import subprocess
@@ -9,17 +10,23 @@ from pathlib import Path
 import pytest
 
 from frugal_rl import invocation
+from frugal_rl.errors import FolderInUseError
 from frugal_rl.invocation import command_line, override, shell_word
 from frugal_rl.memory.advice import command_of
+from frugal_rl.memory.facts import facts_of
+from frugal_rl.memory.plan import draw_up
+from frugal_rl.memory.rules_bytes import total
+from frugal_rl.report import plan_command
 from frugal_rl.report.closing import next_commands
 from frugal_rl.report.comparison import ReportOptions, write_report
-from frugal_rl.report.files import write_json
+from frugal_rl.report.files import TENSORBOARD, write_json
 from frugal_rl.report.live import LiveRun
 from frugal_rl.report.plan_command import PlanOptions, show_plan
 from frugal_rl.report.wandb_sink import sync_command
 from frugal_rl.run.cells import Cell, End
-from frugal_rl.run.compose import compose_run
+from frugal_rl.run.compose import check_words, compose_run
 from frugal_rl.run.launch import way_on
+from frugal_rl.run.manifest import refuse_begun
 from frugal_rl.run.saves import Saves
 from frugal_rl.run.sweep_table import sum_up
 from mine_rl_npv.tools.board import Board
@@ -47,6 +54,62 @@ REFUSALS = {"fighting/tools/tournament.py", "frugal_rl/run/preflight.py"}
 """These name what was typed."""
 JOINED = {"frugal_rl/report/closing.py", "frugal_rl/run/sweep_table.py"}
 """These join their words into a line, as the tests below see."""
+
+TYPED = {
+    "frugal_rl/memory/advice.py",
+    "frugal_rl/memory/auto.py",
+    "frugal_rl/memory/rules_bytes.py",
+    "frugal_rl/report/closing.py",
+    "frugal_rl/report/pareto.py",
+    "frugal_rl/report/plan_command.py",
+    "frugal_rl/report/results.py",
+    "frugal_rl/report/wandb_sink.py",
+    "frugal_rl/run/launch.py",
+    "frugal_rl/run/manifest.py",
+    "frugal_rl/run/saves.py",
+    "frugal_rl/run/sweep_table.py",
+    "frugal_rl/run/trainer.py",
+    "mine_rl_npv/tools/leaderboard.py",
+}
+"""These print commands with words that were typed, or with paths: each has a test below. Who adds a
+file here adds its test."""
+FIXED = {
+    "fighting/cartridge/profile.py",
+    "fighting/cartridge/start_states.py",
+    "fighting/tools/checks.py",
+    "frugal_rl/learn/off_policy_config.py",
+    "frugal_rl/memory/watchdog.py",
+    "frugal_rl/observation/found_spec.py",
+    "frugal_rl/report/doctor.py",
+    "frugal_rl/report/tensorboard_sink.py",
+    "frugal_rl/report/wandb_report.py",
+    "frugal_rl/run/ledger.py",
+    "frugal_rl/run/library.py",
+    "frugal_rl/run/play.py",
+    "frugal_rl/run/preflight.py",
+    "frugal_rl/run/zoo/entry.py",
+    "frugal_rl/store/episodes.py",
+    "frugal_rl/store/torchrl_storage.py",
+    "frugal_rl/vec_env/registered.py",
+    "mine_rl_npv/rules/layout.py",
+    "mine_rl_npv/tools/peers.py",
+    "mine_rl_npv/tools/solid.py",
+    "nclone/levels/bests/__init__.py",
+    "nclone/levels/pool.py",
+    "nclone/levels/sources.py",
+}
+"""These print commands of fixed words, which exist; nothing in them needs quoting but an extra."""
+ROOMS = ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")
+PRODUCT = {
+    path.relative_to(ROOT).as_posix(): path.read_text()
+    for room in ROOMS
+    for path in (ROOT / room).rglob("*.py")
+}
+PRODUCT.pop("frugal_rl/invocation.py")
+NAMES = "command|command_line|command_of|program|override|installing"
+PRINTS = re.compile(rf"(?<![\w.])(?<!def )({NAMES})\(")
+NAMED = re.compile(r"""(?<![\w.])command\(((?:['"][^'"]*['"](?:, )?)+)\)""")
+"""A call with nothing but words: the command of a message."""
 
 
 def pasted(line: str) -> list[str]:
@@ -109,6 +172,58 @@ def test_what_a_plan_prints(place, run, capsys):
     line = capsys.readouterr().out.splitlines()[-1]
 
     assert trained(line, place) == list(WORDS)
+
+
+def test_where_curves_lie(place, run):
+    tracking = replace(run.tracking, tensorboard=True)
+    lines = next_commands(replace(run, tracking=tracking), {"interrupted": True})
+    (curves,) = (line for line in lines if line.startswith("curves:"))
+    words = pasted(curves.removeprefix("curves:"))
+
+    assert Path(words[0]).name == "tensorboard"
+    assert words[1:] == ["--logdir", str(place / TENSORBOARD)]
+
+
+@pytest.mark.parametrize("plans", [["lossless"], []])
+def test_what_a_comparison_of_profiles_says_to_type(plans, place, run, capsys, monkeypatch):
+    each = [(name, draw_up(run)) for name in plans]
+    monkeypatch.setattr(plan_command, "compared", lambda run, probe: each)
+    show_plan(run, PlanOptions(compare=True), None)
+    words = pasted(capsys.readouterr().out.splitlines()[-1])
+
+    script = "train" if plans else "plan"
+    assert words[:4] == ["frugal-rl", script, "--config-dir", str(place / "conf")]
+    assert words[4:] == [*WORDS, "memory=lossless"]
+
+
+def test_what_a_check_says_to_type(place, run):
+    words = pasted(total(facts_of(run, draw_up(run))).command)
+
+    assert words[:4] == ["frugal-rl", "plan", "--config-dir", str(place / "conf")]
+    assert words[4:] == [*WORDS, "compare=true"]
+
+
+def test_how_a_folder_that_is_taken_goes_on(place):
+    (place / "checkpoints").mkdir()
+    (place / "checkpoints" / "last.pt").write_bytes(b"")
+    with pytest.raises(FolderInUseError) as error:
+        refuse_begun(place, None)
+
+    (word,) = pasted(re.search(r"Go on with it: (.*); or", str(error.value))[1])
+    assert word == f"resume={invocation.value(place)}"
+
+
+def test_every_command_that_a_message_names_is_one():
+    found = {ast.literal_eval(f"({w},)") for text in PRODUCT.values() for w in NAMED.findall(text)}
+    assert len(found) > 5
+    for script, *words in found:
+        assert (ROOT / "scripts" / f"{script}.py").is_file(), script
+        check_words(script, [word for word in words if not word.endswith("...")])
+
+
+def test_every_file_that_prints_a_command_is_known_here():
+    found = {path for path, text in PRODUCT.items() if PRINTS.search(text)}
+    assert found == TYPED | FIXED
 
 
 def test_how_a_run_goes_on(place, run):
@@ -180,13 +295,7 @@ def test_what_makes_a_leaderboard_again(place):
 
 def test_paths_that_go_on_are_printed_by_one_function_alone():
     pattern = re.compile(r"(resume|checkpoint|runs|hydra\.\w+\.dir)=\[?\{")
-    product = [ROOT / name for name in ("frugal_rl", "nclone", "npp_rl", "mine_rl_npv", "fighting")]
-    files = [path for room in product for path in room.rglob("*.py")]
-    found = {
-        path.relative_to(ROOT).as_posix()
-        for path in files
-        if any(pattern.search(line) for line in path.read_text().splitlines())
-    }
+    found = {path for path, text in PRODUCT.items() if pattern.search(text)}
     assert found <= ARGUMENTS | REFUSALS | JOINED
 
 

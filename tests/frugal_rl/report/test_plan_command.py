@@ -2,9 +2,11 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory.duration import Duration
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.plan import Plan, draw_up
@@ -17,6 +19,7 @@ from frugal_rl.report.plan_command import (
     recommended,
     show_plan,
 )
+from frugal_rl.report.plan_why import part_named
 from frugal_rl.run.compose import compose_run
 
 BASE = ["env=toy", "tracking=disabled"]
@@ -117,3 +120,14 @@ def test_a_cluster_is_asked_for_all_processes_of_a_machine():
         "hydra.launcher.cpus_per_task=16",
         "hydra.launcher.gpus_per_node=4",
     ]
+
+
+NAMES = ("margin", "rollout: age", "rollout: action_mask", "interpreter and libraries")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("rollout", "choose from rollout: .*, rollout: "), ("margins", "'margin'")]
+)
+def test_a_part_that_is_none_is_answered_by_those_that_begin_so_or_the_nearest(name, hint):
+    with pytest.raises(ConfigError, match=f"why={name} is no part of this plan; .*{hint}"):
+        part_named(SimpleNamespace(parts=[Part(n, "", 1) for n in NAMES]), name)

@@ -17,6 +17,7 @@ from frugal_rl.report.plan_table import (
     parts_table,
     peaks_table,
     plan_view,
+    show_checks,
     verdict_line,
 )
 
@@ -151,3 +152,15 @@ def test_a_check_is_a_row_with_its_remedy():
     assert cells(checks_table([finding])) == [
         ["F09", "error", "2", "too large", "algo.batch_size=4"]
     ]
+
+
+def test_a_check_s_command_is_one_line_however_narrow_the_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    command = "frugal-rl plan env=nclone " + "env.levels=[walk,jump] " * 5 + "compare=true"
+    show_checks(
+        [Finding("F07", "total memory", Severity.warning, "9 GiB", "much", command=command)]
+    )
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == f"F07: {command}"
+    assert command not in "".join(lines[:-1])

@@ -1,6 +1,7 @@
 """Words of a command line: the nearest one to a mistake, what is asked for, what is an override."""
 
 import os
+import re
 
 import pytest
 
@@ -22,9 +23,17 @@ from frugal_rl.run.arguments import (
 )
 from frugal_rl.run.composing import named_plugins
 from frugal_rl.run.disk import FAULTS, UNREACHED, disk_in_words
+from frugal_rl.run.elsewhere import NEAREST
 from frugal_rl.run.mistyped import absent, meant
-from frugal_rl.run.nearness import SHOWN_OPTIONS, in_one_line, in_plain_digits, nearest, nearest_key
-from frugal_rl.run.search_path import searching
+from frugal_rl.run.nearness import (
+    SHOWN_OPTIONS,
+    in_one_line,
+    in_plain_digits,
+    nearest,
+    nearest_key,
+    several_numbers,
+)
+from frugal_rl.run.search_path import choices, searching
 
 
 def test_a_command_does_not_start_where_there_is_no_folder(tmp_path, monkeypatch):
@@ -279,3 +288,41 @@ def test_the_folder_of_a_group_is_not_the_folder_of_configurations(tmp_path):
     (tmp_path / "env" / "own.yaml").touch()
     with searching([], [str(tmp_path / "env")]):
         assert meant("env", "own", {"toy"}).endswith(f"the folder above it is meant: {tmp_path}")
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "hint"),
+    [
+        ("algo", "A2C", "algo=ppo algo.n_epochs=1 comes nearest"),
+        ("tracking", "none", "did you mean 'disabled'?"),
+        ("vec", "DummyVecEnv", "did you mean 'serial'?"),
+        ("env", "cartpole", "did you mean env=gymnasium env.id=CartPole-v1?"),
+        ("env", "Frozen-Lake-v0", "a Gymnasium id is written env=gymnasium env.id=Frozen-Lake-v0"),
+        ("env", "frozen_lake", "did you mean env=gymnasium env.id=FrozenLake-v1?"),
+        ("env", "ty", "did you mean 'toy'?"),
+        ("env", "zzz", "choose from nclone, toy"),
+    ],
+)
+def test_what_other_programs_call_a_choice_is_told_as_it_is_here(group, name, hint):
+    assert meant(group, name, {"nclone", "toy"} if group == "env" else {"sac", "online"}) == hint
+
+
+def test_every_choice_that_a_hint_names_is_there():
+    for group, hints in NEAREST.items():
+        for hint in hints.values():
+            named = re.findall(r"'(\w+)'|\b(?:algo|agent)=(\w+)", hint)
+            assert {a or b for a, b in named} <= choices(group) | {""}, hint
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"),
+    [
+        ("1-3", " A job for each of them is -m 'seed=range(1,4)'."),
+        ("0..9", " A job for each of them is -m 'seed=range(0,10)'."),
+        ("3-1", ""),
+        ("-3", ""),
+        ("1-3-5", ""),
+    ],
+)
+def test_several_numbers_for_one_are_told_to_be_jobs(value, hint):
+    assert several_numbers("seed", value) == hint
