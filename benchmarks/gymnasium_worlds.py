@@ -248,5 +248,9 @@ WORLDS: Mapping[str, Make] = {
     "dm_control, pixels": many(DeepMindControl, "cartpole", "swingup"),
     "Craftax Classic": many(Craftax),
     "PettingZoo pursuit": pursuit,
+    "Tetris": registered("tetris_gymnasium.envs", "tetris_gymnasium/Tetris"),
+    "trading": registered("gym_anytrading", "stocks-v0"),
+    "Flappy Bird": registered("flappy_bird_gymnasium", "FlappyBird-v0"),
+    "Mortar Mayhem": registered("memory_gym", "MortarMayhem-Grid-v0"),
     "noise, 4 x 84 x 84": lambda num_envs: make_vec_env(Noise, n_envs=num_envs, seed=0),
 }
