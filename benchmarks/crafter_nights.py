@@ -1,7 +1,8 @@
 """How many bytes of a night in Crafter are chance: what no exact form, however clever, goes below.
 
 `python benchmarks/crafter_nights.py`. The simulator's own light falls many times on one picture;
-the entropy of what each pixel becomes is estimated from how often each colour comes.
+the entropy of what each pixel becomes is estimated from how often each colour comes. Beside it,
+what our store takes for pictures of random play: of nights alone, of all.
 """
 
 from __future__ import annotations
@@ -9,8 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
+
+from frugal_rl import FoundArray
 
 DRAWS, EVERY, DAY, ROW_BYTES = 1024, 20, 300, 64 * 64 * 3
+NIGHT = 0.5
+"""Daylight below which the simulator adds noise."""
+ENVS = 4
 
 
 def night_bits(env: Any, daylight: float) -> float:
@@ -20,6 +27,34 @@ def night_bits(env: Any, daylight: float) -> float:
     colours = np.stack(drawn).astype(np.int64) @ (1, 1 << 8, 1 << 16)
     counts = [np.unique(pixel, return_counts=True)[1] for pixel in colours.reshape(DRAWS, -1).T]
     return float(sum(-(c / DRAWS * np.log2(c / DRAWS)).sum() for c in counts))
+
+
+def played(make: Any, steps: int) -> tuple[list[Any], list[Any]]:
+    """Pictures of random play, all of them and those of nights, by environment."""
+    every: list[Any] = []
+    nights: list[Any] = []
+    for seed in range(ENVS):
+        env, dice = make(seed), np.random.default_rng(seed)
+        shown, all_of_it, dark = env.reset(), [], []
+        for _ in range(steps):
+            all_of_it.append(shown)
+            if env._world.daylight < NIGHT:
+                dark.append(shown)
+            shown, _, done, _ = env.step(int(dice.integers(17)))
+            shown = env.reset() if done else shown
+        every.append(all_of_it)
+        nights.append(dark)
+    return every, nights
+
+
+def kept_bytes(pictures: list[Any]) -> float:
+    """Bytes a row of our store for rollouts of these, by environment; as many of each."""
+    steps = min(len(p) for p in pictures)
+    store = FoundArray(steps, ENVS, spaces.Box(0, 255, (64, 64, 3), np.uint8))
+    for _ in range(2):  # forms are chosen in the first
+        for t in range(steps):
+            store[t] = np.stack([p[t] for p in pictures])
+    return store.nbytes / (steps * ENVS)
 
 
 def main() -> None:
@@ -32,14 +67,17 @@ def main() -> None:
     view._canvas = view(env._player, env._local_view._unit)
     view._light = light
     day = 1 - np.abs(np.cos(np.pi * np.arange(0, DAY, EVERY) / DAY)) ** 3
-    chance = np.array([night_bits(env, d) / 8 if d < 0.5 else 0 for d in day])
+    chance = np.array([night_bits(env, d) / 8 if d < NIGHT else 0 for d in day])
     nights = chance[chance > 0]
+    every, dark = played(lambda seed: crafter.Env(seed=seed), 2 * DAY)
     for what, bytes_ in (
-        ("at midnight", chance.max()),
-        ("over a night", nights.mean()),
-        ("over a whole day", chance.mean()),
+        ("chance at midnight", chance.max()),
+        ("chance over a night", nights.mean()),
+        ("chance over a whole day", chance.mean()),
+        ("kept, rows of nights", kept_bytes(dark)),
+        ("kept, rows of random play", kept_bytes(every)),
     ):
-        print(f"chance {what}: {bytes_:,.0f} B of {ROW_BYTES:,} a row, 1/{ROW_BYTES / bytes_:.1f}")
+        print(f"{what}: {bytes_:,.0f} B of {ROW_BYTES:,} a row, 1/{ROW_BYTES / bytes_:.1f}")
 
 
 if __name__ == "__main__":

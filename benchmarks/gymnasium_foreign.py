@@ -43,6 +43,7 @@ FAMILIES = {
     "control": ("LunarLander", "HalfCheetah", "CartPole", "dm_control, pixels"),
     "rooms": ("VizDoom", "MiniWorld"),
     "many": ("PettingZoo pursuit",),
+    "games": ("Tetris", "trading", "Flappy Bird", "Mortar Mayhem"),
 }  # fmt: skip
 WORDS = "differences in known words"
 ATARI = f"stack of 4 along 1 x 7056 B, {WORDS}"

@@ -65,6 +65,14 @@ class SeededNetHack(gym.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)
 
 
+class SeededFromOne(gym.Wrapper[Any, Any, Any, Any]):
+    """Tetris takes a seed of 0 for none, and is then left to true randomness."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        """A new game."""
+        return self.env.reset(seed=None if seed is None else seed + 1, options=options)
+
+
 class CrafterEnv(gym.Env[Any, Any]):
     """Crafter speaks the older protocol; this is its picture in today's."""
 
@@ -248,5 +256,10 @@ WORLDS: Mapping[str, Make] = {
     "dm_control, pixels": many(DeepMindControl, "cartpole", "swingup"),
     "Craftax Classic": many(Craftax),
     "PettingZoo pursuit": pursuit,
+    "Tetris": registered("tetris_gymnasium.envs", "tetris_gymnasium/Tetris", SeededFromOne),
+    "Tetris, as it comes": registered("tetris_gymnasium.envs", "tetris_gymnasium/Tetris"),
+    "trading": registered("gym_anytrading", "stocks-v0"),
+    "Flappy Bird": registered("flappy_bird_gymnasium", "FlappyBird-v0"),
+    "Mortar Mayhem": registered("memory_gym", "MortarMayhem-Grid-v0"),
     "noise, 4 x 84 x 84": lambda num_envs: make_vec_env(Noise, n_envs=num_envs, seed=0),
 }

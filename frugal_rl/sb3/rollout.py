@@ -16,9 +16,10 @@ from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.sb3.spaces import check_space
+from frugal_rl.store.drawn import RolloutRows
 from frugal_rl.store.found.column import FIRST_LOOK, FoundColumn
 from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
-from frugal_rl.store.rollout import RolloutBuffer
+from frugal_rl.store.rollout import RolloutBuffer, shaped
 
 if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
@@ -176,11 +177,20 @@ class CompactRolloutBuffer(RolloutBuffer):
     def add(self, obs: Any, *arguments: Any, **keywords: Any) -> None:
         """Copy one step of N environments; looks at the budget now and then."""
         for name, column in self._twin.items():
-            rows = obs if self._single else obs[name]
+            rows = shaped(obs if self._single else obs[name], column.spec)
             column.write(self.pos, np.reshape(rows, (self.n_envs, *column.spec.shape)), None)
         super().add(obs, *arguments, **keywords)
         if self.budget_bytes is not None and self.pos % FIRST_LOOK == 0:
             self._check_budget(self.predicted_bytes())
+
+    @property
+    def observations(self) -> Any:
+        """What was added, read as SB3's arrays [T, N, *shape] are; by name for a Dict space.
+
+        They keep that shape after minibatches were drawn, where SB3's are flattened.
+        """
+        rows = {name: RolloutRows(self, column) for name, column in self.columns.items()}
+        return rows["obs"] if self._single else rows
 
     def predicted_bytes(self) -> int:
         """Bytes of a full rollout whose further rows are like those of now."""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from frugal_rl.store.columns import Column
     from frugal_rl.store.replay import ReplayBuffer
+    from frugal_rl.store.rollout import RolloutBuffer
+
+Draw = Callable[[np.ndarray, np.ndarray], np.ndarray]
+"""Rows [B, *shape] of steps [B] and environments [B]."""
 
 
 class AsArray(ABC):
@@ -49,14 +55,8 @@ class Cast(AsArray):
         self.array[at] = values
 
 
-class Drawn(AsArray):
-    """Observations [T, N, *shape] of the places in the ring, rebuilt where they are read."""
-
-    def __init__(self, buffer: ReplayBuffer, name: str, which: int) -> None:
-        self.buffer, self.which = buffer, which
-        self.column = buffer.columns[name]
-        self.shape = (buffer.buffer_size, buffer.n_envs, *self.column.shape)
-        self.dtype = self.column.dtype
+class DrawnRows(AsArray):
+    """Rows [T, N, *shape] of a store, rebuilt where they are read; `_at` tells how."""
 
     def __getitem__(self, at: Any) -> np.ndarray:
         """As NumPy indexes; of the axes behind the second, by whole numbers and slices."""
@@ -88,13 +88,49 @@ class Drawn(AsArray):
             axes += index.ndim if mask else 1
         return at, ()
 
+    @abstractmethod
     def _at(self, places: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """Rows [B, *shape] at places [B], which may count from the end, of environments [B]."""
+
+    def _held_at(
+        self, held: np.ndarray, steps: np.ndarray, n: np.ndarray, draw: Draw
+    ) -> np.ndarray:
         """[B, *shape]; zeros where nothing was added yet, as an array would have."""
-        steps = self.buffer.steps_at(places)
-        held = steps >= 0
         if held.all() and len(steps):
-            return self.column.draw(steps, n)[self.which]
-        values = np.zeros((len(steps), *self.column.shape), self.dtype)
+            return draw(steps, n)
+        values = np.zeros((len(steps), *self.shape[2:]), self.dtype)
         if held.any():
-            values[held] = self.column.draw(steps[held], n[held])[self.which]
+            values[held] = draw(steps[held], n[held])
         return values
+
+
+class Drawn(DrawnRows):
+    """Observations [T, N, *shape] of the places in a replay's ring."""
+
+    def __init__(self, buffer: ReplayBuffer, name: str, which: int) -> None:
+        self.buffer, self.which = buffer, which
+        self.column = buffer.columns[name]
+        self.shape = (buffer.buffer_size, buffer.n_envs, *self.column.shape)
+        self.dtype = self.column.dtype
+
+    def _at(self, places: np.ndarray, n: np.ndarray) -> np.ndarray:
+        steps = self.buffer.steps_at(places)
+        return self._held_at(steps >= 0, steps, n, lambda s, e: self.column.draw(s, e)[self.which])
+
+
+class RolloutRows(DrawnRows):
+    """Observations [T, N, *shape] of a rollout, whether it was drawn from or not."""
+
+    def __init__(self, buffer: RolloutBuffer, column: Column) -> None:
+        self.buffer, self.column = buffer, column
+        self.shape = (buffer.buffer_size, buffer.n_envs, *column.spec.shown())
+        self.dtype = column.spec.dtype
+
+    def _at(self, places: np.ndarray, n: np.ndarray) -> np.ndarray:
+        t = np.where(places < 0, places + self.shape[0], places)
+
+        def draw(steps: np.ndarray, envs: np.ndarray) -> np.ndarray:
+            rows: np.ndarray = self.column.gather(steps, envs, None, None)
+            return rows
+
+        return self._held_at(t < self.buffer.pos, t, n, draw)

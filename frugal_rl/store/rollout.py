@@ -142,7 +142,7 @@ class RolloutBuffer:
             obs = {"obs": obs}
         age = obs["age"].reshape(-1) if "age" in self.columns else None
         for name, column in self.columns.items():
-            column.write(self.pos, _shaped(obs[name], column.spec), age)
+            column.write(self.pos, shaped(obs[name], column.spec), age)
         self.actions[self.pos] = action.reshape(self.n_envs, self.action_dim)
         self.rewards[self.pos] = reward
         self.episode_starts[self.pos] = episode_start
@@ -311,8 +311,13 @@ def _from_numpy() -> Callable[[np.ndarray], torch.Tensor]:
     return torch.from_numpy
 
 
-def _shaped(obs: np.ndarray, spec: ColumnSpec) -> np.ndarray:
-    """Discrete observations arrive without their axis of one."""
+def shaped(obs: np.ndarray, spec: ColumnSpec) -> np.ndarray:
+    """Rows [N, *shape]: discrete observations arrive without their axis of one.
+
+    Flags that are views of other numbers become 0 and 1, as `torch.tensor` makes them.
+    """
+    if isinstance(obs, np.ndarray) and obs.dtype.kind == "b":
+        obs = obs.view(np.uint8) != 0
     return obs[:, None] if spec.shape == (1,) and obs.ndim == 1 else obs
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -157,12 +158,23 @@ class Registered:
             ) from error
         except gym.error.Error as error:
             raise ConfigError(
-                f"env.id={self.id} cannot be made: {error} If a package registers it on import, "
-                "name it: env.modules=[package]."
+                f"env.id={self.id} cannot be made: {error} {self._who_registers()}"
             ) from error
         for node in self.wrappers:
             env = _wrapped(env, node)
         return env
+
+    def _who_registers(self) -> str:
+        """What to name where nothing that was imported registers the id."""
+        if not self.modules:
+            return "If a package registers it on import, name it: env.modules=[package]."
+        packages = [m for m in self.modules if hasattr(importlib.import_module(m), "__path__")]
+        inner = [f"{p}.envs" for p in packages]  # where Gymnasium's own template puts it
+        found = [name for name in inner if importlib.util.find_spec(name)]
+        named = f"env.modules=[{','.join(self.modules)}] registers none of that name"
+        if not found:
+            return f"{named}; the package's documentation says which module to import."
+        return f"{named}; a module inside may: env.modules=[{','.join(found)}]."
 
     def spec(self) -> ObservationSpec:
         """One stored field per leaf of the observation space."""

@@ -74,8 +74,10 @@ class FoundColumn(Column):
     def write(self, t: int, shown: np.ndarray, age: np.ndarray | None) -> None:
         """Keep step t; looks at what is there where it is time to.
 
-        Rows of another type or shape become what an array would make of them in an assignment.
+        Rows of another type or shape become what an array would make of them in an assignment, and
+        those of a subclass (a masked array) their values.
         """
+        shown = np.asarray(shown)
         if shown.dtype != self.spec.dtype or shown.shape != self._shape:
             shown = np.broadcast_to(shown.astype(self.spec.dtype), self._shape)
         if not shown.flags.writeable:  # kernels would be compiled anew for such arrays

@@ -24,7 +24,7 @@ from frugal_rl.store.delta_kernels import (
     put_differences,
     units_needed,
 )
-from frugal_rl.store.found.rows import WORTH_ORDERING, Rows, reading_order
+from frugal_rl.store.found.rows import Rows, reading_order
 
 LINKS = 24
 """The most records that reading one row follows."""
@@ -81,7 +81,7 @@ class Records(Rows):
             len(self._bitmaps),
             np.empty(LINKS + 1, np.int64),
             handles.reshape(-1),
-            reading_order(handles, env if out.shape[2] >= WORTH_ORDERING else None),
+            reading_order(handles, env),
             row,
             row.view(np.uint16),
             out.reshape(-1, out.shape[2]),

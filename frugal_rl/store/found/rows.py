@@ -10,9 +10,6 @@ import numpy as np
 from frugal_rl.observation.aligned import WORD_BYTES
 from frugal_rl.store.found.row_kernels import turn_pictures
 
-WORTH_ORDERING = 64
-"""Words of a row from which on putting readings in order takes less time than it saves."""
-
 TURNED_BYTES = 1 << 18
 """Bytes of pictures that are turned at once."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from frugal_rl.store.found.rows import WORTH_ORDERING, Rows, reading_order
+from frugal_rl.store.found.rows import Rows, reading_order
 from frugal_rl.store.found.word_kernels import (
     HEADER,
     LINKS,
@@ -106,7 +106,7 @@ class Worded(Rows):
 
     def read(self, handles: np.ndarray, out: np.ndarray, env: np.ndarray | None = None) -> None:
         """Whole rows, with the differences on the way from them."""
-        order = reading_order(handles, env if out.shape[2] >= WORTH_ORDERING else None)
+        order = reading_order(handles, env)
         self._read(handles, order, out.reshape(-1, out.shape[2]), np.empty((0, 3, 0), np.uint8))
 
     def read_turned(self, handles: np.ndarray, env: np.ndarray, out: np.ndarray) -> None:

@@ -11,6 +11,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.buffers import RolloutBuffer as StockBuffer
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecFrameStack
 
@@ -250,3 +251,43 @@ def test_minibatches_of_larger_rows_are_gathered_as_many_as_fit(monkeypatch):
 
     monkeypatch.setattr(rollout, "DRAWN_BYTES", 2 * 64 * (512 + 4 * 8) - 1)
     assert drawn_beside_stock(space)[1] == [64] * 6
+
+
+class Reading(BaseCallback):
+    """A stranger's: looks at the observations of a rollout while it fills and when it is full."""
+
+    def _on_rollout_start(self):
+        self.seen = [[] for _ in range(4)]
+
+    def look(self, shown):
+        end = self.model.rollout_buffer.pos
+        shown = shown if isinstance(shown, dict) else {"obs": shown}
+        for name, rows in shown.items():
+            assert (rows.shape[:2], rows.ndim) == ((24, 2), np.ndim(rows))
+            self.seen[0].append((name, rows[:end].tobytes()))
+            self.seen[1].append((rows[end - 1, 1].tobytes(), rows[-1].tobytes()))
+            self.seen[2].append((rows.dtype, len(rows), np.asarray(rows).sum()))
+
+    def _on_step(self):
+        if self.n_calls % 24 in (1, 2, 17):
+            self.look(self.model.rollout_buffer.observations)
+        return True
+
+    def _on_rollout_end(self):
+        self.look(self.model.rollout_buffer.observations)
+        self.told = [*getattr(self, "told", []), self.seen]
+
+
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_a_callback_reads_the_observations_that_it_reads_of_stock(dictionary):
+    told = []
+    for small in (False, True):
+        env = make_vec_env(lambda: Screen(dictionary), n_envs=2, seed=5)
+        policy, keywords = ("MultiInput" if dictionary else "Mlp"), compact(env) if small else {}
+        sizes = {"n_steps": 24, "batch_size": 24, "n_epochs": 1}
+        model = PPO(f"{policy}Policy", env, seed=3, device="cpu", **sizes, **keywords)
+        callback = Reading()
+        model.learn(4 * 48, callback=callback)
+        told.append(callback.told)
+
+    assert told[0] == told[1]

@@ -139,6 +139,20 @@ def test_an_unknown_id_and_a_missing_package_are_told_apart():
         Registered(id="Nested-v0", wrappers=({"wrapper": "no.Wrapper"},)).spec()
 
 
+def test_a_package_that_registers_nothing_is_told_with_the_module_that_may(tmp_path, monkeypatch):
+    inner = tmp_path / "shelf" / "envs"
+    inner.mkdir(parents=True)
+    for folder in (inner.parent, inner):
+        (folder / "__init__.py").touch()
+    (tmp_path / "lone.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ConfigError, match=r"none of that name.*env\.modules=\[shelf\.envs\]\."):
+        Registered(id="Nothing-v7", modules=("shelf", "lone")).spec()
+    with pytest.raises(ConfigError, match=r"lone,shelf\.envs\] registers none.*documentation says"):
+        Registered(id="Nothing-v7", modules=("lone", "shelf.envs")).spec()
+
+
 def test_a_study_tells_the_plan_what_rows_take(tmp_path):
     file = tmp_path / "nested.yaml"
     file.write_text(FoundSpec({"screen": FoundField("differences", 30, 3)}).text())
