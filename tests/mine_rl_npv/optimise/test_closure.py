@@ -11,6 +11,7 @@ from scipy.sparse.csgraph import maximum_flow
 
 from mine_rl_npv.data.instance import Graph
 from mine_rl_npv.data.synthetic import varied_instance
+from mine_rl_npv.optimise import nested
 from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.closure import largest_closure, max_closure
 from mine_rl_npv.optimise.filling import capacity_pits
@@ -119,6 +120,21 @@ def test_first_closures_are_those_of_each_weight_by_itself():
     assert len(np.unique(first)) > 6
     for k, pit in enumerate(each):
         assert_array_equal(first <= k, pit)
+
+
+def test_64_closures_look_at_each_block_seven_times_at_most(monkeypatch):
+    instance = varied_instance(11)
+    tonnes, looked_at = instance.use[:, 0], []
+    penalties = np.linspace((instance.value / tonnes).max(), 0, 64)
+
+    def counted(weight, graph):
+        looked_at.append(len(weight))
+        return max_closure(weight, graph)
+
+    monkeypatch.setattr(nested, "max_closure", counted)
+    first_closures(lambda k: instance.value - penalties[k] * tonnes, 64, instance.graph)
+    assert len(looked_at) > 6
+    assert sum(looked_at) <= 7 * instance.blocks
 
 
 def dug_one_by_one(value, share, graph, count):
