@@ -100,7 +100,16 @@ def _fit(centroids: np.ndarray, size: Sequence[float] | None) -> Lattice | None:
     lattice = _on_lattice(centroids, _filled(found))
     if size is not None:
         return lattice
-    lattice = _told_apart(lattice)
+    finer = _as_blocks_lie(_told_apart(lattice))
+    some = 0 < _sharing(lattice) <= _MANY * len(centroids)
+    if finer is None and some and _has_neighbours(lattice.cell):
+        return lattice  # a row or two are wrong; whoever places blocks names them
+    return finer
+
+
+def _as_blocks_lie(lattice: Lattice) -> Lattice | None:
+    """The lattice with the step of its blocks where that is a multiple; None without neighbours."""
+    centroids = lattice.stated
     apart = [_blocks_apart(lattice.cell, axis) for axis in range(3)]
     if max(apart) > 1:
         steps = zip(lattice.size, apart, strict=True)

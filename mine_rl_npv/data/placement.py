@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,9 @@ SLAB = 5
 """Blocks of nothing along an axis beyond which a few rows' numbers are taken for missing ones."""
 FEW = 0.01
 """Share of the rows that such a value stands in at most."""
+
+SIX_DIGITS = 10**5
+"""The smallest number of as many digits as `%g` and spreadsheets leave of a number."""
 
 
 class Placement(NamedTuple):
@@ -63,6 +67,7 @@ def place_blocks(
     _repaired(path, place, lattice, off)
     if block_size is None:
         _refuse_thin(path, place, lattice)
+        _refuse_rounded(path, lattice)
     _refuse_duplicates(path, lattice.cell, place)
     stated = np.where((off > ON)[:, None], lattice.stated, lattice.centre)
     moved = stated if (off > ON).any() else None
@@ -134,6 +139,24 @@ def _refuse_thin(path: Path, place: list[int], lattice: Lattice) -> None:
             f"{usual * lattice.size[axis]:g} m apart along {COORDINATES[axis]}; is one of them "
             "there twice? Correct it, or state block_size=[x,y,z]."
         )
+
+
+def _refuse_rounded(path: Path, lattice: Lattice) -> None:
+    """Raises DataError where six digits were left of coordinates, so that their step is no block's.
+
+    A northing of 7654333.5 becomes 7.65433e+06, and blocks of 12.5 m stand 10 and 20 m apart.
+    """
+    for axis in (0, 1):
+        step, values = lattice.size[axis], lattice.stated[:, axis]
+        apart = np.unique(np.diff(np.unique(lattice.cell[:, axis])))
+        ten = step >= 1 and step == 10 ** round(math.log10(step))
+        if ten and len(apart) > 1 and SIX_DIGITS <= np.abs(values).max() / step < 10 * SIX_DIGITS:
+            if not (values % step).any():
+                raise DataError(
+                    f"{path}: the numbers of {COORDINATES[axis]} have six digits, and planes of "
+                    f"blocks stand {apart[0] * step:g} to {apart[-1] * step:g} m apart; were they "
+                    "rounded? Write all digits of coordinates, or state block_size=[x,y,z]."
+                )
 
 
 def _irregular(

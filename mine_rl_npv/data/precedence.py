@@ -99,19 +99,12 @@ def cone_counts(pointer, index):
     return count
 
 
-def cone_sums(pointer, index, columns):
-    """Sums of each column over a block and all it needs (transposed graph: all that need it).
-
-    columns (n, k) float64 -> (n, k) float64
-    """
-    return near_cone_sums(pointer, index, columns, np.zeros(len(columns), np.int32), 0)
-
-
 @njit(cache=True, nogil=True)
 def near_cone_sums(pointer, index, columns, level, reach):
-    """`cone_sums` of the part of each cone that lies at most `reach` levels above its block.
+    """Sums over a block and what it needs, of what lies at most `reach` levels above it.
 
     A cone grows with the cube of its depth: bounded, a mine of 100,000 blocks takes seconds.
+    Whole cones are summed in `cones`.
     columns (n, k) float64, level (n,) int32 -> (n, k) float64
     """
     n = pointer.shape[0] - 1

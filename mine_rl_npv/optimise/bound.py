@@ -23,6 +23,7 @@ from scipy.optimize import linprog
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import Graph, Instance
 from mine_rl_npv.optimise.closure import max_closure, paying_pit, rounding_bound
+from mine_rl_npv.optimise.nested import first_closures
 
 _MERGE_ABOVE_CELLS = 1200
 LARGE_BLOCKS = 150_000
@@ -196,15 +197,16 @@ def priced_limits(slots: Slots, prices: np.ndarray) -> float:
 
 def _first_cells(slots: Slots, pits: int) -> np.ndarray:
     """(n, S) int32 cells: nested pits by penalised tonnage, times slots."""
-    n = slots.money.shape[0]
-    level = np.zeros(n, np.int64)
+    level = np.zeros(slots.money.shape[0], np.int64)
     value = slots.money[:, : slots.destinations].max(axis=1)
     tonnes = slots.use.max(axis=1).sum(axis=1)
     if tonnes.sum() > 0:
         density = np.maximum(value, 0)[tonnes > 0] / tonnes[tonnes > 0]
         rich = density[density > 0]
-        for penalty in np.quantile(rich, np.linspace(0, 0.98, pits)) if len(rich) else ():
-            level += max_closure(value - penalty * tonnes, slots.graph)
+        if len(rich):
+            penalty = np.quantile(rich, np.linspace(0.98, 0, pits))
+            first = first_closures(lambda k: value - penalty[k] * tonnes, pits, slots.graph)
+            level = (pits - first).astype(np.int64)
     return _dense_ids(level[:, None] * slots.count + np.arange(slots.count))
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.precedence import cone_sums
-from mine_rl_npv.optimise.closure import max_closure
+from mine_rl_npv.data.cones import cone_sums
+from mine_rl_npv.optimise.nested import Part
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Graph
@@ -38,7 +38,7 @@ def filling_times(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     graph = problem.graph
     value, share = problem.value.max(axis=1), capacity_shares(problem)
     most, scarcest = share.max(axis=1), share[:, share.sum(axis=0).argmax()]
-    soonest = cone_sums(graph.pointer, graph.index, most[:, None])[:, 0]
+    soonest = cone_sums(graph, most[:, None], problem.position)[:, 0]
     if problem.instance.rate < 0:  # what comes after the last period would be worth ever more
         soonest = np.minimum(soonest, problem.instance.periods)
     delayed = value * (1.0 + problem.instance.rate) ** -soonest
@@ -62,25 +62,25 @@ def capacity_pits(
         graph: precedence between the n blocks.
         count: closures to compute; the widest step between two pits is halved next.
     """
-    pits: dict[float, np.ndarray] = {}
-    used: dict[float, float] = {}
-
-    def dig(penalty: float) -> None:
-        pits[penalty] = max_closure(value - penalty * share, graph)
-        used[penalty] = float(share[pits[penalty]].sum())
-
     top = float((value[share > 0] / share[share > 0]).max(initial=0.0))
-    dig(top)
-    dig(0.0)
-    widest = [(used[top] - used[0.0], top, 0.0)]
-    while widest and len(pits) < count:
-        _, high, low = heappop(widest)
-        middle = (high + low) / 2
-        dig(middle)
-        for one, other in ((high, middle), (middle, low)):
-            if used[one] < used[other] and one - other > 1e-6 * top:
-                heappush(widest, (used[one] - used[other], one, other))
     filled = np.full(len(value), share.sum())
-    for penalty in sorted(pits):
-        filled[pits[penalty]] = used[penalty]
+    widest: list[tuple[float, float, float, float, Part]] = []
+
+    def dig(part: Part, high: float, low: float, before: float) -> float:
+        step = float(share[part.blocks].sum())
+        filled[part.blocks] = before + step
+        if step > 0 and high - low > 1e-6 * top:
+            heappush(widest, (-step, high, low, before, part))
+        return before + step
+
+    smallest, beyond = Part.whole(graph).split(value - top * share)
+    used = dig(smallest, top, top, 0.0)
+    dig(beyond.split(value)[0], top, 0.0, used)
+    for _ in range(count - 2):
+        if not widest:
+            break
+        _, high, low, before, part = heappop(widest)
+        middle = (high + low) / 2
+        inner, outer = part.split(value - middle * share)
+        dig(outer, middle, low, dig(inner, high, middle, before))
     return filled

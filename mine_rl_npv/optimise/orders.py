@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.precedence import best_of_needing, cone_sums
+from mine_rl_npv.data.cones import cone_sums
+from mine_rl_npv.data.precedence import best_of_needing
 from mine_rl_npv.optimise.pits import penalised_pits
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def random_order(problem: Problem, seed: int) -> np.ndarray:
 
 def bench_order(problem: Problem) -> np.ndarray:
     """(m,) bench by bench from the top, ties by id."""
-    return problem.instance.position[problem.inside, 2].astype(float)
+    return problem.position[:, 2].astype(float)
 
 
 def value_order(problem: Problem) -> np.ndarray:
@@ -37,15 +38,14 @@ def density_order(problem: Problem) -> np.ndarray:
 
 def gershon_order(problem: Problem) -> np.ndarray:
     """(m,) Gershon's positional weight: value of the cone of blocks that need the block."""
-    back = problem.graph.successors
     value = problem.value.max(axis=1)[:, None]
-    return cone_sums(back.pointer, back.index, value)[:, 0]
+    return cone_sums(problem.graph.successors, value, problem.position)[:, 0]
 
 
 def ratio_order(problem: Problem) -> np.ndarray:
     """(m,) value to weight of the cone of blocks that the block needs, itself included."""
     columns = np.column_stack((problem.value.max(axis=1), problem.use.max(axis=(1, 2)) + 1.0))
-    sums = cone_sums(problem.graph.pointer, problem.graph.index, columns)
+    sums = cone_sums(problem.graph, columns, problem.position)
     return sums[:, 0] / sums[:, 1]
 
 
@@ -60,7 +60,7 @@ def nested_pit_order(problem: Problem, count: int = 60) -> np.ndarray:
     """(m,) smaller nested pits first; inside a pit the higher bench, then the lower id."""
     instance = problem.instance
     first = penalised_pits(instance, count).first[problem.inside]
-    bench = instance.position[problem.inside, 2]
+    bench = problem.position[:, 2]
     return -(first.astype(float) * (bench.max() + 1) + (bench.max() - bench))
 
 

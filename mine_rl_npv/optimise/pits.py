@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mine_rl_npv.optimise.closure import largest_closure, max_closure
+from mine_rl_npv.optimise.nested import first_closures
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
@@ -77,29 +79,24 @@ def penalised_pits(instance: Instance, count: int = 60) -> NestedPits:
     positive = instance.value[pays] / tonnes[pays]
     top = np.quantile(positive, 0.995) if len(positive) else 1.0
     penalties = top * np.linspace(1, 0, count) ** 1.5
-    weights = [instance.value - p * tonnes for p in penalties]
-    return _nest(instance, penalties, weights, block_tonnes(instance))
+    return _nest(instance, penalties, lambda k: instance.value - penalties[k] * tonnes)
 
 
 def revenue_factor_pits(instance: Instance, factors: np.ndarray) -> NestedPits:
     """Pits when every positive value is multiplied by rising factors (ascending, up to 1)."""
-    value = instance.value
-    return _nest(
-        instance,
-        np.asarray(factors, float),
-        [np.where(value > 0, f * value, value) for f in factors],
-        block_tonnes(instance),
-    )
+    value, rising = instance.value, np.asarray(factors, float)
+    return _nest(instance, rising, lambda k: np.where(value > 0, rising[k] * value, value))
 
 
 def _nest(
-    instance: Instance, parameter: np.ndarray, weights: list[np.ndarray], tonnes: np.ndarray
+    instance: Instance, parameter: np.ndarray, weight: Callable[[int], np.ndarray]
 ) -> NestedPits:
-    first = np.full(instance.blocks, len(weights), np.int32)
-    rows = []
-    for k, weight in enumerate(weights):
-        pit = max_closure(weight, instance.graph) | (first < k)
-        first[pit & (first > k)] = k
-        rows.append((pit.sum(), tonnes[pit].sum(), instance.value[pit].sum()))
-    blocks, moved, value = (np.array(column) for column in zip(*rows, strict=True))
-    return NestedPits(np.asarray(parameter), first, blocks, moved, value)
+    count = len(parameter)
+    first = first_closures(weight, count, instance.graph)
+
+    def up_to(amount: np.ndarray) -> np.ndarray:
+        return np.cumsum(np.bincount(first, amount, minlength=count)[:count])
+
+    blocks = up_to(np.ones(instance.blocks)).astype(np.int64)
+    tonnes, value = up_to(block_tonnes(instance)), up_to(instance.value)
+    return NestedPits(parameter, first, blocks, tonnes, value)

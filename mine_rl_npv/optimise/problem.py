@@ -81,6 +81,11 @@ class Problem:
         """Number of blocks m inside the pit."""
         return self.value.shape[0]
 
+    @property
+    def position(self) -> np.ndarray:
+        """(m, 3) int32 grid cells of the pit's blocks."""
+        return self.instance.position[self.inside]
+
     @cached_property
     def pit(self) -> Pit:
         """What kernels read."""
@@ -97,7 +102,7 @@ class Problem:
 
     @cached_property
     def filling(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """`filling_times`, whose 192 closures are worth keeping."""
+        """`filling_times`, worth keeping."""
         return filling_times(self)
 
     def whole(self, period: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.data.precedence import cone_sums
+from mine_rl_npv.data.cones import cone_sums
 from mine_rl_npv.optimise.filling import capacity_shares
 from mine_rl_npv.optimise.orders import cone_order
 from mine_rl_npv.optimise.pits import penalised_pits
@@ -68,8 +68,8 @@ def block_features(problem: Problem, bound: Bound | None = None) -> np.ndarray:
     tonnes = instance.use[inside].max(axis=1)
     tonnes = np.where(tonnes > 0, tonnes, tonnes[tonnes > 0].mean() if tonnes.any() else 1.0)
     columns = np.column_stack((value, tonnes))
-    below = cone_sums(graph.successors.pointer, graph.successors.index, columns)
-    above = cone_sums(graph.pointer, graph.index, columns)
+    below = cone_sums(graph.successors, columns, problem.position)
+    above = cone_sums(graph, columns, problem.position)
     pit = penalised_pits(instance).first[inside].astype(float)
     ratio = above[:, 0] / above[:, 1]
     stack = [
@@ -77,7 +77,7 @@ def block_features(problem: Problem, bound: Bound | None = None) -> np.ndarray:
         value / tonnes,
         tonnes,
         share.max(axis=1),
-        instance.position[inside, 2],
+        problem.position[:, 2],
         np.diff(graph.pointer),
         np.diff(graph.successors.pointer),
         below[:, 0],

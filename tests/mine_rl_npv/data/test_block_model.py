@@ -108,6 +108,29 @@ def test_a_centroid_between_two_cells_is_refused_by_line(path):
         read_csv(path)
 
 
+def test_a_centroid_moved_into_another_block_s_cell_is_refused_by_line(path):
+    rewrite(path, lambda lines: "\n".join(moved(lines, 7, 12.0)))
+    with pytest.raises(DataError, match="line 7: the centroid is 8 m off the lattice"):
+        read_csv(path)
+
+
+def test_coordinates_of_which_six_digits_are_left_are_refused(tmp_path):
+    places = np.argwhere(np.ones((5, 7, 3))) * (12.5, 12.5, 15.0) + (1000.0, 7654321.0, 300.0)
+    file = tmp_path / "rounded.csv"
+
+    def write(form):
+        rows = ["{},{},{},6000,0.4".format(*(form % n for n in row)) for row in places.tolist()]
+        file.write_text("\n".join(["x,y,elevation,ton,cu", *rows]))
+
+    write("%g")  # blocks of 12.5 m seem to be 10 m long, with empty planes between them
+    with pytest.raises(DataError, match=r"numbers of y have six digits.*10 to 20 m apart"):
+        read_csv(file)
+    with pytest.raises(DataError, match="the centroid is 5 m off the lattice"):
+        read_csv(file, [12.5, 12.5, 15.0])
+    write("%.9g")
+    assert read_csv(file).block_size == (12.5, 12.5, 15.0)
+
+
 def test_unequal_blocks_are_read_with_their_edges_and_refused_without(tmp_path):
     parents = np.argwhere(np.ones((3, 3, 3))) * 20.0 + 10.0
     split = parents[13]

@@ -11,9 +11,11 @@ from scipy.sparse.csgraph import maximum_flow
 
 from mine_rl_npv.data.instance import Graph
 from mine_rl_npv.data.synthetic import varied_instance
+from mine_rl_npv.optimise import nested
 from mine_rl_npv.optimise.bound import relaxation
 from mine_rl_npv.optimise.closure import largest_closure, max_closure
 from mine_rl_npv.optimise.filling import capacity_pits
+from mine_rl_npv.optimise.nested import first_closures
 from mine_rl_npv.optimise.pits import penalised_pits, revenue_factor_pits, ultimate_pit
 from mine_rl_npv.slopes.cone import cell_slopes, runs_by_azimuth
 from mine_rl_npv.slopes.graph import slope_graph
@@ -107,6 +109,56 @@ def test_nested_pits_grow_and_end_in_the_ultimate_pit():
     assert_array_equal(factors.first < 9, ultimate_pit(instance))
     assert len(factors.phases(4)) <= 4
     assert all(b == a + 1 for a, b in pits.gaps())
+
+
+def test_first_closures_are_those_of_each_weight_by_itself():
+    instance = varied_instance(11)
+    tonnes = instance.use[:, 0]
+    penalties = np.linspace((instance.value / tonnes).max(), 0, 23)
+    each = [max_closure(instance.value - p * tonnes, instance.graph) for p in penalties]
+    first = first_closures(lambda k: instance.value - penalties[k] * tonnes, 23, instance.graph)
+    assert len(np.unique(first)) > 6
+    for k, pit in enumerate(each):
+        assert_array_equal(first <= k, pit)
+
+
+def test_64_closures_look_at_each_block_seven_times_at_most(monkeypatch):
+    instance = varied_instance(11)
+    tonnes, looked_at = instance.use[:, 0], []
+    penalties = np.linspace((instance.value / tonnes).max(), 0, 64)
+
+    def counted(weight, graph):
+        looked_at.append(len(weight))
+        return max_closure(weight, graph)
+
+    monkeypatch.setattr(nested, "max_closure", counted)
+    first_closures(lambda k: instance.value - penalties[k] * tonnes, 64, instance.graph)
+    assert len(looked_at) > 6
+    assert sum(looked_at) <= 7 * instance.blocks
+
+
+def dug_one_by_one(value, share, graph, count):
+    """`capacity_pits` by closures of the whole graph."""
+    top = (value / share).max()
+    pits = {p: max_closure(value - p * share, graph) for p in (top, 0.0)}
+    for _ in range(count - 2):
+        edges = sorted(pits)
+        steps = [share[pits[a] & ~pits[b]].sum() for a, b in itertools.pairwise(edges)]
+        widest = int(np.argmax(steps))
+        middle = (edges[widest] + edges[widest + 1]) / 2
+        pits[middle] = max_closure(value - middle * share, graph)
+    filled = np.full(len(value), share.sum())
+    for penalty in sorted(pits):
+        filled[pits[penalty]] = share[pits[penalty]].sum()
+    return filled
+
+
+def test_capacity_pits_equal_closures_of_the_whole_graph():
+    instance = varied_instance(11)
+    share = 0.1 + np.random.default_rng(0).random(instance.blocks)
+    filled = capacity_pits(instance.value, share, instance.graph, 16)
+    assert len(np.unique(filled)) > 8
+    assert_allclose(filled, dug_one_by_one(instance.value, share, instance.graph, 16))
 
 
 def test_capacity_pits_are_closures_dug_from_small_to_large():
