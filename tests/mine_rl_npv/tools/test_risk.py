@@ -37,5 +37,5 @@ def test_gymnasium_finds_the_mines_by_name(name):
 
 
 def test_choices_of_a_mine_are_words():
-    with pytest.raises(ConfigError, match="env.actions=blok is no choice; did you mean 'block'"):
+    with pytest.raises(ConfigError, match=r"env\.actions=blok is no choice; did you mean 'block'"):
         gym.make("mine/Cpit-v0", data="porphyry_tiny", actions="blok")
