@@ -31,7 +31,7 @@ RESULTS = ROOT / "benchmarks" / "results" / "plan_cells.jsonl"
 ALE = "env=gymnasium env.modules=[ale_py] env.id=ALE/"
 ATARI = "env.kwargs.frameskip=1 env.wrappers=[{wrapper:gymnasium.wrappers.AtariPreprocessing}]"
 GRID = "env.wrappers=[{wrapper:minigrid.wrappers.ImgObsWrapper}]"
-HINDSIGHT = "algo=sac algo.her=true algo.learning_starts=100"
+HINDSIGHT = "env.episode_steps=4 algo=sac algo.her=true algo.learning_starts=100"
 SEEN = "{wrapper:gymnasium.wrappers.FilterObservation,kwargs:{filter_keys:[image,direction]}}"
 PICTURES = f"env.wrappers=[{{wrapper:minigrid.wrappers.RGBImgObsWrapper}},{SEEN}]"
 WORDS = "env.wrappers=[{wrapper:minigrid.wrappers.DictObservationSpaceWrapper}]"
@@ -80,7 +80,7 @@ KINDS = (
     ("env=gymnasium env.id=BipedalWalker-v3 algo.engine=compiled", 4000),
     ("env=nclone agent.shared=[512] agent.actor=[256] agent.critic=[256]", 6000),
     ("env=gymnasium env.id=Pendulum-v1 algo=tqc algo.learning_starts=100", 200),
-    ("env=mine_cpit vec=episodes memory.trajectories=list", 2000),
+    ("env=mine_cpit vec=episodes algo.reward_normalisation=false memory.trajectories=list", 2000),
     (f"env=fighting env.obs=gray algo=dqn agent=nature_cnn {SELDOM}", 600),
     (f"env=gymnasium env.id=CarRacing-v3 algo=sac agent=nature_cnn {SELDOM}", 150),
     ("env=gymnasium env.id=parking-v0 env.modules=[highway_env]", 500),

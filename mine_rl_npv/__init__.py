@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from gymnasium import register
 
-register("mine/Cpit-v0", "mine_rl_npv.config:make_cpit")
-register("mine/Pcpsp-v0", "mine_rl_npv.config:make_pcpsp")
-register("mine/Daily-v0", "mine_rl_npv.config:make_daily")
+register("mine/Cpit-v0", "mine_rl_npv.quick_start:make_cpit")
+register("mine/Pcpsp-v0", "mine_rl_npv.quick_start:make_pcpsp")
+register("mine/Daily-v0", "mine_rl_npv.quick_start:make_daily")

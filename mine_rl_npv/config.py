@@ -306,23 +306,3 @@ def _refuse_long_lives(mines: MineSet, daily_kg: tuple[int, ...], steps: int) ->
                 f"An episode in {layout.instance.name} could last {days:,.0f} days, above 65,533; "
                 "raise env.tonnes_per_day or lower env.max_steps."
             )
-
-
-def _named(kind: Kind, options: dict[str, Any]) -> SpecEnv:
-    options.pop("render_mode", None)
-    return MineConfig(kind=kind, **({"data": "porphyry_small"} | options)).make()
-
-
-def make_cpit(**options: Any) -> SpecEnv:
-    """Schedule by periods, one destination per block."""
-    return _named(Kind.cpit, options)
-
-
-def make_pcpsp(**options: Any) -> SpecEnv:
-    """Schedule by periods and choose destinations."""
-    return _named(Kind.pcpsp, options)
-
-
-def make_daily(**options: Any) -> SpecEnv:
-    """Dig day by day at a tonnage rate."""
-    return _named(Kind.daily, options)

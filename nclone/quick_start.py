@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.run.building import build
+from frugal_rl.run.building import build, build_as
 from frugal_rl.run.composing import compose_plain, plain
 from nclone.config import NppConfig
 from nclone.env import NppEnv
@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 def make(memory: str = "lossless", seed: int | None = None, **options: Any) -> NppEnv:
-    """One environment; `options` are the values of `nclone.config.NppConfig`."""
+    """One environment; `options` are those of `nclone.config.NppConfig`, choices as words.
+
+    Raises:
+        ConfigError: an option that there is none of, or a value that does not fit it.
+    """
     config, _ = configured(memory, options)
     return config.make(seed)
 
@@ -30,17 +34,25 @@ def make_vec(num_envs: int, memory: str = "lossless", **options: Any) -> VectorE
 
 
 def npp_env(
-    config: NppConfig | None = None, seed: int | None = None, render_mode: str | None = None
+    config: NppConfig | None = None,
+    seed: int | None = None,
+    render_mode: str | None = None,
+    **options: Any,
 ) -> NppEnv:
-    """What `gymnasium.make("nclone/Npp-v0")` makes: the bundled levels where nothing is said."""
-    return NppEnv(config or NppConfig(), seed, render_mode)
+    """What `gymnasium.make("nclone/Npp-v0")` makes: the bundled levels where nothing is said.
+
+    Options are those of `NppConfig`, choices as words; a whole `config` takes their place.
+    """
+    if config is not None and options:
+        raise ConfigError(f"Give either config= or {', '.join(options)}=, not both.")
+    return NppEnv(config or build_as(NppConfig, options, "env"), seed, render_mode)
 
 
 def configured(memory: str, options: Mapping[str, Any]) -> tuple[NppConfig, MemoryProfile]:
     """What `env=nclone memory=<memory>` means, with some values of the environment replaced."""
     composed, _ = compose_plain("train", ["env=nclone", f"memory={memory}"])
     values = plain(composed)
-    return replace(build(values["env"]), **options), build(values["memory"])
+    return build({**values["env"], **options}, "env"), build(values["memory"])
 
 
 def encoding(config: NppConfig, memory: MemoryProfile) -> Encoding:

@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from fighting.config import DuelConfig
 from fighting.opponents.rivals import PastSelves
 from fighting.opponents.saved_player import SnapshotPlayer
 from fighting.opponents.scripts import SCRIPTS
-from fighting.spec import View
 from fighting.vec_env import DuelVecEnv
-from frugal_rl.errors import ConfigError
 from frugal_rl.learn.ppo import PpoLearner
 
 if TYPE_CHECKING:
@@ -26,13 +23,7 @@ class SelfPlayLearner(PpoLearner):
     """Learns from both seats; every so often it joins its own opponents."""
 
     def __init__(self, config: SelfPlayConfig, run: RunConfig, vec_env: VectorEnv) -> None:
-        env = run.env
-        if not (isinstance(env, DuelConfig) and env.plays_itself):
-            raise ConfigError(
-                "algo=fighting_self_play needs env=fighting with env.opponent=self_play or mixed."
-            )
-        if env.obs is not View.ram:
-            raise ConfigError("Past selves see the game's memory: choose env.obs=ram.")
+        config.goes_with(run)
         assert isinstance(vec_env, DuelVecEnv)
         self.self_play, self.run = config, run
         self.snapshots: list[tuple[str, dict[str, Tensor]]] = []

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
+from fighting.config import DuelConfig
+from fighting.spec import View
+from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.ranges import at_least
@@ -25,6 +28,17 @@ class SelfPlayConfig(PpoConfig):
     """Environment steps between two past selves."""
     pool_size: Annotated[int, at_least(1)] = 20
     """Past selves that are kept; the oldest go first."""
+
+    def goes_with(self, run: RunConfig) -> None:
+        """Refuse other games and opponents, and observations that past selves do not see."""
+        super().goes_with(run)
+        env = run.env
+        if not (isinstance(env, DuelConfig) and env.plays_itself):
+            raise ConfigError(
+                "algo=fighting_self_play needs env=fighting with env.opponent=self_play or mixed."
+            )
+        if env.obs is not View.ram:
+            raise ConfigError("Past selves see the game's memory: choose env.obs=ram.")
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
         """The learner for these environments."""

@@ -41,8 +41,9 @@ class TaughtPpo(PpoConfig):
         if self.engine is not Engine.exact:
             raise ConfigError("algo=fighting_taught learns in torch: choose algo.engine=exact.")
 
-    def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
-        """The learner for these environments, with its teacher."""
+    def goes_with(self, run: RunConfig) -> None:
+        """Refuse other games, and lessons without a teacher."""
+        super().goes_with(run)
         if not isinstance(run.env, DuelConfig):
             raise ConfigError(
                 "algo=fighting_taught has lessons for Duel alone: choose env=fighting."
@@ -52,6 +53,10 @@ class TaughtPpo(PpoConfig):
                 "algo=fighting_taught needs algo.teacher=RUN, the run of a policy that plays from "
                 "memory (env.obs=ram) with the same env.actions and env.frame_skip."
             )
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
+        """The learner for these environments, with its teacher."""
+        self.goes_with(run)
         learner: Learner = taught_ppo.TaughtPpoLearner(self, run, vec_env)
         return learner
 

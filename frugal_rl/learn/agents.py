@@ -6,7 +6,7 @@ Imports no torch: the networks are built by `frugal_rl.learn.networks`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -42,12 +42,29 @@ def observed_shape(f: Observed) -> tuple[int, ...]:
     return f.observed_shape if isinstance(f, Stored) else f.shape
 
 
+def picture_of(f: Observed) -> tuple[int, int]:
+    """Height and width of a picture: its two largest axes, in their order."""
+    shape = observed_shape(f)
+    axes = sorted(range(len(shape)), key=lambda a: (-shape[a], a))[:2]
+    height, width = (shape[a] for a in sorted(axes))
+    return height, width
+
+
+def side_left(side: int, convolutions: Sequence[Sequence[int]]) -> int:
+    """Pixels that are left of so many behind layers of (channels, kernel, stride)."""
+    for _, kernel, stride in convolutions:
+        side = (side - kernel) // stride + 1
+    return side
+
+
 def is_image(f: Observed) -> bool:
     """An 8-bit field with at least two axes of 8 or more is a picture, or a stack of them."""
     large = [n for n in observed_shape(f) if n >= 8]
     return np.dtype(f.dtype) == np.uint8 and len(large) >= 2
 
 
+NATURE_SIDE = 36
+"""Pixels that kernels of 8, 4 and 3 with strides of 4, 2 and 1 need."""
 Widths = Annotated[tuple[int, ...], at_least(1)]
 """Units of each layer; none means no layer."""
 
@@ -123,10 +140,27 @@ class MlpAgent:
             )
         return chosen
 
+    def convolves(self, f: Observed) -> bool:
+        """Whether a picture is large enough for the convolutions."""
+        return side_left(min(picture_of(f)), self.convolutions) >= 1
+
     def _small(self, f: Observed) -> bool:
         if isinstance(f, Stored) and f.window == EPISODE:
             return False
         return is_image(f) or math.prod(observed_shape(f)) <= self.largest_field
+
+
+def refuse_small(height: int, width: int, where: str = "") -> None:
+    """Refuse a picture of which the convolutions of the Atari literature leave nothing.
+
+    Raises:
+        ConfigError: naming its size.
+    """
+    if min(height, width) < NATURE_SIDE:
+        raise ConfigError(
+            f"agent=nature_cnn needs pictures of at least {NATURE_SIDE} x {NATURE_SIDE}, got "
+            f"{height} x {width}{where}; choose agent=mlp."
+        )
 
 
 @dataclass(frozen=True)
@@ -150,6 +184,12 @@ class NatureCnnAgent(MlpAgent):
                 f"agent={self.name} reads pictures (uint8, two axes of 8 or more), and this "
                 f"observation has none: {shown}. Choose agent=mlp, or an env.obs with frames."
             )
+        for f in filter(is_image, fields):
+            refuse_small(*picture_of(f), f" in '{f.name}'")
+
+    def convolves(self, f: Observed) -> bool:
+        """Others are refused."""
+        return True
 
     def cnn(self) -> Callable[[Shape, int], Any]:
         """What reads a picture."""

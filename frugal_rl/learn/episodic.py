@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.tally import EpisodeTally
@@ -137,10 +136,7 @@ class EpisodeLearner(OnPolicyLearner):
     def collector_for(self, run: RunConfig) -> EpisodeCollector:
         """Trajectories of at most `algo.n_steps` steps."""
         config, vec_env = self.config, self.vec_env
-        if config.reward_normalisation:
-            raise ConfigError(
-                "algo.reward_normalisation needs steps in time; with vec=episodes switch it off."
-            )
+        config.goes_with(run)
         vec = run.vec if isinstance(run.vec, Episodes) else Episodes()
         self.steps = vec.slot_steps(config.n_steps, vec_env.episode_steps)
         size = vec.max_buffer_size or vec_env.num_envs * self.steps

@@ -19,12 +19,12 @@ REACHED, WANTED = "achieved_goal", "desired_goal"
 ENTRIES = ("observation", REACHED, WANTED)
 
 
-def check_goals(run: RunConfig, held: int) -> None:
+def check_goals(run: RunConfig, held: int | None) -> None:
     """Refuse an environment in which no goal can be changed afterwards.
 
     Args:
         run: what is to be trained.
-        held: steps of each environment in the replay.
+        held: steps of each environment in the replay; None where they are not known yet.
 
     Raises:
         ConfigError: it shows no goals, shows them in two forms, or in stacks; or the replay cannot
@@ -50,10 +50,11 @@ def check_goals(run: RunConfig, held: int) -> None:
             "algo.her=true changes one goal per observation, and env.frame_stack shows several: "
             "leave env.frame_stack at 1."
         )
-    if run.env.episode_steps < UNLIMITED and held < run.env.episode_steps:
+    limit = run.env.episode_steps
+    if held is not None and held < limit < UNLIMITED:
         raise ConfigError(
             f"algo.buffer_size holds {held} steps of each environment, less than an episode of "
-            f"{run.env.episode_steps}, and hindsight draws from whole ones. Raise algo.buffer_size "
+            f"{limit}, and hindsight draws from whole ones. Raise algo.buffer_size "
             "or lower algo.num_envs."
         )
 

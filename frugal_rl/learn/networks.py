@@ -12,8 +12,15 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from frugal_rl.errors import ConfigError
-from frugal_rl.learn.agents import Activation, MlpAgent, Observed, is_image, observed_shape
+from frugal_rl.learn.agents import (
+    Activation,
+    MlpAgent,
+    Observed,
+    is_image,
+    observed_shape,
+    refuse_small,
+    side_left,
+)
 
 Fields = Mapping[str, Tensor]
 
@@ -118,24 +125,18 @@ def small_cnn(
     A picture that is too small for the convolutions is read by the linear layer alone.
     """
     c, h, w = shape
-    side = min(h, w)
+    if side_left(min(h, w), convolutions) < 1:
+        return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), features), nn.ReLU())
     body: list[nn.Module] = []
     for channels, kernel, stride in convolutions:
-        side = (side - kernel) // stride + 1
         body += [nn.Conv2d(c, channels, kernel, stride), nn.ReLU()]
         c = channels
-    if side < 1:
-        return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), features), nn.ReLU())
     return _with_linear([*body, nn.Flatten()], shape, features)
 
 
 def nature_cnn(shape: tuple[int, int, int], features: int) -> nn.Module:
     """[B, C, H, W] -> [B, features]: the network of Mnih et al. 2015; needs 36 pixels."""
-    if min(shape[1:]) < 36:
-        raise ConfigError(
-            f"agent=nature_cnn needs pictures of at least 36 x 36, got {shape[1]} x {shape[2]}; "
-            "choose agent=mlp."
-        )
+    refuse_small(*shape[1:])
     body = [
         nn.Conv2d(shape[0], 32, 8, 4),
         nn.ReLU(),

@@ -115,6 +115,18 @@ class OffPolicyConfig(ABC):
         """Arguments of the algorithm that are its own."""
         return {}
 
+    def goes_with(self, run: RunConfig) -> None:
+        """Refuse actions, agents and observations that it cannot learn with.
+
+        Raises:
+            ConfigError: naming what goes with them.
+        """
+        self.check(run.env.action_space())
+        agent_of(run, self.kind)
+        if self.her:
+            size = self.buffer_size
+            check_goals(run, size // self.num_envs if isinstance(size, int) else None)
+
     def replay_class(self) -> Callable[..., DictReplayBuffer]:
         """What keeps the transitions."""
         if self.her:

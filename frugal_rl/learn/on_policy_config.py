@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.learn.schedules import Constant, Linear, WarmUp
 from frugal_rl.ranges import above, at_least, between, check_ranges
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from frugal_rl.vec_env.interface import VectorEnv
 
 on_policy = Late("frugal_rl.learn.on_policy")
+refusal = Late("frugal_rl.learn.compiled.refusal")
 Value = float | Constant | Linear | WarmUp
 Count = Annotated[int, at_least(1)]
 Factor = Annotated[float, between(0, 1)]
@@ -88,6 +90,20 @@ class OnPolicyConfig(ABC):
 
     def __post_init__(self) -> None:
         check_ranges(self, "algo")
+
+    def goes_with(self, run: RunConfig) -> None:
+        """Refuse switches that exclude each other, before anything is planned.
+
+        Raises:
+            ConfigError: naming the one to change.
+        """
+        if self.reward_normalisation and getattr(type(run.vec), "whole_episodes", False):
+            raise ConfigError(
+                "algo.reward_normalisation=true needs steps in time, and vec=episodes collects "
+                "whole episodes one after the other: add algo.reward_normalisation=false."
+            )
+        if self.engine is Engine.compiled:
+            refusal.refuse_switches(self, run)
 
     def shared(self, ranks: Ranks) -> Self:
         """One rank's part of the environments and of each minibatch.

@@ -115,6 +115,8 @@ def convert(value: Any, hint: Any, where: str, plugins: Sequence[str] = ()) -> A
     if isinstance(hint, type) and issubclass(hint, Enum):
         return _member(value, hint, where)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        if isinstance(value, hint):  # handed over in Python
+            return value
         if not isinstance(value, Mapping):
             names = ", ".join(field.name for field in dataclasses.fields(hint)[:MOST_NAMED])
             raise _wrong(value, f"options of its own, as {where}.NAME= ({names})", where)

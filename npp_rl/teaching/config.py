@@ -57,10 +57,15 @@ class ClonedPpo(PpoConfig):
     critic_iterations: int = 4
     """Rollouts after cloning in which only the value learns, so that it fits the clone."""
 
-    def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
-        """The learner for these environments, its policy cloned already."""
+    def goes_with(self, run: RunConfig) -> None:
+        """Refuse environments without stored solutions."""
+        super().goes_with(run)
         if not isinstance(run.env, NppConfig):
             raise ConfigError("algo=cloned_ppo needs stored solutions; choose env=nclone.")
+
+    def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
+        """The learner for these environments, its policy cloned already."""
+        self.goes_with(run)
         learner: Learner = cloned_ppo.ClonedPpoLearner(self, run, vec_env)
         return learner
 

@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import nclone
+from frugal_rl.errors import ConfigError
+from nclone.config import Guide, NppConfig, Observation
 from nclone.levels.sources import open_levels
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "profile_memory.md"
@@ -39,5 +42,23 @@ def test_options_are_those_of_the_configuration():
     env.reset()
     assert env.game.config.frame_skip == 1
     assert env.game.level_table.level[0].key == open_levels(["mirrored:walk"])[0].key
-    with pytest.raises(TypeError, match="levles"):
+    with pytest.raises(ConfigError, match=r"env\.levles is no option of NppConfig"):
         nclone.make(levles=("walk",))
+
+
+def test_choices_are_words_or_members():
+    frames = {"player_frame": [36, 52], "global_view": ()}
+    word, member = (nclone.make(obs=obs, **frames) for obs in ("pixels", Observation.pixels))
+    assert word.observation_space == member.observation_space
+    assert word.observation_space["player_frame"].shape == (36, 52, 1)
+    with pytest.raises(ConfigError, match=r"env.obs=pxels is no choice; did you mean 'pixels'\?"):
+        nclone.make_vec(2, obs="pxels")
+    guide = Guide(views=True)
+    assert nclone.make(guide=guide).game.config.guide is guide
+
+
+def test_gymnasiums_id_takes_the_same_options():
+    env = gym.make("nclone/Npp-v0", obs="pixels", frame_skip=2)
+    assert env.unwrapped.game.config.frame_skip == 2
+    with pytest.raises(ConfigError, match="either config= or obs=, not both"):
+        gym.make("nclone/Npp-v0", config=NppConfig(), obs="pixels")

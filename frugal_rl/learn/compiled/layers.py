@@ -84,7 +84,7 @@ class Drawing:
         for linear, activation in zip(modules[::2], modules[1::2], strict=True):
             assert isinstance(linear, nn.Linear)
             into = self.buffer(linear.out_features)
-            source = self.layer(linear, kind_of(activation), source, into)
+            source = self.layer(linear, KINDS[type(activation)], source, into)
         return source
 
     def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -102,30 +102,10 @@ class Drawing:
         )
 
 
-def kind_of(activation: nn.Module) -> int:
-    """The number of an activation.
-
-    Raises:
-        ConfigError: there is no kernel for it.
-    """
-    if type(activation) not in KINDS:
-        name = type(activation).__name__.lower()
-        raise ConfigError(
-            f"algo.engine=compiled knows no agent.activation={name}; use tanh or relu, {EXACT}."
-        )
-    return KINDS[type(activation)]
-
-
 def embed(drawing: Drawing, network: PerceptronNetwork) -> int:
     """Inputs, and pictures that one linear layer reads; the buffer of the embedded fields."""
     embedding = network.embedding
     pictures = {n: list(embedding.cnns[m].children()) for n, m in embedding.pictures.items()}
-    for name, modules in pictures.items():
-        if any(isinstance(m, nn.Conv2d) for m in modules):
-            raise ConfigError(
-                f"algo.engine=compiled has no convolutions, and the field '{name}' is a picture; "
-                f"leave it out of agent.read, {EXACT}."
-            )
     features = [m for modules in pictures.values() for m in modules if isinstance(m, nn.Linear)]
     plain = embedding.width - sum(linear.out_features for linear in features)
     embedded = drawing.buffer(embedding.width)
@@ -144,14 +124,11 @@ def perceptron(policy: FrugalPolicy, places: dict[int, int]) -> Perceptron:
     """The tables of a policy; `places` has each parameter's start in the flat one, by its id.
 
     Raises:
-        ConfigError: the network or the actions have no passes.
+        ConfigError: the actions have no passes.
     """
-    network, head = policy.network, policy.head
-    if not isinstance(network, PerceptronNetwork):
-        raise ConfigError(
-            f"algo.engine=compiled runs perceptrons, not agent={policy.agent.name}; use agent=mlp, "
-            f"{EXACT}."
-        )
+    head = policy.head
+    network = policy.network
+    assert isinstance(network, PerceptronNetwork)  # others are refused before (`refusal`)
     drawing = Drawing(places)
     shared = drawing.trunk(network.shared, embed(drawing, network))
     actor = drawing.trunk(network.actor_trunk, shared)

@@ -1,4 +1,4 @@
-"""What the compiled engine does not do, said before anything is built."""
+"""What the compiled engine does not do, said before anything is built. Imports no torch."""
 
 from __future__ import annotations
 
@@ -7,39 +7,74 @@ from typing import TYPE_CHECKING, Any
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.agents import Activation, MlpAgent, is_image
 from frugal_rl.memory.choices import Precision
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from frugal_rl.learn.policy import FrugalPolicy
     from frugal_rl.run.config import RunConfig
 
 EXACT = "algo.engine=compiled has no {what}; use {instead}, or choose algo.engine=exact."
 
 
-def refuse_what_has_no_kernel(config: Any, run: RunConfig, policy: FrugalPolicy) -> None:
-    """Switches that only torch honours; networks and actions refuse themselves.
+def refuse_switches(config: Any, run: RunConfig) -> None:
+    """Refuse what only torch honours, as far as the values of a run tell.
 
     Raises:
         ConfigError: one of them is set.
     """
-    memory = run.memory
-    cases = (
-        (policy.device.type != "cpu", "kernels for a GPU", "hardware.device=cpu"),
-        (config.compile, "use for algo.compile=true", "algo.compile=false"),
-        (config.fused_adam, "use for algo.fused_adam=true", "algo.fused_adam=false"),
-        (memory.precision is Precision.bf16, "bf16", "memory.precision=float32"),
-        (memory.micro_batch, "micro-batches", "memory.micro_batch=0 (it works in blocks anyway)"),
+    memory, agent = run.memory, run.agent
+    if not isinstance(agent, MlpAgent):
+        _refuse_first([(True, f"passes of agent={agent.name}", "agent=mlp")])
+        return
+    seen = [f for f in agent.fields(run.encoding()) if is_image(f) and agent.convolves(f)]
+    _refuse_first(
         (
-            memory.gradient_checkpointing,
-            "activations to compute again",
-            "memory.gradient_checkpointing=false",
-        ),
-        (
-            policy.mask_name and isinstance(policy.action_space, spaces.Box),
-            f"way to mask Box actions by '{policy.mask_name}'",
-            "Discrete actions",
-        ),
+            (
+                seen,
+                f"convolutions, and the field '{seen[0].name if seen else ''}' is a picture",
+                "agent.read without it",
+            ),
+            (
+                agent.activation is Activation.silu,
+                "kernel for agent.activation=silu",
+                "agent.activation=tanh or relu",
+            ),
+            (config.compile, "use for algo.compile=true", "algo.compile=false"),
+            (config.fused_adam, "use for algo.fused_adam=true", "algo.fused_adam=false"),
+            (memory.precision is Precision.bf16, "bf16", "memory.precision=float32"),
+            (
+                memory.micro_batch,
+                "micro-batches",
+                "memory.micro_batch=0 (it works in blocks anyway)",
+            ),
+            (
+                memory.gradient_checkpointing,
+                "activations to compute again",
+                "memory.gradient_checkpointing=false",
+            ),
+        )
     )
+
+
+def refuse_policy(policy: FrugalPolicy) -> None:
+    """Refuse a policy's device and masks; networks and actions refuse themselves.
+
+    Raises:
+        ConfigError: there is no kernel for them.
+    """
+    masked = policy.mask_name and isinstance(policy.action_space, spaces.Box)
+    _refuse_first(
+        (
+            (policy.device.type != "cpu", "kernels for a GPU", "hardware.device=cpu"),
+            (masked, f"way to mask Box actions by '{policy.mask_name}'", "Discrete actions"),
+        )
+    )
+
+
+def _refuse_first(cases: Iterable[tuple[Any, str, str]]) -> None:
     for wrong, what, instead in cases:
         if wrong:
             raise ConfigError(EXACT.format(what=what, instead=instead))

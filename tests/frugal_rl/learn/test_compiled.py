@@ -16,7 +16,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.learn.agents import Activation, MlpAgent
 from frugal_rl.learn.compiled.activations import tanh
 from frugal_rl.learn.compiled.engine import BLOCK, CompiledPerceptron
-from frugal_rl.learn.compiled.refusal import refuse_what_has_no_kernel
+from frugal_rl.learn.compiled.refusal import refuse_policy
 from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
 from frugal_rl.learn.on_policy_config import Engine, Terms
 from frugal_rl.learn.optimizer import FlatAdam
@@ -257,7 +257,7 @@ def test_what_has_no_kernel_is_refused_with_a_way_out(change, words):
 def test_a_device_and_masks_of_boxes_are_refused_with_a_way_out():
     def said(**policy):
         with pytest.raises(ConfigError) as error:
-            refuse_what_has_no_kernel(ALGO, RUN, SimpleNamespace(**policy))
+            refuse_policy(SimpleNamespace(**policy))
         return str(error.value)
 
     assert said(device=torch.device("meta"), mask_name=None) == (
@@ -270,24 +270,7 @@ def test_a_device_and_masks_of_boxes_are_refused_with_a_way_out():
         "algo.engine=compiled has no way to mask Box actions by 'allowed'; use Discrete actions, "
         "or choose algo.engine=exact."
     )
-    refuse_what_has_no_kernel(ALGO, RUN, SimpleNamespace(**masked | {"mask_name": None}))
-
-
-def test_a_picture_under_convolutions_is_refused_by_its_name():
-    spec = ObservationSpec((Stored("screen", (36, 36), np.uint8, 0, 255),))
-    encoding = Encoding.choose(spec, Storage.dense)
-    policy = FrugalPolicy(
-        encoding.policy_space(),
-        spaces.Discrete(2),
-        lambda _: 1e-3,
-        agent=MlpAgent(),
-        encoding=encoding,
-        tables=Tables(),
-    )
-    adam = CompiledAdam(policy.parameters(), 1e-3, 1e-5, fused=False)
-
-    with pytest.raises(ConfigError, match="'screen' is a picture"):
-        CompiledPerceptron(policy, adam, 1)
+    refuse_policy(SimpleNamespace(**masked | {"mask_name": None}))
 
 
 def test_the_fast_tanh_is_near_the_exact_one_and_keeps_nan():

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import mine_rl_npv
+from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.economics import Economics, model_instance
 from mine_rl_npv.data.realisations import realised_models, value_of_information
 from mine_rl_npv.data.synthetic import Deposit, block_model
@@ -33,3 +34,8 @@ def test_gymnasium_finds_the_mines_by_name(name):
     assert observation["action_mask"].tolist() == mask.tolist()
     _, reward, *_ = env.step(int(np.flatnonzero(mask)[0]))
     assert np.isfinite(reward)
+
+
+def test_choices_of_a_mine_are_words():
+    with pytest.raises(ConfigError, match=r"env\.actions=blok is no choice; did you mean 'block'"):
+        gym.make("mine/Cpit-v0", data="porphyry_tiny", actions="blok")
