@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.invocation import starting, value
@@ -18,6 +18,7 @@ from frugal_rl.memory.advice import samples_of
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.savings import BY_NAME, SAVINGS, Saving, filled
 from frugal_rl.observation.choices import Label
+from frugal_rl.ranges import SEED
 from frugal_rl.report import plots
 from frugal_rl.report.comparison import show
 from frugal_rl.report.document import Document, PictureBlock, TableBlock
@@ -50,9 +51,13 @@ class AblationOptions:
     """The memory profile that every cell starts from."""
     out: str = "runs/ablation"
     """Where runs and report go."""
-    seeds: tuple[int, ...] = (0,)
+    seeds: Annotated[tuple[int, ...], SEED] = (0,)
     only: tuple[str, ...] = ()
     """Names of optimisations to run; none means all."""
+
+    def __post_init__(self) -> None:
+        if not self.seeds:
+            raise ConfigError("seeds=[] names no seed; name one for each run of a row: seeds=[0].")
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ th, td { border-bottom: 1px solid var(--line); padding: .3rem .5rem; text-align:
          overflow-wrap: normal; min-width: 3rem; }
 td.long { min-width: 18rem; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th { background: var(--soft); }
+th { background: var(--soft); } th.number { text-align: right; }
 figure { display: inline-block; vertical-align: top; width: 40rem; max-width: 100%;
          margin: 1rem .8rem 1rem 0; } figcaption { font-size: .9em; opacity: .8; }
 img { max-width: 100%; background: #fff; border-radius: 4px; }
@@ -160,12 +160,15 @@ def markdown_table(table: TableBlock) -> str:
 
 
 def _page_table(table: TableBlock) -> str:
-    head = "".join(f"<th>{html.escape(c)}</th>" for c in table.columns)
+    numbers = [all(map(_is_number, cells)) for cells in zip(*table.rows, strict=True)]
+    kinds = [' class="number"' if number else "" for number in numbers]
+    titles = zip(table.columns, kinds or [""] * len(table.columns), strict=True)
+    head = "".join(f"<th{kind}>{html.escape(c)}</th>" for c, kind in titles)
     rows = []
     for row in table.rows:
         cells = "".join(
             f'<td class="number">{html.escape(c)}</td>'
-            if c[:1].isdigit() or c[:1] in "+-"
+            if _is_number(c)
             else f'<td class="long">{html.escape(c)}</td>'
             if len(c) > LONG
             else f"<td>{html.escape(c)}</td>"
@@ -173,3 +176,8 @@ def _page_table(table: TableBlock) -> str:
         )
         rows.append(f"<tr>{cells}</tr>")
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell stands on the right: a number, or a dash for none."""
+    return cell[:1].isdigit() or cell[:1] in "+-"

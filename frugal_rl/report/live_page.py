@@ -8,7 +8,8 @@ PAGE = """<!doctype html>
 <progress id="bar" max="1" value="0" aria-label="steps done"></progress>
 <p id="words"></p>
 <section><h2>Curves</h2><div id="curves"></div></section>
-<section><h2>Memory</h2><p id="held"></p><div id="parts"></div></section>
+<section><h2>Memory</h2><p id="held"></p>
+<p>Measured first, then what each part was planned to hold.</p><div id="parts"></div></section>
 <section id="film" hidden><h2>Newest film</h2>
 <img id="picture" alt="newest film of the run"></section>
 <section><h2>Stop</h2>

@@ -42,7 +42,7 @@ class State(Enum):
     running = "running"
     """A process writes into its folder."""
     killed = "killed"
-    """It left no summary: it was killed, or ended with an error."""
+    """It left no summary of its steps: it was killed, or ended with an error."""
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,10 @@ class RunResult:
         """How far it came, by who writes, its summary, and the steps that it was asked for."""
         if writer_of(self.folder) is not None:
             return State.running
-        if not self.summary:
-            return State.killed
         done, asked = self.summary.get("num_steps"), self.config.get("algo", {}).get("total_steps")
-        short = done is not None and asked is not None and done < asked
+        if done is None:  # the log of a run that ends by an error has its memory alone
+            return State.killed
+        short = asked is not None and done < asked
         return State.stopped if short or self.summary.get("interrupted") else State.complete
 
     @property

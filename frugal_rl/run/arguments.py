@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
@@ -11,6 +12,7 @@ from itertools import pairwise
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.speech import Mode
 from frugal_rl.run.nearness import SURE
+from frugal_rl.run.search_path import choices
 
 OTHER_CONFIGURATION = {"--config-path", "-cp", "--config-name", "-cn"}
 ASKING = {"--hydra-help", "--cfg", "-c", "--info", "-i", "--version"}
@@ -158,10 +160,23 @@ def check_form(arguments: Sequence[str]) -> None:
             if first.endswith("=") and first != "=":  # a blank behind the sign
                 hint = first + word
             several = "=" in first and not first.endswith("=")
+            if not (value or several or first.endswith("=")):
+                hint = _choice(word) or hint
             blank = " Quote a value that holds blanks." if several and not value else ""
             if first.startswith(LISTS):
                 blank = f" A list is written {first.replace('=', '=[', 1)},{word}]."
             raise ConfigError(f"{word} is no override, which are written key=value: {hint}?{blank}")
+
+
+def _choice(word: str) -> str:
+    """The override that chooses what a word alone names; empty where it names nothing."""
+    if re.search(r"-v\d+$", word):
+        return f"env=gymnasium env.id={word}"
+    if word.endswith((".pt", ".zip")):
+        return f"checkpoint={word}"
+    if "/" in word:
+        return f"checkpoint={word} or runs=[{word}]"
+    return next((f"{group}={word}" for group in OF_A_RUN if word in choices(group)), "")
 
 
 def _check_flag(word: str, behind: Mapping[str, str]) -> None:
@@ -185,6 +200,8 @@ LISTS = ("runs=", "plugins=", "env.levels=", "checkpoint=")
 """Beginnings of words behind which people leave blanks between several values."""
 SWITCHED = ("compare", "debug", "tournament", "visualization")
 """Keys that take true or false, which people type alone."""
+OF_A_RUN = ("env", "agent", "algo", "memory", "experiment")
+"""Groups whose choices people type alone, in this order."""
 NOT_FLAGS = ("agent", "algo", "env", "memory", "vec", "seed", "experiment", "resume", "checkpoint")
 """Keys that people type as if they were flags."""
 

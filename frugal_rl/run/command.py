@@ -43,10 +43,12 @@ STOPPED = 128 + signal.SIGTERM
 LEFT_BY_HYDRA = (".hydra", "*.log", "multirun.yaml", LOCK, LAUNCHER_LOCK, SWEEP_LOCK)
 """What lies in a folder before its run, or its sweep, has begun."""
 DOING = {
+    "ablate": "training with each saving",
     "evaluate": "evaluating",
     "generate": "generating",
     "plan": "planning",
     "play": "playing",
+    "profile_memory": "measuring memory",
     "record": "recording",
     "report": "writing the report",
     "search": "searching",

@@ -47,6 +47,15 @@ NEAREST = {
 }
 """By group: hints for names that look like others, or like nothing, here."""
 
+NO_OPTION = {
+    "callback": "evaluation.every_steps=, checkpoint_every_steps= and evaluation.film= are options",
+    "n_jobs": "jobs side by side: -m hydra/launcher=joblib hydra.launcher.n_jobs=2",
+    "policy_kwargs": "the network's options are those of agent=, as agent.actor=[64,64]",
+    "render_mode": "play shows what a run has learned, video=film.mp4 films it",
+    "verbose": "--quiet and --json say less",
+}
+"""What others give a keyword for, and how it is had here."""
+
 
 def hint_for(group: str, name: str) -> str:
     """What a choice that others have is here; empty for words that nobody has."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.elsewhere import hint_for, registered
+from frugal_rl.run.elsewhere import NO_OPTION, hint_for, registered
 from frugal_rl.run.nearness import ELSEWHERE, SURE, nearest, nearest_key
 from frugal_rl.run.search_path import choices, further, is_group, values_of
 
@@ -89,6 +89,8 @@ def absent(name: str, known: set[str]) -> str:
     """A hint for a key that is not there: the choices of its group that have it, or the nearest."""
     if re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", name):
         return "a variable of the shell stands before the command"
+    if hint := NO_OPTION.get(name.rpartition(".")[2]):
+        return hint
     group, _, key = name.partition(".")
     own = f"{group}.{ELSEWHERE.get(key)}"
     if own in known:

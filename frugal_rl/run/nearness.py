@@ -14,6 +14,7 @@ ELSEWHERE = {
     "checkpoint": "resume",
     "clip": "clip_range",
     "entropy_coef": "ent_coef",
+    "episodes": "episodes",
     "epochs": "n_epochs",
     "eval_freq": "every_steps",
     "freq": "every_steps",

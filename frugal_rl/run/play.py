@@ -69,6 +69,10 @@ class PlayOptions:
         return self
 
 
+UNSEEN = "offscreen"
+"""What SDL falls back to without a display: nobody would see the window, nor end it by a key."""
+
+
 @dataclass
 class Keys:
     """What the keyboard did: names of keys held down, of keys newly pressed, and a wish to go."""
@@ -98,11 +102,13 @@ class Window:
         size = (round(shape[1] * scale), round(shape[0] * scale))
         try:
             pygame.display.init()
+            if pygame.display.get_driver() == UNSEEN:
+                raise pygame.error("there is no display")
             self._surface = pygame.display.set_mode(size)
         except pygame.error as error:
             raise WindowError(
                 f"No window can be opened ({error}). Without a screen, video=out.mp4 films a "
-                "checkpoint instead."
+                "checkpoint instead: checkpoint=RUN."
             ) from error
         pygame.display.set_caption(title)
         self._clock = pygame.time.Clock()

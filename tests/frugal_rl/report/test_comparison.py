@@ -31,7 +31,8 @@ def finished(folder, words, seed, predicted=100, measured=110, success=0.5):
         folder / "plan.json",
         {"label": "lossless", "ram_bytes": predicted, "bytes_per_transition": 12.5},
     )
-    write_json(folder / "report.json", {"memory/peak_bytes": measured, "eval/success": success})
+    summary = {"num_steps": 2, "memory/peak_bytes": measured, "eval/success": success}
+    write_json(folder / "report.json", summary)
     lines = [f'{{"step": {s}, "train/loss": {1 / s}, "eval/success": {success}}}' for s in (1, 2)]
     write_text(folder / "metrics.jsonl", "\n".join(lines) + "\n")
 
@@ -99,6 +100,12 @@ def test_a_table_keeps_its_columns_where_a_cell_holds_a_bar(tmp_path):
     assert "| a\\|b |\n| --- |\n| c\\|d |" in document.markdown(tmp_path)
 
 
+def test_the_title_of_a_column_of_numbers_stands_above_them():
+    page = Document("x", [TableBlock(("run", "steps"), [("3a", "12"), ("b", "-")])]).page()
+
+    assert '<th>run</th><th class="number">steps</th>' in page
+
+
 def test_what_a_run_drew_is_copied_into_the_report(tmp_path):
     finished(tmp_path / "runs" / "a", ["visualization=true"], 0)
     drawn = tmp_path / "runs" / "a" / "pictures"
@@ -143,7 +150,7 @@ def test_the_machine_is_named_once_or_beside_each_run(tmp_path):
 
 def test_a_run_and_the_one_that_went_on_from_it_are_one_variant(tmp_path):
     finished(tmp_path / "a", ["env=toy"], 0)
-    write_json(tmp_path / "a" / "report.json", {"interrupted": True})
+    write_json(tmp_path / "a" / "report.json", {"num_steps": 1, "interrupted": True})
     finished(tmp_path / "b", ["env=toy", "resume=runs/a"], 0)
 
     (row,) = compare(find_runs([tmp_path]))
@@ -163,7 +170,7 @@ def test_the_order_of_words_makes_no_variant(tmp_path):
 def test_stopped_and_killed_runs_are_in_no_mean(tmp_path):
     for seed, success in enumerate((0.4, 0.6, 0.9)):
         finished(tmp_path / f"seed{seed}", ["memory=lossless"], seed, success=success)
-    stopped = {"memory/peak_bytes": 999, "eval/success": 0.9, "interrupted": True}
+    stopped = {"num_steps": 1, "memory/peak_bytes": 999, "eval/success": 0.9, "interrupted": True}
     write_json(tmp_path / "seed2" / "report.json", stopped)
     finished(tmp_path / "seed3", ["memory=lossless"], 3, success=0.9)
     (tmp_path / "seed3" / "report.json").unlink()
@@ -173,6 +180,13 @@ def test_stopped_and_killed_runs_are_in_no_mean(tmp_path):
     assert (row.seeds, row.incomplete) == (2, 2)
     assert row.success == pytest.approx(0.5)
     assert row.measured_bytes == 110
+
+
+def test_a_run_that_ended_by_an_error_is_not_complete_though_its_memory_was_noted(tmp_path):
+    finished(tmp_path / "a", [], 0)
+    write_json(tmp_path / "a" / "report.json", {"memory/peak_bytes": 110})
+
+    assert RunResult.read(tmp_path / "a").state is State.killed
 
 
 def test_a_run_that_did_fewer_steps_than_asked_is_not_complete(tmp_path):

@@ -84,7 +84,10 @@ def test_the_ablation_says_which_savings_leave_learning_unchanged(tmp_path, monk
         if "memory.storage=half" in words:
             raise ConfigError("half is not possible here.")
         write_json(at / "run.json", {"config": {}, "overrides": list(words)})
-        write_json(at / "report.json", {"memory/peak_bytes": 1 << 20, "steps_per_second": 10.0})
+        write_json(
+            at / "report.json",
+            {"num_steps": 9, "memory/peak_bytes": 1 << 20, "steps_per_second": 10.0},
+        )
         (at / "metrics.jsonl").touch()
         return RunResult.read(at)
 

@@ -77,7 +77,9 @@ def finished(folder):
     config["tracking"] = {"entity": "me", "project": "frugal-rl"}
     write_json(folder / "run.json", {"config": config, "overrides": ["env=toy"]})
     write_json(folder / "plan.json", {"label": "lossless", "ram_bytes": 100})
-    write_json(folder / "report.json", {"memory/peak_bytes": 110, "eval/success": 0.5})
+    write_json(
+        folder / "report.json", {"num_steps": 2, "memory/peak_bytes": 110, "eval/success": 0.5}
+    )
     lines = [f'{{"step": {s}, "eval/success": 0.5}}' for s in (1, 2)]
     write_text(folder / "metrics.jsonl", "\n".join(lines) + "\n")
 

@@ -23,7 +23,7 @@ from frugal_rl.run.arguments import (
 )
 from frugal_rl.run.composing import named_plugins
 from frugal_rl.run.disk import FAULTS, UNREACHED, disk_in_words
-from frugal_rl.run.elsewhere import NEAREST
+from frugal_rl.run.elsewhere import NEAREST, NO_OPTION
 from frugal_rl.run.mistyped import absent, meant
 from frugal_rl.run.nearness import (
     SHOWN_OPTIONS,
@@ -205,7 +205,7 @@ def test_words_of_a_right_form_pass(words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["nclone"], "nclone is no override, which are written key=value: nclone=VALUE?"),
+        (["nclone"], "nclone is no override, which are written key=value: env=nclone?"),
         (["env:toy"], "env:toy is no override, which are written key=value: env=toy?"),
         (["--env=toy"], "--env=toy is no option; write env=toy"),
         (["--env", "toy"], "--env is no option; write env=toy"),
@@ -326,3 +326,26 @@ def test_every_choice_that_a_hint_names_is_there():
 )
 def test_several_numbers_for_one_are_told_to_be_jobs(value, hint):
     assert several_numbers("seed", value) == hint
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["CartPole-v1"], "env=gymnasium env.id=CartPole-v1"),
+        (["nclone"], "env=nclone"),
+        (["parallel"], "memory=parallel"),
+        (["env", "nclone"], "env=nclone"),
+        (["compare"], "compare=true"),
+        (["model.zip"], "checkpoint=model.zip"),
+        (["runs/toy"], "checkpoint=runs/toy or runs=[runs/toy]"),
+        (["walk"], "walk=VALUE"),
+    ],
+)
+def test_a_word_alone_is_answered_by_the_override_that_it_may_mean(words, hint):
+    with pytest.raises(ConfigError, match=re.escape(f"written key=value: {hint}?")):
+        check_form(words)
+
+
+@pytest.mark.parametrize("name", ["algo.policy_kwargs", "policy_kwargs"])
+def test_what_is_no_option_here_is_told_how_it_is_had(name):
+    assert absent(name, {"algo.clip_range", "agent"}) == NO_OPTION["policy_kwargs"]

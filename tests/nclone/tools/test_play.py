@@ -124,9 +124,10 @@ def test_without_pygame_the_message_says_what_to_install(monkeypatch):
         Window("N++", (10, 10, 3))
 
 
-def test_without_a_screen_the_message_says_so(monkeypatch):
+@pytest.mark.parametrize("driver", ["nonsense", "offscreen"])
+def test_without_a_screen_the_message_says_so(driver, monkeypatch):
     pytest.importorskip("pygame")
-    monkeypatch.setenv("SDL_VIDEODRIVER", "nonsense")
+    monkeypatch.setenv("SDL_VIDEODRIVER", driver)
     with pytest.raises(WindowError, match="No window can be opened"):
         Window("N++", (10, 10, 3))
 
