@@ -37,6 +37,7 @@ from mine_rl_npv.optimise.check import check_shares
 from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.optimise.decode import Decoder, list_schedule
 from mine_rl_npv.optimise.exact import exact_schedule
+from mine_rl_npv.optimise.pits import nested_pit_order
 from mine_rl_npv.optimise.problem import prepare
 from mine_rl_npv.optimise.tight_bound import CutsConfig, tighten
 from mine_rl_npv.priority.search import evolve
@@ -206,7 +207,7 @@ def classics(args: argparse.Namespace) -> None:
             "cone": orders.cone_order(problem),
             "gershon": orders.gershon_order(problem),
             "cone ratio": orders.ratio_order(problem),
-            "nested pits": orders.nested_pit_order(problem),
+            "nested pits": nested_pit_order(problem),
         }
         rows |= {f"filling {k}": v for k, v in orders.filling_orders(problem).items()}
         rows |= {f"toposort {k}": v for k, v in orders.toposort_orders(problem, mine.bound).items()}

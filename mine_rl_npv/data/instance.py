@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,20 @@ class Graph:
         counts = np.bincount(new_id[owner[inside]], minlength=int(keep.sum()))
         pointer = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
         return Graph(pointer, new_id[self.index[inside]].astype(np.int32))
+
+
+class Arcs(NamedTuple):
+    """What each block b is tied to: `index[pointer[b] : pointer[b + 1]]`, as kernels read it."""
+
+    pointer: np.ndarray
+    """(m + 1,) int64."""
+    index: np.ndarray
+    """(arcs,) int32 blocks."""
+
+    @classmethod
+    def of(cls, graph: Graph) -> Arcs:
+        """The arcs of a graph."""
+        return cls(graph.pointer, graph.index)
 
 
 @dataclass(frozen=True)

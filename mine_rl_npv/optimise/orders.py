@@ -8,7 +8,6 @@ import numpy as np
 
 from mine_rl_npv.data.cones import cone_sums
 from mine_rl_npv.data.precedence import best_of_needing
-from mine_rl_npv.optimise.pits import penalised_pits
 
 if TYPE_CHECKING:
     from mine_rl_npv.optimise.bound import Bound
@@ -54,14 +53,6 @@ def cone_order(problem: Problem) -> np.ndarray:
     ratio, graph = ratio_order(problem), problem.graph
     best_of_needing(graph.pointer, graph.index, graph.order, ratio)
     return ratio
-
-
-def nested_pit_order(problem: Problem, count: int = 60) -> np.ndarray:
-    """(m,) smaller nested pits first; inside a pit the higher bench, then the lower id."""
-    instance = problem.instance
-    first = penalised_pits(instance, count).first[problem.inside]
-    bench = problem.position[:, 2]
-    return -(first.astype(float) * (bench.max() + 1) + (bench.max() - bench))
 
 
 def filling_orders(problem: Problem) -> dict[str, np.ndarray]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from mine_rl_npv.data.instance import Arcs
 from mine_rl_npv.optimise.decode import _fits, _heap_pop, _heap_push, _take, bare_blocks, window
-from mine_rl_npv.optimise.problem import Arcs
 
 if TYPE_CHECKING:
     from mine_rl_npv.optimise.decode import Schedule

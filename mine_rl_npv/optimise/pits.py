@@ -13,6 +13,7 @@ from mine_rl_npv.optimise.nested import first_closures
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
+    from mine_rl_npv.optimise.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,14 @@ def penalised_pits(instance: Instance, count: int = 60) -> NestedPits:
     top = np.quantile(positive, 0.995) if len(positive) else 1.0
     penalties = top * np.linspace(1, 0, count) ** 1.5
     return _nest(instance, penalties, lambda k: instance.value - penalties[k] * tonnes)
+
+
+def nested_pit_order(problem: Problem, count: int = 60) -> np.ndarray:
+    """(m,) smaller nested pits first; inside a pit the higher bench, then the lower id."""
+    instance = problem.instance
+    first = penalised_pits(instance, count).first[problem.inside]
+    bench = problem.position[:, 2]
+    return -(first.astype(float) * (bench.max() + 1) + (bench.max() - bench))
 
 
 def revenue_factor_pits(instance: Instance, factors: np.ndarray) -> NestedPits:

@@ -9,25 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from mine_rl_npv.data.instance import NEVER, Graph, Instance
+from mine_rl_npv.data.instance import NEVER, Arcs, Graph, Instance
 from mine_rl_npv.data.kilograms import fineness, kilograms_down, kilograms_up
 from mine_rl_npv.optimise.closure import paying_pit
 from mine_rl_npv.optimise.filling import filling_times
 from mine_rl_npv.optimise.mixtures import mixtures
-
-
-class Arcs(NamedTuple):
-    """What each block b is tied to: `index[pointer[b] : pointer[b + 1]]`."""
-
-    pointer: np.ndarray
-    """(m + 1,) int64."""
-    index: np.ndarray
-    """(arcs,) int32 blocks."""
-
-    @classmethod
-    def of(cls, graph: Graph) -> Arcs:
-        """The arcs of a graph."""
-        return cls(graph.pointer, graph.index)
 
 
 class Pit(NamedTuple):

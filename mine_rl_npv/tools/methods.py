@@ -13,6 +13,7 @@ from mine_rl_npv.optimise import orders
 from mine_rl_npv.optimise.bound import LARGE_BLOCKS
 from mine_rl_npv.optimise.decode import prune
 from mine_rl_npv.optimise.destinations import best_destinations, without_losses
+from mine_rl_npv.optimise.pits import nested_pit_order
 from mine_rl_npv.optimise.window import slide_windows
 from mine_rl_npv.priority.features import block_features
 from mine_rl_npv.priority.search import evolve
@@ -141,7 +142,7 @@ def _keys(problem: Problem, bound: Bound, config: SolveConfig) -> dict[str, np.n
         Method.gershon: orders.gershon_order,
         Method.ratio: orders.ratio_order,
         Method.cone: orders.cone_order,
-        Method.pits: orders.nested_pit_order,
+        Method.pits: nested_pit_order,
     }
     if config.method in simple:
         return {"": simple[config.method](problem)}
