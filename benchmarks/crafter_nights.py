@@ -17,6 +17,8 @@ from frugal_rl import FoundArray
 DRAWS, EVERY, DAY, ROW_BYTES = 1024, 20, 300, 64 * 64 * 3
 NIGHT = 0.5
 """Daylight below which the simulator adds noise."""
+DUSK = 148
+"""The step that a night begins at; the first one of a world lies at 0.3 of a day."""
 ENVS = 4
 
 
@@ -29,31 +31,30 @@ def night_bits(env: Any, daylight: float) -> float:
     return float(sum(-(c / DRAWS * np.log2(c / DRAWS)).sum() for c in counts))
 
 
-def played(make: Any, steps: int) -> tuple[list[Any], list[Any]]:
-    """Pictures of random play, all of them and those of nights, by environment."""
-    every: list[Any] = []
-    nights: list[Any] = []
+def played(make: Any, steps: int, night: bool) -> list[Any]:
+    """Pictures of random play, one environment after another; of nights only, or as they come."""
+    shown_in_all: list[Any] = []
     for seed in range(ENVS):
         env, dice = make(seed), np.random.default_rng(seed)
-        shown, all_of_it, dark = env.reset(), [], []
+        shown, done = None, True
         for _ in range(steps):
-            all_of_it.append(shown)
-            if env._world.daylight < NIGHT:
-                dark.append(shown)
+            if done or (night and env._world.daylight >= NIGHT):
+                env.reset()
+                env._step = DUSK if night else 0
+                done = False
             shown, _, done, _ = env.step(int(dice.integers(17)))
-            shown = env.reset() if done else shown
-        every.append(all_of_it)
-        nights.append(dark)
-    return every, nights
+            shown_in_all.append(shown)
+    return shown_in_all
 
 
 def kept_bytes(pictures: list[Any]) -> float:
-    """Bytes a row of our store for rollouts of these, by environment; as many of each."""
-    steps = min(len(p) for p in pictures)
+    """Bytes a row of our store for a rollout of these."""
+    steps = len(pictures) // ENVS
     store = FoundArray(steps, ENVS, spaces.Box(0, 255, (64, 64, 3), np.uint8))
+    rows = np.array(pictures[: steps * ENVS]).reshape(ENVS, steps, 64, 64, 3)
     for _ in range(2):  # forms are chosen in the first
         for t in range(steps):
-            store[t] = np.stack([p[t] for p in pictures])
+            store[t] = np.ascontiguousarray(rows[:, t])
     return store.nbytes / (steps * ENVS)
 
 
@@ -69,7 +70,7 @@ def main() -> None:
     day = 1 - np.abs(np.cos(np.pi * np.arange(0, DAY, EVERY) / DAY)) ** 3
     chance = np.array([night_bits(env, d) / 8 if d < NIGHT else 0 for d in day])
     nights = chance[chance > 0]
-    every, dark = played(lambda seed: crafter.Env(seed=seed), 2 * DAY)
+    every, dark = (played(lambda s: crafter.Env(seed=s), 2 * DAY, night) for night in (False, True))
     for what, bytes_ in (
         ("chance at midnight", chance.max()),
         ("chance over a night", nights.mean()),

@@ -57,7 +57,7 @@ class ExtraColumns(CompactRolloutBuffer):
         return [self._tensor(a[t, n]) for a in arrays]
 
 
-class CompactMaskableBuffer(ExtraColumns, maskable.MaskableRolloutBuffer):  # type: ignore[misc]
+class CompactMaskableBuffer(ExtraColumns, maskable.MaskableRolloutBuffer):  # type: ignore[misc, override]
     """`rollout_buffer_class` of MaskablePPO."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
@@ -90,11 +90,11 @@ class CompactMaskableBuffer(ExtraColumns, maskable.MaskableRolloutBuffer):  # ty
         )
 
 
-class CompactDictMaskableBuffer(CompactMaskableBuffer, maskable.MaskableDictRolloutBuffer):  # type: ignore[misc]
+class CompactDictMaskableBuffer(CompactMaskableBuffer, maskable.MaskableDictRolloutBuffer):  # type: ignore[misc, override]
     """The same under the name that sb3-contrib asks for with Dict observations."""
 
 
-class CompactRecurrentBuffer(ExtraColumns, recurrent.RecurrentRolloutBuffer):  # type: ignore[misc]
+class CompactRecurrentBuffer(ExtraColumns, recurrent.RecurrentRolloutBuffer):  # type: ignore[misc, override]
     """The rollout of RecurrentPPO: states are kept as they repeat, and read where sequences begin.
 
     Args:
@@ -171,7 +171,7 @@ class CompactRecurrentBuffer(ExtraColumns, recurrent.RecurrentRolloutBuffer):  #
         return type_aliases.RNNStates(tuple(states[:2]), tuple(states[2:]))
 
 
-class CompactDictRecurrentBuffer(CompactRecurrentBuffer, recurrent.RecurrentDictRolloutBuffer):  # type: ignore[misc]
+class CompactDictRecurrentBuffer(CompactRecurrentBuffer, recurrent.RecurrentDictRolloutBuffer):  # type: ignore[misc, override]
     """The same under the name that sb3-contrib asks for with Dict observations."""
 
 
