@@ -92,6 +92,7 @@ def test_no_level_is_on_both_sides_of_the_split(demos):
     assert 0.1 < len(np.unique(demos.level[judge])) / len(np.unique(demos.level)) < 0.3
 
 
+@pytest.mark.slow
 def test_a_clone_predicts_held_out_experts_better_than_their_favourite_action(policy, demos):
     torch.set_num_threads(2)
     history = clone(policy, demos, Cloning(epochs=3, learning_rate=2e-3))

@@ -50,7 +50,11 @@ ARGUMENTS = {
     "frugal_rl/run/launch.py",
 }
 """These start processes, which no shell reads."""
-REFUSALS = {"fighting/tools/tournament.py", "frugal_rl/run/preflight.py"}
+REFUSALS = {
+    "fighting/tools/tournament.py",
+    "frugal_rl/run/arguments.py",
+    "frugal_rl/run/preflight.py",
+}
 """These name what was typed."""
 JOINED = {"frugal_rl/report/closing.py", "frugal_rl/run/sweep_table.py"}
 """These join their words into a line, as the tests below see."""

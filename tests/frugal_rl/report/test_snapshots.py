@@ -40,6 +40,7 @@ def test_growth_is_told_per_step():
     assert verdict.bytes_per_step == 10.0
 
 
+@pytest.mark.slow
 def test_an_environment_that_leaks_is_named(monkeypatch):
     kept = []
 
@@ -75,6 +76,7 @@ def test_both_files_of_the_guide_are_written(tmp_path):
     assert "cumtime" in paths[1].read_text()
 
 
+@pytest.mark.slow
 def test_the_cost_of_one_environment_is_a_difference():
     costs = snap.measure_costs(run(), (40, 50))  # by then all maps are in the shared table
     small, large = (

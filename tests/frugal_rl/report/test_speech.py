@@ -123,7 +123,7 @@ def test_the_mode_is_taken_out_of_the_words():
     ("word", "answer"),
     [
         ("env:toy", "env=toy"),
-        ("toy", "toy=VALUE"),
+        ("toy", "written key=value: env=toy"),
         ("--memory", "write memory="),
         ("--seed=3", "write seed=3"),
     ],

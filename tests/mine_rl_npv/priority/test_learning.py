@@ -178,7 +178,10 @@ class Counting:
         return self.pool.map(work, items)
 
 
-@pytest.fixture(scope="module", params=["evolution", "schedule_gradient"])
+@pytest.fixture(
+    scope="module",
+    params=["evolution", pytest.param("schedule_gradient", marks=pytest.mark.slow)],
+)
 def schooled(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     words = (
