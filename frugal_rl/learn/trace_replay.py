@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from frugal_rl.learn.off_policy_config import OffPolicyConfig
     from frugal_rl.run.config import RunConfig
 
-STEP_COPIES = 2
-"""Tensors as large as a weight that `torch.optim.Adam` makes while it steps it: the root of the
-second moment, and that divided by its bias. Weights are stepped one after the other."""
 _found: dict[str, ReplayNetworks] = {}
 """A plan asks several times for the same networks."""
 
@@ -49,24 +46,16 @@ def _traced(run: RunConfig, config: OffPolicyConfig, agent: MlpAgent) -> ReplayN
     followed = [*readers[:target_embeddings], *bodies[heads - target_heads :]]
     for p in learning.parameters():
         p.grad = torch.empty_like(p)  # counted with the weights
-    held, alone = (_held_by(readers, bodies, run, batch) for batch in (config.batch_size, 1))
-    largest = max(p.numel() for p in learning.parameters())
+    pinned = run.memory.allocator is Allocator.pinned
+    held = Held(mapped_from=MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES)
+    with held:
+        _learn(readers, bodies, run, config.batch_size)
     return ReplayNetworks(
         learning=_count(learning),
         targets=_count(nn.ModuleList(followed)),
         bytes_per_sample=held.peak / config.batch_size,
         heap_bytes_per_sample=held.heap_peak / config.batch_size,
-        least_bytes=alone.peak + STEP_COPIES * 4 * largest,
     )
-
-
-def _held_by(readers: list[Any], bodies: list[nn.Sequential], run: RunConfig, batch: int) -> Held:
-    """What an update on so many samples holds."""
-    pinned = run.memory.allocator is Allocator.pinned
-    held = Held(mapped_from=MMAP_THRESHOLD_BYTES if pinned else DYNAMIC_MOST_BYTES)
-    with held:
-        _learn(readers, bodies, run, batch)
-    return held
 
 
 def _learn(readers: list[Any], bodies: list[nn.Sequential], run: RunConfig, batch: int) -> None:

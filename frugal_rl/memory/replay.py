@@ -43,8 +43,6 @@ class ReplayNetworks:
     """Of an update: what is kept for the backward pass, and gradients on their way."""
     heap_bytes_per_sample: float
     """What of it lies in the heap, and leaves holes there."""
-    least_bytes: int = 0
-    """Of an update of any size: what its optimiser's step holds, when the activations are gone."""
 
 
 def replay_parts(run: RunConfig, size: int, networks: ReplayNetworks) -> list[Part]:
@@ -70,7 +68,10 @@ def _learner_parts(run: RunConfig, networks: ReplayNetworks) -> list[Part]:
             4 * (4 * learning + targets),
         ),
         "minibatch": (f"{batch} x 2 x {rows} B", batch * 2 * rows),
-        "activations": _activations(networks, batch),
+        "activations": (
+            f"{batch} samples x {networks.bytes_per_sample:,.0f} B",
+            int(batch * networks.bytes_per_sample),
+        ),
         "holes in the heap": (
             f"{batch} samples x {networks.heap_bytes_per_sample:,.0f} B that came and went",
             int(batch * networks.heap_bytes_per_sample),
@@ -80,14 +81,6 @@ def _learner_parts(run: RunConfig, networks: ReplayNetworks) -> list[Part]:
         Part(name, formula, count, confidence=Confidence.calibrated)
         for name, (formula, count) in found.items()
     ]
-
-
-def _activations(networks: ReplayNetworks, batch: int) -> tuple[str, int]:
-    """What an update on a minibatch holds: its samples, or its optimiser's step if that is more."""
-    samples, least = int(batch * networks.bytes_per_sample), networks.least_bytes
-    if samples >= least:
-        return f"{batch} samples x {networks.bytes_per_sample:,.0f} B", samples
-    return f"{batch} samples less than a step of the optimiser", least
 
 
 def _pair_parts(run: RunConfig) -> list[Part]:

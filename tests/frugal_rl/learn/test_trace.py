@@ -177,8 +177,6 @@ def test_a_replay_learner_of_pictures_is_traced_through_their_convolutions():
     convolved = 2 * 4 * 32 * ((run.env.spec().by_name["frame"].shape[0] - 8) // 4 + 1) ** 2
 
     assert found.bytes_per_sample > convolved > 0
-    weights = max(p.numel() for p in run.agent.embedding(run.encoding()).parameters())
-    assert 2 * 4 * weights < found.least_bytes < 8 * found.bytes_per_sample + 2 * 4 * weights
 
 
 def test_blocks_apart_leave_no_holes_and_count_in_the_peak():

@@ -1,6 +1,5 @@
 """A replay by hand: rows, scalars, priorities, networks, minibatch, and the size that fits."""
 
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -124,19 +123,6 @@ def test_a_minibatch_is_rows_before_and_after_and_what_was_traced_of_each_sample
     assert found["activations"].formula == "7 samples x 50 B"
     assert found["holes in the heap"].ram_bytes == 7 * 20
     assert found["minibatch"].confidence is Confidence.calibrated
-
-
-@pytest.mark.parametrize(
-    ("batch", "held", "formula"),
-    [(8, 500, "8 samples less than a step of the optimiser"), (11, 550, "11 samples x 50 B")],
-)
-def test_an_update_holds_its_samples_or_a_step_of_the_optimiser(batch, held, formula):
-    """Both never at once: the activations are gone when the optimiser steps."""
-    networks = replace(NETWORKS, least_bytes=500)
-    found = {p.name: p for p in replay_parts(run_of(batch=batch), 1000, networks)}
-
-    assert found["activations"].ram_bytes == held
-    assert found["activations"].formula == formula
 
 
 @pytest.mark.parametrize("algo", ["dqn", "qr_dqn", "sac", "td3", "tqc", "crossq"])
