@@ -39,7 +39,7 @@ def trained(*words: str) -> torch.Tensor:
 SWITCHES = ("memory.buffers=reused", "memory.storage=lossless", "memory.shuffle=gather")
 
 
-@pytest.mark.parametrize("agent", ["column2d", "cnn3d_test"])
+@pytest.mark.parametrize("agent", [pytest.param("column2d", marks=pytest.mark.slow), "cnn3d_test"])
 def test_storage_and_reuse_do_not_change_a_bit(agent):
     words = [f"agent={agent}", "memory=baseline"]
     if agent == "cnn3d_test":

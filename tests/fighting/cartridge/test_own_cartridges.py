@@ -294,7 +294,10 @@ def test_a_script_that_reads_the_features_of_hop_beats_random_play():
 
 @pytest.mark.parametrize(
     ("cartridge", "score", "end"),
-    [(HOP, 0xC002, "lives_0 == 0 or not (phase == 1)"), (STACK, PIECES, "not (phase == 1)")],
+    [
+        (HOP, 0xC002, "lives_0 == 0 or not (phase == 1)"),
+        pytest.param(STACK, PIECES, "not (phase == 1)", marks=pytest.mark.slow),
+    ],
 )
 def test_the_probe_writes_a_profile_that_pays_and_plays_with_no_editing(
     cartridge, score, end, tmp_path

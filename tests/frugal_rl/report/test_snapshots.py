@@ -62,6 +62,7 @@ def test_an_environment_that_leaks_is_named(monkeypatch):
     assert "LEAK in" in snap.report(run(), seen).blocks[0]
 
 
+@pytest.mark.slow
 def test_both_files_of_the_guide_are_written(tmp_path):
     options = SnapshotOptions(frames=25, snapshot_every=10, counts=(1, 3), out=str(tmp_path))
 

@@ -62,7 +62,9 @@ def test_a_command_speaks_while_it_is_imported_and_goes_on_where_it_was(monkeypa
     monkeypatch.setattr(speech, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(sys, "stderr", pipe)
     speech.speak_early()
-    time.sleep(0.3)
+    until = time.monotonic() + 10  # a busy machine lets its thread wait
+    while not pipe.getvalue() and time.monotonic() < until:
+        time.sleep(0.01)
     with speech.speaking(), doing("planning"):
         time.sleep(0.1)
 

@@ -84,7 +84,7 @@ def test_weights_that_do_not_fit_the_network_are_refused_in_words(trained, tmp_p
         evaluate_saved(str(tmp_path), asked(tmp_path, f"checkpoint={tmp_path}"))
 
 
-@pytest.mark.parametrize("find", [measured_update, trace])
+@pytest.mark.parametrize("find", [pytest.param(measured_update, marks=pytest.mark.slow), trace])
 def test_weights_are_counted_exactly_and_a_cost_per_sample_is_found(trained, find):
     large = ("algo.n_steps=512", "algo.batch_size=4096")
     probe = find(compose_run([*WORDS, *large]))

@@ -76,6 +76,7 @@ def test_days_become_equal_spans_that_keep_the_order():
     assert (period[day == NEVER] == NEVER).all()
 
 
+@pytest.mark.slow
 def test_realisations_add_a_picture_of_the_risk(tmp_path):
     config = MineConfig(data="porphyry_tiny", kind=Kind.cpit, realisations=3)
     encoding = Encoding.choose(config.spec(), Storage.lossless)
