@@ -225,6 +225,7 @@ def test_a_schedule_learner_is_planned_by_arithmetic_without_a_probe(schooled):
     assert not {f.id for f in check_run(run, plan)} & {"F11", "F13"}
 
 
+@pytest.mark.slow
 def test_a_schedule_learner_trains_evaluates_saves_resumes_and_draws(schooled, tmp_path):
     folder, words = schooled
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

@@ -93,6 +93,7 @@ def test_moving_entities_are_where_they_were_recorded(replayed):
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_every_frame_of_the_full_set_matches(shared_data):
     wrong = []
     count = 0
