@@ -65,6 +65,12 @@ def targets(node: ast.AST) -> Iterator[str]:
         yield from (a.name for a in node.names if a.name in names)
 
 
+@cache
+def imports(name: str) -> tuple[ast.AST, ...]:
+    """A module's import statements, those inside functions included."""
+    return tuple(n for n in ast.walk(trees()[name]) if isinstance(n, ast.Import | ast.ImportFrom))
+
+
 def typing_only(tree: ast.Module) -> set[int]:
     """Nodes that only a type checker reads."""
     blocks = (n for n in ast.walk(tree) if isinstance(n, ast.If))
@@ -77,7 +83,7 @@ def graph() -> dict[str, set[str]]:
     edges = {}
     for name, tree in trees().items():
         skipped = typing_only(tree)
-        nodes = (n for n in ast.walk(tree) if id(n) not in skipped)
+        nodes = (n for n in imports(name) if id(n) not in skipped)
         edges[name] = {t for n in nodes for t in targets(n)} - {name}
     return edges
 
@@ -86,9 +92,12 @@ def deferred() -> set[tuple[str, str]]:
     """(module, imported module) of every import of ours inside a function."""
     found = set()
     for name, tree in trees().items():
-        for function in ast.walk(tree):
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-                found |= {(name, t) for node in ast.walk(function) for t in targets(node)}
+        todo: list[tuple[ast.AST, bool]] = [(tree, False)]
+        while todo:
+            node, inside = todo.pop()
+            found |= {(name, t) for t in targets(node)} if inside else set()
+            inside |= isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            todo += [(child, inside) for child in ast.iter_child_nodes(node)]
     return found
 
 
@@ -137,9 +146,7 @@ def test_no_chain_of_imports_is_long():
 
 
 def test_every_module_has_a_reader_outside_the_tests():
-    read = {
-        t for name, tree in trees().items() for n in ast.walk(tree) for t in targets(n) if t != name
-    }
+    read = {t for name in trees() for n in imports(name) for t in targets(n) if t != name}
     texts = [p.read_text() for p in (ROOT / "conf").rglob("*.yaml")]
     texts += [
         p.read_text() for folder in ("scripts", *PACKAGES) for p in (ROOT / folder).rglob("*.py")

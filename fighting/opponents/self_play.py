@@ -23,8 +23,6 @@ class SelfPlayLearner(PpoLearner):
     """Learns from both seats; every so often it joins its own opponents."""
 
     def __init__(self, config: SelfPlayConfig, run: RunConfig, vec_env: VectorEnv) -> None:
-        config.goes_with(run)
-        assert isinstance(vec_env, DuelVecEnv)
         self.self_play, self.run = config, run
         self.snapshots: list[tuple[str, dict[str, Tensor]]] = []
         super().__init__(config, run, vec_env)

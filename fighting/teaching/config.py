@@ -56,7 +56,6 @@ class TaughtPpo(PpoConfig):
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
         """The learner for these environments, with its teacher."""
-        self.goes_with(run)
         learner: Learner = taught_ppo.TaughtPpoLearner(self, run, vec_env)
         return learner
 

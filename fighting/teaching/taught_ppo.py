@@ -100,9 +100,9 @@ class TaughtPpoLearner(PpoLearner):
     update: TaughtUpdate
 
     def __init__(self, config: TaughtPpo, run: RunConfig, vec_env: VectorEnv) -> None:
+        super().__init__(config, run, vec_env)
         if not isinstance(vec_env, DuelVecEnv):
             raise ConfigError("A teacher sees the cartridges' memory: choose vec=batch.")
-        super().__init__(config, run, vec_env)
         teacher = teacher_for(vec_env.game.config, config.teacher)
         teacher.set_training_mode(False)
         self.taught = TaughtActor(self.policy, teacher, vec_env.game, config.n_steps)

@@ -136,7 +136,6 @@ class EpisodeLearner(OnPolicyLearner):
     def collector_for(self, run: RunConfig) -> EpisodeCollector:
         """Trajectories of at most `algo.n_steps` steps."""
         config, vec_env = self.config, self.vec_env
-        config.goes_with(run)
         vec = run.vec if isinstance(run.vec, Episodes) else Episodes()
         self.steps = vec.slot_steps(config.n_steps, vec_env.episode_steps)
         size = vec.max_buffer_size or vec_env.num_envs * self.steps

@@ -62,6 +62,7 @@ class OnPolicyLearner(ABC):
     """Collects, learns from what was collected; holds policy, optimiser and collector."""
 
     def __init__(self, config: OnPolicyConfig, run: RunConfig, vec_env: VectorEnv) -> None:
+        config.goes_with(run)
         self.config, self.vec_env, self.num_steps = config, vec_env, 0
         self.ranks = ALONE
         self.policy = build_policy(config, run, vec_env)

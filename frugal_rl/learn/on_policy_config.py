@@ -103,7 +103,7 @@ class OnPolicyConfig(ABC):
                 "whole episodes one after the other: add algo.reward_normalisation=false."
             )
         if self.engine is Engine.compiled:
-            refusal.refuse_switches(self, run)
+            refusal.refuse_values(self, run)
 
     def shared(self, ranks: Ranks) -> Self:
         """One rank's part of the environments and of each minibatch.

@@ -65,7 +65,6 @@ class ClonedPpo(PpoConfig):
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
         """The learner for these environments, its policy cloned already."""
-        self.goes_with(run)
         learner: Learner = cloned_ppo.ClonedPpoLearner(self, run, vec_env)
         return learner
 

@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from torch import nn
 
-from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import FactoredHead, GaussianHead
 from frugal_rl.learn.compiled import passes
 from frugal_rl.learn.compiled.activations import LINEAR, RELU, TANH
+from frugal_rl.learn.compiled.refusal import no, no_convolutions
 from frugal_rl.learn.networks import PerceptronNetwork
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
 
 KINDS: dict[type[nn.Module], int] = {nn.Tanh: TANH, nn.ReLU: RELU}
-EXACT = "or choose algo.engine=exact"
 
 
 @dataclass(frozen=True)
@@ -106,6 +105,9 @@ def embed(drawing: Drawing, network: PerceptronNetwork) -> int:
     """Inputs, and pictures that one linear layer reads; the buffer of the embedded fields."""
     embedding = network.embedding
     pictures = {n: list(embedding.cnns[m].children()) for n, m in embedding.pictures.items()}
+    for name, modules in pictures.items():
+        if any(isinstance(m, nn.Conv2d) for m in modules):
+            raise no_convolutions(name)
     features = [m for modules in pictures.values() for m in modules if isinstance(m, nn.Linear)]
     plain = embedding.width - sum(linear.out_features for linear in features)
     embedded = drawing.buffer(embedding.width)
@@ -124,11 +126,12 @@ def perceptron(policy: FrugalPolicy, places: dict[int, int]) -> Perceptron:
     """The tables of a policy; `places` has each parameter's start in the flat one, by its id.
 
     Raises:
-        ConfigError: the actions have no passes.
+        ConfigError: the network or the actions have no passes.
     """
     head = policy.head
     network = policy.network
-    assert isinstance(network, PerceptronNetwork)  # others are refused before (`refusal`)
+    if not isinstance(network, PerceptronNetwork):
+        raise no(f"passes of agent={policy.agent.name}", "agent=mlp")
     drawing = Drawing(places)
     shared = drawing.trunk(network.shared, embed(drawing, network))
     actor = drawing.trunk(network.actor_trunk, shared)
@@ -147,8 +150,8 @@ def groups_of(policy: FrugalPolicy) -> np.ndarray:
         return np.array([0, head.size], np.int64)
     nvec = getattr(head.space, "nvec", None)
     if nvec is None or np.ndim(nvec) != 1:
-        raise ConfigError(
-            f"algo.engine=compiled has no kernel for {type(head.space).__name__} actions of shape "
-            f"{head.space.shape}; use Discrete, flat MultiDiscrete or Box actions, {EXACT}."
+        raise no(
+            f"kernel for {type(head.space).__name__} actions of shape {head.space.shape}",
+            "Discrete, flat MultiDiscrete or Box actions",
         )
     return np.concatenate(([0], np.cumsum(nvec))).astype(np.int64)

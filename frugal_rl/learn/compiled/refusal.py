@@ -11,15 +11,23 @@ from frugal_rl.learn.agents import Activation, MlpAgent, is_image
 from frugal_rl.memory.choices import Precision
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from frugal_rl.learn.policy import FrugalPolicy
     from frugal_rl.run.config import RunConfig
 
-EXACT = "algo.engine=compiled has no {what}; use {instead}, or choose algo.engine=exact."
+
+def no(what: str, instead: str) -> ConfigError:
+    """That the compiled engine has none of something, and two ways out."""
+    return ConfigError(
+        f"algo.engine=compiled has no {what}; use {instead}, or choose algo.engine=exact."
+    )
 
 
-def refuse_switches(config: Any, run: RunConfig) -> None:
+def no_convolutions(field: str) -> ConfigError:
+    """A picture that a network reads by convolutions."""
+    return no(f"convolutions, and the field '{field}' is a picture", "agent.read without it")
+
+
+def refuse_values(config: Any, run: RunConfig) -> None:
     """Refuse what only torch honours, as far as the values of a run tell.
 
     Raises:
@@ -27,36 +35,29 @@ def refuse_switches(config: Any, run: RunConfig) -> None:
     """
     memory, agent = run.memory, run.agent
     if not isinstance(agent, MlpAgent):
-        _refuse_first([(True, f"passes of agent={agent.name}", "agent=mlp")])
-        return
-    seen = [f for f in agent.fields(run.encoding()) if is_image(f) and agent.convolves(f)]
-    _refuse_first(
+        raise no(f"passes of agent={agent.name}", "agent=mlp")
+    for f in agent.fields(run.encoding()):
+        if is_image(f) and agent.convolves(f):
+            raise no_convolutions(f.name)
+    cases = (
         (
-            (
-                seen,
-                f"convolutions, and the field '{seen[0].name if seen else ''}' is a picture",
-                "agent.read without it",
-            ),
-            (
-                agent.activation is Activation.silu,
-                "kernel for agent.activation=silu",
-                "agent.activation=tanh or relu",
-            ),
-            (config.compile, "use for algo.compile=true", "algo.compile=false"),
-            (config.fused_adam, "use for algo.fused_adam=true", "algo.fused_adam=false"),
-            (memory.precision is Precision.bf16, "bf16", "memory.precision=float32"),
-            (
-                memory.micro_batch,
-                "micro-batches",
-                "memory.micro_batch=0 (it works in blocks anyway)",
-            ),
-            (
-                memory.gradient_checkpointing,
-                "activations to compute again",
-                "memory.gradient_checkpointing=false",
-            ),
-        )
+            agent.activation is Activation.silu,
+            "kernel for agent.activation=silu",
+            "agent.activation=tanh or relu",
+        ),
+        (config.compile, "use for algo.compile=true", "algo.compile=false"),
+        (config.fused_adam, "use for algo.fused_adam=true", "algo.fused_adam=false"),
+        (memory.precision is Precision.bf16, "bf16", "memory.precision=float32"),
+        (memory.micro_batch, "micro-batches", "memory.micro_batch=0 (it works in blocks anyway)"),
+        (
+            memory.gradient_checkpointing,
+            "activations to compute again",
+            "memory.gradient_checkpointing=false",
+        ),
     )
+    for wrong, what, instead in cases:
+        if wrong:
+            raise no(what, instead)
 
 
 def refuse_policy(policy: FrugalPolicy) -> None:
@@ -65,16 +66,7 @@ def refuse_policy(policy: FrugalPolicy) -> None:
     Raises:
         ConfigError: there is no kernel for them.
     """
-    masked = policy.mask_name and isinstance(policy.action_space, spaces.Box)
-    _refuse_first(
-        (
-            (policy.device.type != "cpu", "kernels for a GPU", "hardware.device=cpu"),
-            (masked, f"way to mask Box actions by '{policy.mask_name}'", "Discrete actions"),
-        )
-    )
-
-
-def _refuse_first(cases: Iterable[tuple[Any, str, str]]) -> None:
-    for wrong, what, instead in cases:
-        if wrong:
-            raise ConfigError(EXACT.format(what=what, instead=instead))
+    if policy.device.type != "cpu":
+        raise no("kernels for a GPU", "hardware.device=cpu")
+    if policy.mask_name and isinstance(policy.action_space, spaces.Box):
+        raise no(f"way to mask Box actions by '{policy.mask_name}'", "Discrete actions")

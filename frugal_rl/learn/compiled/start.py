@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from frugal_rl.learn.compiled.acting import CompiledActor
 from frugal_rl.learn.compiled.engine import CompiledPerceptron
-from frugal_rl.learn.compiled.refusal import refuse_policy, refuse_switches
+from frugal_rl.learn.compiled.refusal import refuse_policy
 from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
 from frugal_rl.learn.schedules import value_at
 
@@ -20,7 +20,6 @@ def start(
     config: OnPolicyConfig, run: RunConfig, policy: FrugalPolicy, threads: int
 ) -> tuple[CompiledAdam, CompiledUpdate, CompiledActor]:
     """What steps, what learns and what acts, over the policy's own parameters."""
-    refuse_switches(config, run)
     refuse_policy(policy)
     rate = value_at(config.learning_rate, 0.0)
     adam = CompiledAdam(policy.parameters(), rate, config.adam_eps, fused=False)

@@ -280,3 +280,20 @@ def test_the_fast_tanh_is_near_the_exact_one_and_keeps_nan():
     assert np.abs(y - np.tanh(x.astype(np.float64))).max() <= 5e-7
     assert np.abs(y).max() == 1.0
     assert np.isnan(tanh.py_func(np.float32("nan")))
+
+
+def test_a_picture_under_convolutions_is_refused_by_its_name():
+    spec = ObservationSpec((Stored("screen", (36, 36), np.uint8, 0, 255),))
+    encoding = Encoding.choose(spec, Storage.dense)
+    policy = FrugalPolicy(
+        encoding.policy_space(),
+        spaces.Discrete(2),
+        lambda _: 1e-3,
+        agent=MlpAgent(),
+        encoding=encoding,
+        tables=Tables(),
+    )
+    adam = CompiledAdam(policy.parameters(), 1e-3, 1e-5, fused=False)
+
+    with pytest.raises(ConfigError, match="'screen' is a picture"):
+        CompiledPerceptron(policy, adam, 1)

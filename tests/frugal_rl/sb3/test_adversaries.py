@@ -234,7 +234,7 @@ def shown_by(adversary, rng):
 @pytest.mark.parametrize("adversary", ADVERSARIES, ids=lambda a: a.__name__)
 def test_what_breaks_a_guess_is_drawn_as_it_came(adversary):
     rng = np.random.default_rng(1)
-    for steps in (7, 70):
+    for steps in (7, 90):
         beside_stock(ADVERSARIES[adversary], shown_by(adversary, rng), steps, 4, rng)
 
 

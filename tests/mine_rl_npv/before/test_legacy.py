@@ -1,7 +1,6 @@
 """The predecessor's environment keeps its known defects, and ours does not have them."""
 
 import numpy as np
-import pytest
 
 from frugal_rl.testing.env import check_determinism, check_raw_fields, check_storages_agree
 from mine_rl_npv.before.legacy import INVALID_REWARD, z_scores
@@ -34,7 +33,6 @@ def test_it_keeps_the_contract_of_observations():
     check_storages_agree(config, 20, 0)
 
 
-@pytest.mark.slow
 def test_an_episode_starves_after_eleven_days_and_ours_goes_on():
     assert len(play(legacy(min_tonnes=50_000.0 * 10).make())) == 11
     ours = MineConfig(data="synthetic", deposit=DEPOSIT)

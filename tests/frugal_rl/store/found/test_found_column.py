@@ -102,7 +102,7 @@ def compare(column, worlds, steps, rollouts):
     return dense
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.integers(0, 2**32), st.sampled_from(KINDS), st.sampled_from(SHAPES), st.sampled_from(DTYPES)
 )
