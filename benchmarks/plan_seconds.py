@@ -145,7 +145,8 @@ def known() -> dict[tuple[str, str], dict[str, float]]:
 
 def measure(cell: str, how: str, home: Path) -> None:
     """One line of the results file."""
-    row = {"cell": cell, "how": how, **plan(cell, home)}
+    with beside(BUSY_PROCESSES if "busy" in how else 0):
+        row = {"cell": cell, "how": how, **plan(cell, home)}
     RESULTS.parent.mkdir(exist_ok=True)
     with RESULTS.open("a") as file:
         file.write(json.dumps(row) + "\n")
@@ -158,7 +159,7 @@ def measure(cell: str, how: str, home: Path) -> None:
 def measured(cells: list[str], hows: list[str], seconds: float) -> None:
     """Each plan with nothing remembered, then again, and nothing begun after so many seconds.
 
-    One that was not cold in this call is planned once before, so that it is warm.
+    One that was not cold in this call is planned once before, beside nothing, so that it is warm.
     """
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as name:
@@ -227,8 +228,7 @@ def main() -> None:
     done = {} if asked.like else known()
     missing = [c for c in CELLS if asked.like in c and any((c, how) not in done for how in hows)]
     if not asked.table:
-        with beside(BUSY_PROCESSES if asked.busy else 0):
-            measured(missing, hows, asked.seconds)
+        measured(missing, hows, asked.seconds)
     print(table())
 
 

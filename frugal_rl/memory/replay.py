@@ -43,6 +43,8 @@ class ReplayNetworks:
     """Of an update: what is kept for the backward pass, and gradients on their way."""
     heap_bytes_per_sample: float
     """What of it lies in the heap, and leaves holes there."""
+    step_bytes: int = 0
+    """What a step of Adam makes on its way, once the update's own are gone."""
 
 
 def replay_parts(run: RunConfig, size: int, networks: ReplayNetworks) -> list[Part]:
@@ -70,7 +72,7 @@ def _learner_parts(run: RunConfig, networks: ReplayNetworks) -> list[Part]:
         "minibatch": (f"{batch} x 2 x {rows} B", batch * 2 * rows),
         "activations": (
             f"{batch} samples x {networks.bytes_per_sample:,.0f} B",
-            int(batch * networks.bytes_per_sample),
+            max(int(batch * networks.bytes_per_sample), networks.step_bytes),
         ),
         "holes in the heap": (
             f"{batch} samples x {networks.heap_bytes_per_sample:,.0f} B that came and went",

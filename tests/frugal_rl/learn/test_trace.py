@@ -10,7 +10,6 @@ from frugal_rl.learn import timing, trace
 from frugal_rl.learn.held import Held
 from frugal_rl.learn.optimizer import padded
 from frugal_rl.learn.trace import CPU, META, Shown, Traced
-from frugal_rl.learn.trace_replay import replay_networks
 from frugal_rl.memory.duration import Line
 from frugal_rl.observation.spec import EPISODE
 from frugal_rl.run.compose import compose_run
@@ -168,15 +167,6 @@ def test_a_pace_is_of_this_run_and_leaves_one_thread(monkeypatch):
 
     assert lines == [(16, 1), (4, 1)]
     assert (found.update, found.acting) == (Line(0.0, 16.0), Line(0.0, 4.0))
-
-
-def test_a_replay_learner_of_pictures_is_traced_through_their_convolutions():
-    words = ["env=fighting", "env.obs=gray", "agent=nature_cnn", "algo=dqn", "algo.batch_size=8"]
-    run = compose_run(words)
-    found = replay_networks(run, run.algo, run.agent)
-    convolved = 2 * 4 * 32 * ((run.env.spec().by_name["frame"].shape[0] - 8) // 4 + 1) ** 2
-
-    assert found.bytes_per_sample > convolved > 0
 
 
 def test_blocks_apart_leave_no_holes_and_count_in_the_peak():

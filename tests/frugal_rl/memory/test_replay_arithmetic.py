@@ -1,5 +1,6 @@
 """A replay by hand: rows, scalars, priorities, networks, minibatch, and the size that fits."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ from frugal_rl.learn import off_policy_config
 from frugal_rl.learn.held import Held
 from frugal_rl.learn.off_policy_kinds import QrDqnConfig, TqcConfig
 from frugal_rl.learn.trace import Shown
+from frugal_rl.learn.trace_replay import Networks
 from frugal_rl.memory import replay
 from frugal_rl.memory.machine import Limit
 from frugal_rl.memory.part import Confidence, Part
@@ -171,8 +173,7 @@ def test_what_was_traced_of_one_algorithm_or_minibatch_is_not_taken_for_another(
     assert sac.algo.traced(sac) == small
 
     assert td3.algo.traced(td3).targets > small.targets  # its actor has one, too
-    per_sample = [algo.bytes_per_sample for algo in (small, large.algo.traced(large))]
-    assert per_sample[0] > per_sample[1]  # what does not grow with the minibatch is shared by more
+    assert large.algo.traced(large).bytes_per_sample != small.bytes_per_sample
 
 
 def test_a_large_minibatch_of_pictures_holds_what_its_convolutions_give():
@@ -185,7 +186,15 @@ def test_a_large_minibatch_of_pictures_holds_what_its_convolutions_give():
     embedding(Shown(run, 1, torch.device("cpu")), lambda block, x: block(x))
 
     assert given
-    assert run.algo.traced(run).bytes_per_sample > 2 * sum(given)  # and behind the activation
+    found = Networks(run, run.algo, run.agent).traced()
+    assert found.bytes_per_sample > 2 * sum(given)  # and behind the activation
+
+
+def test_a_step_holds_more_than_an_update_on_few_samples():
+    networks = replace(NETWORKS, step_bytes=700)
+    for batch, count in ((10, 700), (20, 1000)):
+        found = {p.name: p for p in replay_parts(run_of(batch=batch), 1000, networks)}
+        assert found["activations"].ram_bytes == count
 
 
 PER_STEP = (12 + 1) + (30 + 6 + 1) + (20 + 1) + (4 + 1) + 14
