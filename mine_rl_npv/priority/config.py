@@ -102,12 +102,14 @@ class ScheduleAlgo:
 
     def learner_parts(self, run: RunConfig) -> list[Part]:
         """The learner's bytes by arithmetic; `_ScheduleLearner.parts` are the same."""
-        layouts = self.layouts(run)
-        blocks = sum(len(layout.block) for layout in layouts)
-        arcs = sum(layout.graph.arcs for layout in layouts)
+        self.goes_with(run)
+        env: Any = run.env
+        sizes = env.sizes()
+        pits = sizes.blocks[: sizes.training]
+        blocks, arcs = sum(pits), sum(sizes.arcs[: sizes.training])
         weights = network_size(getattr(run.agent, "hidden", 0))
         search = 8 * self.search_floats(weights) or 12 * weights
-        decoding = self.threads * 24 * max(len(layout.block) for layout in layouts)
+        decoding = self.threads * 24 * max(pits)
         return [
             Part("parameters", f"{weights} weights, float32", 4 * weights),
             Part("search", f"state for {weights} weights", search),

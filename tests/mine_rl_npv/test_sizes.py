@@ -10,6 +10,7 @@ import pytest
 from frugal_rl import remembered
 from frugal_rl.errors import FrugalError
 from frugal_rl.run.planning import compose
+from mine_rl_npv import config
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.rules import sizes
 from mine_rl_npv.rules.mines import MineSource, open_mines
@@ -50,6 +51,16 @@ def test_actions_on_blocks_have_the_same_pits_and_nothing_is_opened(words, monke
 
     assert sizes_of(source) == opened
     assert opened.units == max(opened.blocks)
+
+
+def test_a_learner_of_whole_schedules_is_planned_without_a_mine(monkeypatch):
+    monkeypatch.setattr(config, "open_mines", lambda source: pytest.fail("opened"))
+    run = compose("env=mine_cpit agent=priority algo=evolution")
+    planned = {part.name: part.ram_bytes for part in run.algo.learner_parts(run)}
+    known = sizes_of(run.env.source)
+
+    assert planned["schedule graphs"] == 8 * sum(known.arcs)
+    assert planned["features"] % sum(known.blocks) == 0
 
 
 @pytest.fixture
