@@ -76,7 +76,7 @@ KINDS = (
     ("env=fighting memory.rollout_location=memmap memory.precision=bf16", 2500),
     ("env=toy algo=qr_dqn algo.learning_starts=100 agent.actor=[200]", 1500),
     ("env=toy algo=dqn algo.learning_starts=100 algo.prioritised=true", 1500),
-    ("env=mine_daily_small agent=column2d memory=baseline env.fields.columns=derived", 600),
+    ("env=mine_daily_small env.obs=columns agent=column2d memory=baseline", 600),
     ("env=gymnasium env.id=BipedalWalker-v3 algo.engine=compiled", 4000),
     ("env=nclone agent.shared=[512] agent.actor=[256] agent.critic=[256]", 6000),
     ("env=gymnasium env.id=Pendulum-v1 algo=tqc algo.learning_starts=100", 200),

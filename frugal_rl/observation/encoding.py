@@ -198,13 +198,27 @@ class Encoding:
         Raises:
             ConfigError: naming the words that make it readable.
         """
-        if self.choice[name] in BY_REFERENCE or name in self.by_name:
+        if self._readable(name):
             return
+        f = self.spec.by_name[name]
+        derivable = isinstance(f, Derived) and all(map(self._readable, f.sources))
+        derive = f"env.fields.{name}=derived or " if derivable else ""
         raise ConfigError(
-            f"The network reads '{name}', which env.obs does not show and which is not stored "
-            f"as env.fields.{name}={self.choice[name]}. Choose env.fields.{name}="
-            "derived or memory=lossless, an env.obs that shows it, or another agent."
+            f"The network reads '{name}', which env.obs does not show and which does not follow "
+            f"from what is stored. Choose {derive}memory=lossless, an env.obs that shows it, or "
+            "another agent."
         )
+
+    def _readable(self, name: str) -> bool:
+        """Whether a field or an id is stored, or found through what is stored."""
+        if name in self.by_name:
+            return True
+        f, choice = self.spec.by_name.get(name), self.choice.get(name)
+        if choice == "interned" and isinstance(f, Static):
+            return f"{f.table}_id" in self.by_name
+        if choice == "derived" and isinstance(f, Derived):
+            return all(map(self._readable, f.sources))
+        return False
 
     @property
     def windowed(self) -> tuple[RowSpec, ...]:

@@ -16,6 +16,7 @@ from frugal_rl.observation.found_spec import FoundField, FoundSpec, read_found_s
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import (
+    Derived,
     ObservationSpec,
     Padding,
     Stored,
@@ -171,10 +172,42 @@ def test_a_field_that_is_neither_shown_nor_stored_cannot_be_read():
     decoder = Decoder(Encoding.choose(TOY_SPEC, Storage.dense), toy_tables())
 
     assert text_of(ConfigError, lambda: decoder({})["moves"]) == (
-        "The network reads 'moves', which env.obs does not show and which is not stored as "
-        "env.fields.moves=dense. Choose env.fields.moves=derived or memory=lossless, an env.obs "
-        "that shows it, or another agent."
+        "The network reads 'moves', which env.obs does not show and which does not follow from "
+        "what is stored. Choose memory=lossless, an env.obs that shows it, or another agent."
     )
+
+
+def linked(**choice):
+    """A log, what follows from it, what is seen and what is not seen of that; all dense else."""
+    return Encoding.choose(
+        ObservationSpec(
+            (
+                Stored("log", (2,), np.uint8, 0, 9, observed=False),
+                Derived("depth", (2,), np.uint8, sources=("log",), observed=False),
+                Derived("seen", (2,), np.uint8, sources=("depth",)),
+                Derived("view", (2,), np.uint8, sources=("depth",), observed=False),
+            )
+        ),
+        Storage.dense,
+        fields=choice,
+    )
+
+
+@pytest.mark.parametrize(
+    "choice", [{}, {"view": "derived"}, {"view": "derived", "depth": "derived"}]
+)
+def test_a_field_cannot_be_read_through_others_that_are_not_stored(choice):
+    said = text_of(ConfigError, lambda: linked(**choice).check_readable("view"))
+
+    assert said.endswith("Choose memory=lossless, an env.obs that shows it, or another agent.")
+
+
+def test_a_field_that_follows_from_what_is_stored_is_read_once_it_is_derived():
+    stored = {"seen": "derived", "depth": "derived"}
+    said = text_of(ConfigError, lambda: linked(**stored).check_readable("view"))
+
+    assert "Choose env.fields.view=derived or memory=lossless" in said
+    linked(**stored, view="derived").check_readable("view")
 
 
 def test_a_study_is_written_and_read_back_and_refused_where_it_is_none(tmp_path):
