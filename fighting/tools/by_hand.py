@@ -20,7 +20,7 @@ from fighting.machine.duel import DOWN, LEFT, RIGHT, SELECT, START, UP, A, B
 from fighting.machine.emulator import FRAMES_PER_SECOND, Emulator
 from fighting.opponents.scripts import Script
 from fighting.signals import FIRST, RAM_BYTES, SECOND, SIGNALS, look
-from fighting.tools.pictures import Shot, packed_screen, save_film
+from fighting.tools.pictures import Shot, packed_screen, pages, save_film
 from fighting.tools.replay import Replay, next_path
 from frugal_rl.run.play import Keys, PlayOptions, Window
 
@@ -135,7 +135,7 @@ def by_hand(session: Session, options: PlayOptions) -> Iterator[str]:
         session.replay.save(path, session.emulator)
         yield f"Replay: {path}"
     if options.video:
-        save_film(Path(options.video), shots, frame_skip=options.every)
+        save_film(Path(options.video), pages(shots), frame_skip=options.every)
         yield f"Film: {options.video} ({len(shots)} pictures)"
 
 

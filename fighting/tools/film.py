@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fighting.config import DuelConfig
-from fighting.tools.pictures import save_film
+from fighting.tools.pictures import pages, save_film
 from fighting.tools.spectator import CARTRIDGE, DUEL
+from frugal_rl.report.film import small
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
@@ -20,4 +21,4 @@ def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
     shown = DUEL if isinstance(env, DuelConfig) else CARTRIDGE
     level = max(shown.levels(run, False), default=0)
     shots = shown.shots(run, policy, level, run.evaluation.seed)
-    return save_film(path, list(shots), env.frame_skip)
+    return save_film(path, small(pages(shots)), env.frame_skip)

@@ -10,7 +10,7 @@ from fighting.cartridge.reading import load_profile
 from fighting.cartridge.start_states import StartStates, write_state
 from fighting.machine.emulator import FRAMES_PER_SECOND, Emulator
 from fighting.tools.by_hand import FIRST_KEYS, WINDOW_SCALE
-from fighting.tools.pictures import Shot, packed_screen, save_film
+from fighting.tools.pictures import Shot, packed_screen, pages, save_film
 from fighting.tools.replay import CartridgeReplay, next_path
 from frugal_rl.run.play import Keys, PlayOptions, Window
 
@@ -59,5 +59,5 @@ def by_joypad(config: GameBoyConfig, options: PlayOptions) -> Iterator[str]:
         window.close()
         emulator.close()
     if options.video:
-        save_film(Path(options.video), shots, frame_skip=options.every)
+        save_film(Path(options.video), pages(shots), frame_skip=options.every)
         yield f"Film: {options.video} ({len(shots)} pictures)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,13 +11,11 @@ from PIL import Image, ImageDraw
 
 from fighting.machine.emulator import FRAMES_PER_SECOND, SCREEN
 from fighting.machine.frames import UNPACKED, pack_screen
-from frugal_rl.errors import DataError
-from frugal_rl.run.disk import finished_or_absent
+from frugal_rl.report import film
 
 BAND = 22
 """Pixels under the screen for what is written there."""
-GREYS = (255, 170, 85, 0)
-SUFFIXES = (".gif", ".mp4")
+PALETTE = film.exactly(np.repeat(np.array([[255], [170], [85], [0]], np.uint8), 3, axis=1))
 
 
 @dataclass(frozen=True)
@@ -55,52 +53,12 @@ def packed_screen(screen: np.ndarray) -> np.ndarray:
     return packed
 
 
-def check_film(path: Path) -> None:
-    """Refuses a target that is no film, before anything is played."""
-    if path.suffix not in SUFFIXES or path.is_dir():
-        raise DataError(f"The film {path} must be a file ending in {' or '.join(SUFFIXES)}.")
+def pages(shots: Iterable[Shot], scale: int = 2) -> Iterator[np.ndarray]:
+    """Pictures [H, W, 3] uint8 of the shots."""
+    return (np.asarray(picture(shot, scale).convert("RGB")) for shot in shots)
 
 
-def save_film(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> Path:
-    """Writes a GIF or an MP4, by the path's suffix; complete or not at all."""
-    check_film(path)
-    if not shots:
-        raise DataError(f"There is no picture to write into {path}.")
-    save = save_gif if path.suffix == ".gif" else save_mp4
-    with finished_or_absent(path) as part:
-        save(part, shots, frame_skip, scale)
+def save_film(path: Path, frames: Iterable[np.ndarray], frame_skip: int = 4) -> Path:
+    """Writes pages as a GIF or an MP4, by the path's suffix; complete or not at all."""
+    film.save_film(path, frames, FRAMES_PER_SECOND / frame_skip, PALETTE)
     return path
-
-
-def save_mp4(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> None:
-    """Writes H.264 by the encoder that imageio-ffmpeg brings."""
-    try:
-        from imageio_ffmpeg import write_frames
-    except ImportError as error:
-        raise DataError("An MP4 needs imageio-ffmpeg; video=out.gif needs nothing.") from error
-    first = picture(shots[0], scale)
-    size = (first.width, first.height + first.height % 2)
-    writer = write_frames(
-        str(path), size, fps=FRAMES_PER_SECOND / frame_skip, quality=7, macro_block_size=2
-    )
-    writer.send(None)
-    for shot in shots:
-        page = Image.new("RGB", size, "white")
-        page.paste(picture(shot, scale))
-        writer.send(np.asarray(page))
-    writer.close()
-
-
-def save_gif(path: Path, shots: Sequence[Shot], frame_skip: int = 4, scale: int = 2) -> None:
-    """Writes an animated GIF with a palette of four greys."""
-    palette = [component for grey in GREYS for component in (grey, grey, grey)]
-    frames = []
-    for shot in shots:
-        shades = 3 - (np.asarray(picture(shot, scale)).astype(np.int16) + 42) // 85
-        frame = Image.fromarray(np.clip(shades, 0, 3).astype(np.uint8))
-        frame.putpalette(palette)
-        frames.append(frame)
-    duration = round(1000 * frame_skip / FRAMES_PER_SECOND)
-    frames[0].save(
-        path, format="GIF", save_all=True, append_images=frames[1:], duration=duration, loop=0
-    )

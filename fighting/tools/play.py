@@ -15,8 +15,8 @@ from fighting.opponents.saved_player import saved_player
 from fighting.tools.address_search import search
 from fighting.tools.by_hand import Session, by_hand
 from fighting.tools.joypad import by_joypad, opened
-from fighting.tools.pictures import check_film
 from fighting.tools.spectator import CARTRIDGE, DUEL, UNUSED, spectate
+from frugal_rl.report.film import check_film
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fighting.machine.emulator import FRAMES_PER_SECOND
-from fighting.tools.pictures import Shot, check_film, packed_screen, save_film
+from fighting.tools.pictures import Shot, packed_screen, pages, save_film
 from fighting.tools.replay import CartridgeReplay, Replay, load_replay
 from frugal_rl.errors import ConfigError
+from frugal_rl.report.film import check_film
 from frugal_rl.report.recording import RecordOptions
 from frugal_rl.run.play import Window
 
@@ -38,7 +39,7 @@ def record(run: RunConfig, options: RecordOptions) -> int:
     replay = load_replay(Path(options.replay), rom)
     if options.video:
         shots = [Shot(packed_screen(screen)) for screen in _screens(replay)][:: options.every]
-        save_film(Path(options.video), shots, options.every)
+        save_film(Path(options.video), pages(shots), options.every)
         print(f"Film: {options.video} ({len(shots)} pictures)")
         return 0
     _show(replay, Path(options.replay).name, options.scale)

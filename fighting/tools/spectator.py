@@ -12,7 +12,7 @@ import torch
 
 from fighting.choices import Emulation, Rival
 from fighting.machine.emulator import FRAMES_PER_SECOND
-from fighting.tools.pictures import Shot, packed_screen, picture, save_film
+from fighting.tools.pictures import Shot, packed_screen, pages, picture, save_film
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.observation.encoder import Encoder
@@ -154,7 +154,7 @@ def spectate(run: RunConfig, options: PlayOptions, shown: Shown) -> Iterator[str
     On Duel it meets `env.levels` where they are given now, else those of its evaluation in turn.
     """
     options.without(run.env.name, *UNUSED, "record", "probe")
-    with open_saved(options.checkpoint, run, 1) as saved:
+    with open_saved(options.checkpoint, run, single=True) as saved:
         config: Any = saved.run.env
         if type(config) is not type(run.env):
             raise ConfigError(f"{options.checkpoint} was not trained with env={run.env.name}.")
@@ -168,7 +168,7 @@ def spectate(run: RunConfig, options: PlayOptions, shown: Shown) -> Iterator[str
         )
         if options.video:
             kept = list(shots)[:: options.every]
-            save_film(Path(options.video), kept, config.frame_skip * options.every)
+            save_film(Path(options.video), pages(kept), config.frame_skip * options.every)
             yield f"Film: {options.video} ({len(kept)} pictures)"
             return
         _show(shots, options, FRAMES_PER_SECOND / config.frame_skip)

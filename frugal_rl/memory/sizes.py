@@ -32,6 +32,8 @@ AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
 """Evaluation environments stay once they are made."""
 CHECKPOINT = frozenset({Phase.checkpoint})
 ACTING = frozenset({Phase.rollout, Phase.evaluation})
+FILM_BYTES = 32 << 20
+"""Pictures of one film of an evaluation; what would not fit is not filmed."""
 WEIGHTS = frozenset({Kind.parameters, Kind.gradients, Kind.optimiser})
 BUFFER = "frugal_rl.store.rollout:RolloutBuffer"
 TRAJECTORIES = "frugal_rl.store.trajectories:TrajectoryBuffer"
@@ -71,7 +73,17 @@ def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
             for p in _weight_parts("evaluation: environments", players, run)
         ),
     ]
-    return [*training, *evaluating, *windows, *workers, *weights]
+    return [*training, *evaluating, *windows, *workers, *weights, *_film_parts(run)]
+
+
+def _film_parts(run: RunConfig) -> list[Part]:
+    """Pictures of the one film that is made at a time, a byte for each pixel."""
+    if not run.evaluation.film:
+        return []
+    words, source = "its pictures, at most", "frugal_rl.report.film:small"
+    at, how = frozenset({Phase.evaluation}), Confidence.calibrated
+    film = Part("film", words, FILM_BYTES, confidence=how, phases=at, source=source)
+    return [replace(film, kind=Kind.evaluation)]
 
 
 def _worker_parts(name: str, backend: Backend, num_envs: int, run: RunConfig) -> list[Part]:

@@ -124,7 +124,7 @@ class Evaluation:
     seed: Annotated[int, SEED] = 1_000_003
     """Seed of the evaluation episodes, the same in every evaluation."""
     film: bool = False
-    """Film an episode of each evaluation, where the environment offers `film`."""
+    """Film an episode of each evaluation: environments that have the tool `film`."""
 
 
 MOST_THREADS = 1024

@@ -24,7 +24,7 @@ from frugal_rl.learn.collect import to_tensors
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.history import History
 from frugal_rl.report.terminal import say
-from frugal_rl.run.tools import tool
+from frugal_rl.run.tools import NO_FILM, needed, tool
 from frugal_rl.vec_env.episodes import bounded
 
 if TYPE_CHECKING:
@@ -281,6 +281,17 @@ def _tell_cut_off(run: RunConfig, stats: dict[str, np.ndarray]) -> None:
             "were cut off there: the environment states no limit. env.episode_steps=N sets one, "
             "of training too."
         )
+
+
+def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
+    """A film of a policy that is being trained, by the environment's own tool.
+
+    Draws nothing from the run's own random numbers.
+    """
+    shoot = needed(run.env, "film", NO_FILM)
+    with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
+        taken: Path = shoot(run, policy, path)
+    return taken
 
 
 def draw(run: RunConfig, vec_env: VectorEnv, player: Player, folder: Path) -> list[Path]:

@@ -35,7 +35,7 @@ def export_policy(path: str, folder: str | Path, episodes: int, asked: RunConfig
         ConfigError: Minari is not installed.
         DataError: the folder holds something already.
     """
-    with open_saved(path, asked, num_envs=1) as saved:
+    with open_saved(path, asked, single=True) as saved:
         run = saved.run
         env: Any = run.env.make(run.evaluation.seed)
         writer = EpisodeWriter(

@@ -29,6 +29,7 @@ from frugal_rl.run.manifest import (
     refuse_begun,
 )
 from frugal_rl.run.nearness import nearest
+from frugal_rl.run.tools import NO_FILM, must_offer
 from frugal_rl.untrusted.printing import shown
 
 if TYPE_CHECKING:
@@ -355,6 +356,8 @@ def check_chosen(run: RunConfig) -> None:
     for_env, for_agent = (getattr(x, "check", None) for x in (run.env, run.agent))
     if for_env is not None:
         for_env()
+    if run.evaluation.film:
+        must_offer(run.env, "film", NO_FILM)
     for choice in (run.agent, run.algo):
         getattr(choice, "goes_with", lambda run: None)(run)
     if for_agent is not None:

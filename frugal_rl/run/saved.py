@@ -38,19 +38,18 @@ class Saved:
 
 
 @contextmanager
-def open_saved(path: str, asked: RunConfig, num_envs: int | None = None) -> Iterator[Saved]:
+def open_saved(path: str, asked: RunConfig, single: bool = False) -> Iterator[Saved]:
     """The policy in a checkpoint, ready to play; the environments are closed at the end.
 
     Args:
         path: a checkpoint, a run folder, or its `checkpoints/`.
         asked: the composed run of the command at hand; words typed there change the saved run.
-        num_envs: environments to make; None means those of the evaluation.
+        single: make one environment, not as many as the evaluation has.
     """
     content = load_checkpoint(path)
     with told_in_a_line(path):
         run = saved_run(content, asked, path)
-        if num_envs is not None:
-            run = replace(run, evaluation=replace(run.evaluation, num_envs=num_envs))
+        run = with_one_env(run) if single else run
         check_budget(run, asked)
         vec_env = evaluation_env(run)
     try:
@@ -60,6 +59,11 @@ def open_saved(path: str, asked: RunConfig, num_envs: int | None = None) -> Iter
         yield saved
     finally:
         vec_env.close()
+
+
+def with_one_env(run: RunConfig) -> RunConfig:
+    """The run, evaluated in one environment."""
+    return replace(run, evaluation=replace(run.evaluation, num_envs=1))
 
 
 @contextmanager

@@ -66,6 +66,7 @@ class EvaluateOptions:
     """Let the environment's own players and the checkpoints play each other."""
 
 
+NO_FILM = "Leave out evaluation.film=true; env=nclone, env=fighting and env=gymnasium are filmed."
 OPPONENTS = "A tournament needs opponents: env=fighting has some."
 TOOLS = ("checks", "draw", "film", "generate", "play", "player", "record", "tournament", "watch")
 """Every tool that the core asks for."""

@@ -37,6 +37,7 @@ from frugal_rl.run.evaluate import (
     draw,
     evaluate,
     evaluation_env,
+    film,
     policy_player,
 )
 from frugal_rl.run.filling import Filling
@@ -46,7 +47,6 @@ from frugal_rl.run.saves import Saves
 from frugal_rl.run.shares import SEED_STEP, shard
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.stopwatch import Stopwatch
-from frugal_rl.run.tools import tool
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.interface import VectorEnv
@@ -247,8 +247,7 @@ class Trainer:
                 say("The evaluation is cut off: the run was asked to stop.", self.console)
                 return
         self.log.metrics(self.learner.num_steps, self.result.metrics())
-        film = tool(self.run.env, "film")
-        if self.run.evaluation.film and film is not None:
+        if self.run.evaluation.film:
             path = self.folder / FILMS / f"{self.learner.num_steps}.gif"
             with doing("filming the policy"), self.spared("A film"):
                 self.log.file(film(self.run, self.learner.policy, path))

@@ -58,6 +58,7 @@ class Registered:
     """What one of it holds is measured, by difference between several (`frugal_rl.run.weigh`)."""
     undeclared: ClassVar[bool] = True
     """Nobody said what matters of its observation: what a network leaves out is told."""
+    tools: ClassVar[str] = "frugal_rl.rendered"
     vouched: ClassVar[tuple[str, ...]] = (
         "gymnasium.wrappers",
         "stable_baselines3.common.atari_wrappers",

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import imageio_ffmpeg
 import numpy as np
 from PIL import Image
 from rich.progress import track
 
-from frugal_rl.errors import DataError, DiskError
+from frugal_rl.errors import DataError
+from frugal_rl.report import film
 from frugal_rl.run.disk import finished_or_absent
 from nclone.render.human import COLOURS, HumanView
 from nclone.sim.world import World
@@ -22,8 +20,7 @@ if TYPE_CHECKING:
     from nclone.levels.level import Level
 
 FRAME_RATE = 60
-SUFFIXES = (".mp4", ".gif")
-GIF_COLOURS = 64
+PALETTE = film.with_room_for(np.array(COLOURS, np.uint8))
 
 
 def save_picture(path: Path, image: np.ndarray) -> None:
@@ -32,121 +29,9 @@ def save_picture(path: Path, image: np.ndarray) -> None:
         Image.fromarray(image).save(part, format="PNG")
 
 
-def save_film(path: Path, frames: Iterable[np.ndarray], frame_rate: float = FRAME_RATE) -> int:
-    """Write frames [H, W, 3] uint8 as MP4 or GIF, by the path's suffix; returns their number.
-
-    Raises:
-        DataError: another suffix, or no frame.
-        DiskError: the film cannot be written; nothing is left behind.
-    """
-    check_film(path)
-    with finished_or_absent(path) as part:
-        write = _write_mp4 if path.suffix == ".mp4" else _write_gif
-        count = write(part, iter(frames), frame_rate)
-        if count == 0:
-            raise DataError(f"There is no frame to write into {path}.")
-    return count
-
-
 def save_thinned(path: Path, frames: Iterable[np.ndarray], every: int = 1) -> int:
     """Film every so many of the frames of 60 per second; the film keeps its speed."""
-    return save_film(path, islice(frames, 0, None, every), FRAME_RATE / every)
-
-
-def check_film(path: Path) -> None:
-    """Refuse a target that is no film, before anything is played."""
-    if path.suffix not in SUFFIXES:
-        raise DataError(
-            f"The film {path} ends in '{path.suffix}'; use one of {', '.join(SUFFIXES)}."
-        )
-    if path.is_dir():
-        raise DataError(f"The film {path} is a folder; name a file in it.")
-
-
-def _write_gif(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> int:
-    """One palette for all frames, no dithering: what stays the same costs nothing."""
-    first = next(frames, None)
-    if first is None:
-        return 0
-    palette = Image.fromarray(np.vstack([first, _swatch(first.shape[1])])).quantize(
-        GIF_COLOURS, dither=Image.Dither.NONE
-    )
-    count = 1
-
-    def following() -> Iterator[Image.Image]:
-        nonlocal count
-        for frame in frames:
-            count += 1
-            yield Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
-
-    start = Image.fromarray(first).quantize(palette=palette, dither=Image.Dither.NONE)
-    start.save(
-        path,
-        format="GIF",
-        save_all=True,
-        append_images=following(),
-        loop=0,
-        optimize=False,
-        duration=round(1000 / min(frame_rate, 50)),
-    )
-    return count
-
-
-def _swatch(width: int) -> np.ndarray:
-    """[16, width, 3] uint8: every colour of a picture, so that a palette has room for it."""
-    row = np.resize(np.array(COLOURS, np.uint8), (width, 3))
-    return np.tile(row, (16, 1, 1))
-
-
-def _write_mp4(path: Path, frames: Iterator[np.ndarray], frame_rate: float) -> int:
-    """H.264 by the ffmpeg that imageio-ffmpeg brings; odd sizes get a black edge."""
-    first = next(frames, None)
-    if first is None:
-        return 0
-    height, width = first.shape[:2]
-    command = [
-        imageio_ffmpeg.get_ffmpeg_exe(),
-        "-y",
-        "-loglevel",
-        "error",
-        "-f",
-        "rawvideo",
-        "-pix_fmt",
-        "rgb24",
-        "-s",
-        f"{width}x{height}",
-        "-r",
-        str(frame_rate),
-        "-i",
-        "-",
-        "-vf",
-        "pad=ceil(iw/2)*2:ceil(ih/2)*2",
-        "-c:v",
-        "libx264",
-        "-pix_fmt",
-        "yuv420p",
-        "-crf",
-        "20",
-        str(path),
-    ]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as encoder:
-        assert encoder.stdin is not None
-        assert encoder.stderr is not None
-        count = 0
-        try:
-            for frame in chain([first], frames):
-                encoder.stdin.write(frame.tobytes())
-                count += 1
-            encoder.stdin.close()
-        except BrokenPipeError:
-            pass  # the encoder has given up; what it said comes below
-        except BaseException:
-            encoder.kill()
-            raise
-        said = encoder.stderr.read().decode(errors="replace").strip()
-    if encoder.returncode != 0:
-        raise DiskError(f"The film could not be encoded: {said or encoder.returncode}.")
-    return count
+    return film.save_thinned(path, frames, every, FRAME_RATE, PALETTE)
 
 
 def play(level: Level, actions: np.ndarray) -> Iterator[World]:
@@ -185,7 +70,7 @@ def film_run(
     if show:
         worlds = track(worlds, f"filming {level.name}", total=len(actions) + 1)
     pictures = (view.draw(world) for k, world in enumerate(worlds) if k % every == 0)
-    return save_film(path, pictures, FRAME_RATE / every)
+    return film.save_film(path, pictures, FRAME_RATE / every, PALETTE)
 
 
 def picture_path(path: Path, level: Level, actions: np.ndarray, scale: float = 1.0) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
-from nclone.render.export import check_film
+from frugal_rl.report.film import check_film
 
 if TYPE_CHECKING:
     from frugal_rl.run.play import PlayOptions

@@ -17,7 +17,7 @@ from fighting.tools.bouts import (
     matches_won,
     round_robin,
 )
-from fighting.tools.pictures import Shot, save_film
+from fighting.tools.pictures import Shot, pages, save_film
 from fighting.tools.replay import Replay, ReplayError
 from fighting.tools.tournament import fought_out, intervals, resumed, write_results
 from frugal_rl.errors import ConfigError
@@ -172,7 +172,7 @@ def test_a_gif_holds_every_shot_in_four_greys(match, tmp_path):
         packed = np.zeros((144, 40), np.uint8)
         pack_screen(fight.emulator.pixels, False, packed)
         shots.append(Shot(packed, f"step {frame}", value=0.5))
-    path = save_film(tmp_path / "fight.gif", shots)
+    path = save_film(tmp_path / "fight.gif", pages(shots))
     with Image.open(path) as gif:
         assert gif.n_frames == 5
         assert gif.size[0] == 320

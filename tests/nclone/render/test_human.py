@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from frugal_rl.report.film import save_film
 from frugal_rl.run.disk import finished_or_absent
 from nclone.geometry import is_solid_in_level
 from nclone.levels.generators import Recipe, generate
@@ -13,7 +14,6 @@ from nclone.render.export import (
     film_run,
     picture_path,
     play,
-    save_film,
 )
 from nclone.render.human import AIR, ROCK, HumanView
 from nclone.search.proof import Prover
@@ -96,11 +96,11 @@ def test_a_failed_film_leaves_no_file(tmp_path):
         raise RuntimeError("the simulator broke")
 
     with pytest.raises(RuntimeError, match="broke"):
-        save_film(tmp_path / "run.mp4", frames())
+        save_film(tmp_path / "run.mp4", frames(), 60)
     with pytest.raises(ValueError, match="no frame"):
-        save_film(tmp_path / "empty.gif", iter(()))
+        save_film(tmp_path / "empty.gif", iter(()), 60)
     with pytest.raises(ValueError, match=r"\.gif"):
-        save_film(tmp_path / "run.avi", frames())
+        save_film(tmp_path / "run.avi", frames(), 60)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -135,5 +135,5 @@ def test_a_contact_sheet_shows_every_level_in_its_place(level):
 def test_an_encoder_that_gives_up_is_reported_and_leaves_nothing(tmp_path):
     frames = (np.zeros((0, 0, 3), np.uint8) for _ in range(3))
     with pytest.raises(OSError, match=r"could not be encoded"):
-        save_film(tmp_path / "run.mp4", frames)
+        save_film(tmp_path / "run.mp4", frames, 60)
     assert list(tmp_path.iterdir()) == []

@@ -113,15 +113,16 @@ from pathlib import Path
 import numpy as np
 from frugal_rl.errors import DiskError
 from nclone.files import write_whole
-from nclone.render.export import save_film, save_picture
+from frugal_rl.report.film import save_film
+from nclone.render.export import save_picture
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 noise = np.random.default_rng(0).integers(0, 256, (3, 64, 64, 3), np.uint8)
 for write in (
     lambda: write_whole(Path("level.map"), bytes(5000)),
     lambda: save_picture(Path("picture.png"), noise[0]),
-    lambda: save_film(Path("film.gif"), noise),
-    lambda: save_film(Path("film.mp4"), np.repeat(noise, 40, 0)),
+    lambda: save_film(Path("film.gif"), noise, 60),
+    lambda: save_film(Path("film.mp4"), np.repeat(noise, 40, 0), 60),
 ):
     try:
         write()

@@ -1,17 +1,22 @@
 """A saved policy is filmed frame by frame, and what it played is kept exactly."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image, ImageSequence
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.report.film import WIDEST
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.play import PlayOptions
+from frugal_rl.run.saved import open_saved
 from frugal_rl.run.session import train_planned
 from frugal_rl.run.watch import open_watch
+from frugal_rl.vec_env.serial import Serial
 from nclone.replay.outcome import verify_all
+from nclone.tools.film import film
 from nclone.tools.films import check_options
 from nclone.tools.watch import HOLD_FRAMES, Spectator, watch
 
@@ -22,8 +27,6 @@ SMALL = [
 
 
 def trained(folder, words):
-    from dataclasses import replace
-
     from frugal_rl.memory.plan import draw_up
 
     run = replace(compose_run([*words, *SMALL]), run_dir=str(folder))
@@ -53,14 +56,23 @@ def test_a_policy_is_filmed_without_a_window_and_its_runs_verify(checkpoint, tmp
         episodes=2, scale=0.25, every=8,
     )  # fmt: skip
     said = list(watch(run, options))
-    with Image.open(tmp_path / "a.gif") as film:  # equal frames are kept once, with their time
-        shown_ms = sum(frame.info["duration"] for frame in ImageSequence.Iterator(film))
+    with Image.open(tmp_path / "a.gif") as gif:  # equal frames are kept once, with their time
+        shown_ms = sum(frame.info["duration"] for frame in ImageSequence.Iterator(gif))
     assert said[0].startswith("Film:")
     assert shown_ms >= 1000 * 2 * HOLD_FRAMES / 60
     assert said[-1].endswith("lost.")
     verdicts = verify_all(tmp_path / "runs")
     assert len(verdicts) == 2
     assert all(v.reproduced for v in verdicts)
+
+
+def test_a_policy_is_filmed_while_it_is_trained_whatever_steps_it(checkpoint, tmp_path):
+    with open_saved(checkpoint, compose_run(["env=nclone"])) as saved:
+        run = replace(saved.run, vec=Serial())
+        path = film(run, saved.policy, tmp_path / "1.gif")
+    with Image.open(path) as gif:
+        assert max(gif.size) <= WIDEST
+        assert gif.n_frames > 1
 
 
 def test_a_report_has_a_line_a_film_and_a_replay_for_every_level(checkpoint, tmp_path):

@@ -1,0 +1,28 @@
+"""`evaluation.film=true`: an episode of the policy that is being trained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from frugal_rl.report.film import small
+from frugal_rl.run.watch import watch_policy
+from frugal_rl.vec_env.batch import Batch
+from nclone.render.export import save_thinned
+from nclone.tools.watch import Spectator
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.run.config import RunConfig
+
+SCALE = 0.5
+EVERY = 4
+"""Of so many simulated frames one is drawn: 15 per second."""
+
+
+def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
+    """The first episode of an evaluation, in the environment's own batch whatever `vec` is."""
+    with watch_policy(replace(run, vec=Batch()), policy) as watch:
+        save_thinned(path, small(Spectator(watch, SCALE).one_episode()), EVERY)
+    return path
