@@ -227,7 +227,7 @@ def drawn_beside_stock(space, steps=96, batch=64):
     return drawn, asked
 
 
-@pytest.mark.parametrize("batch", [64, 128, 100])
+@pytest.mark.parametrize("batch", [64, 128, 256, 100])
 def test_minibatches_of_small_rows_are_gathered_together_and_are_stocks(batch):
     (ours, stock), asked = drawn_beside_stock(spaces.Box(0, 9, (6,), np.float32), 96, batch)
 
