@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
@@ -291,3 +292,20 @@ def test_loading_kernels_calls_every_form_of_both_shapes_of_stacks(monkeypatch):
 
     assert [shapes[:2] for shapes in built] == [((4, 8), (12, 1, 32)), ((8, 4), (12, 1, 32))]
     assert all(count > 3 for *_, count in built)
+
+
+def test_a_loop_in_cleanrls_manner_gets_its_tensors():
+    space, row = spaces.Box(0, 255, (2, 3), np.uint8), torch.arange(24.0).reshape(4, 2, 3)
+    obs = FoundArray(5, 4, space, device="cpu")
+    for step in range(5):
+        obs[step] = row + step
+    b_obs, stock = obs.reshape((-1, *space.shape)), torch.cat([row + s for s in range(5)])
+
+    drawn = b_obs[np.array([19, 0, 7])]
+
+    assert (drawn.dtype, len(b_obs)) == (torch.uint8, 20)
+    assert torch.equal(drawn.float(), stock[[19, 0, 7]])
+    assert torch.equal(obs[3, 1:].float(), row[1:] + 3)
+    assert torch.equal(obs.reshape(20, 2, 3)[:].float(), stock)
+    with pytest.raises(ConfigError, match=r"as rows of shape \(-1, 2, 3\), not \(-1, 6\)"):
+        obs.reshape(-1, 6)
