@@ -46,8 +46,7 @@ for step in range(STEPS):
     actions[step] = torch.distributions.Categorical(logits=logits).sample().numpy()
     next_obs, rewards[step], _, _, _ = envs.step(actions[step].astype(int))
 
-b_obs = obs.reshape((-1, *envs.single_observation_space.shape))
-b_actions = torch.as_tensor(actions.reshape(-1))
+b_obs, b_actions = obs.reshape((-1, 4, SIDE, SIDE)), torch.as_tensor(actions.reshape(-1))
 b_returns = torch.as_tensor(rewards[::-1].cumsum(0)[::-1].reshape(-1) / STEPS)
 for mb_inds in np.random.default_rng(0).permutation(STEPS * ENVS).reshape(-1, 128):
     logits = network(b_obs[mb_inds].float() / 255)
