@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, EncodingError
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found.column import FoundColumn
 
@@ -53,15 +53,32 @@ class FoundArray:
             self._given = partial(import_module("torch").as_tensor, device=device)
 
     def __setitem__(self, step: int, rows: Any) -> None:
-        """Keep one step, of arrays or tensors."""
+        """Keep one step, of arrays or tensors.
+
+        Raises:
+            IndexError: another step than the next one or 0.
+            EncodingError: numbers that a space of whole numbers or flags cannot hold.
+        """
         if step not in (0, self._written) or step >= self.shape[0]:
             raise IndexError(
                 f"Step {step} follows step {self._written - 1} in a store of {self.shape[0]} "
                 "steps; write steps in their order, or 0 to begin anew."
             )
-        values = np.asarray(rows.numpy(force=True) if hasattr(rows, "detach") else rows, self.dtype)
+        values = self._exact(rows.numpy(force=True) if hasattr(rows, "detach") else rows)
         self.column.write(step, values.reshape(self.shape[1], *self.column.spec.shape), None)
         self._written = step + 1
+
+    def _exact(self, rows: Any) -> np.ndarray:
+        """Rows in the space's type; whole numbers are not made of what is none."""
+        given = np.asarray(rows)
+        with np.errstate(invalid="ignore"):
+            values = given.astype(self.dtype, copy=False)
+        if self.dtype.kind in "biu" and given.dtype != self.dtype and (values != given).any():
+            raise EncodingError(
+                f"The space says {self.dtype}, and rows came as {given.dtype} that are no such "
+                "numbers. Give the FoundArray a space of the dtype in which they come."
+            )
+        return values
 
     def __getitem__(self, index: Any) -> Any:
         """Rows by step and environment, each an integer, a slice or integers."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, EncodingError
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found import trial
 from frugal_rl.store.found.array import FoundArray
@@ -247,6 +247,16 @@ def test_a_found_array_counts_and_refuses_as_an_array_does():
     )
     store[0] = np.ones((3, 2, 5))
     assert store[0, 0, ...].ravel()[0] == 1
+
+
+@pytest.mark.parametrize("rows", [0.5, 256, -1, np.nan, torch.tensor(2.5)])
+def test_numbers_that_a_space_cannot_hold_are_refused_not_rounded(rows):
+    store = FoundArray(2, 1, spaces.Box(0, 255, (), np.uint8))
+    store[0] = torch.tensor([255.0])
+    assert store[0].tolist() == [255]
+
+    with pytest.raises(EncodingError, match="space says uint8, and rows came as"):
+        store[1] = [rows]
 
 
 def test_numbers_without_a_shape_are_rows_of_one():
