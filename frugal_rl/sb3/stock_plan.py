@@ -158,20 +158,23 @@ def plan_class(algorithm: Any, *given: Any, **keywords: Any) -> StockPlan:
     Args:
         algorithm: as for `plan_stock`.
         given: the environment; before it the policy, where it is not the usual one for pictures,
-            for dictionaries or for numbers.
+            for dictionaries or for numbers. Both may be keywords.
         keywords: what the model is given, `studied` and `budget`.
 
     Raises:
-        ConfigError: the name of an environment in its place, and as `plan_stock` does.
+        ConfigError: no environment or the name of one, and as `plan_stock` does.
         MemoryBudgetError: as `plan_stock` does.
     """
     _check_algorithm(algorithm)
     known = inspect.signature(algorithm).parameters
     sizes = {n: known[n].default for n in ("n_steps", "batch_size") if n in known}
-    *policy, env = given
-    if not policy:
-        policy = [policy_for(algorithm, check_env_given(env).observation_space)]
-    return plan_stock(algorithm, *policy, env, **sizes | keywords)
+    *before, env = given or (keywords.pop("env", None),)
+    policy = before[0] if before else keywords.pop("policy", None)
+    if env is None:
+        name = algorithm.__name__
+        raise ConfigError(f"plan({name}) looks at an environment: plan({name}, env, n_steps=...).")
+    policy = policy or policy_for(algorithm, check_env_given(env).observation_space)
+    return plan_stock(algorithm, policy, env, **sizes | keywords)
 
 
 def policy_for(algorithm: Any, space: spaces.Space[Any]) -> str:

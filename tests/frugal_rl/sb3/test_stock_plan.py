@@ -156,7 +156,12 @@ def test_a_class_of_stable_baselines3_is_planned_by_its_environment_alone(monkey
     monkeypatch.setattr(stock_plan, "plan_stock", lambda *given, **keywords: (given, keywords))
     sizes = {"n_steps": 2048, "batch_size": 8, "budget": "8GiB"}
     assert frugal_rl.plan(PPO, env, **sizes) == ((PPO, "CnnPolicy", env), sizes)
-    assert frugal_rl.plan(A2C, "MlpPolicy", env) == ((A2C, "MlpPolicy", env), {"n_steps": 5})
+    named = (A2C, "MlpPolicy", env), {"n_steps": 5}
+    assert frugal_rl.plan(A2C, "MlpPolicy", env) == named
+    assert frugal_rl.plan(A2C, env, policy="MlpPolicy") == named
+    assert frugal_rl.plan(A2C, policy="MlpPolicy", env=env) == named
+    with pytest.raises(ConfigError, match=r"plan\(PPO\) looks at an environment"):
+        frugal_rl.plan(PPO, n_steps=64)
     with pytest.raises(ConfigError, match="compact and plan look at an environment"):
         frugal_rl.plan(PPO, "CartPole-v1", n_steps=64)
     with pytest.raises(ConfigError, match=r"plan takes n_steps beside a class, as in plan\(PPO"):
