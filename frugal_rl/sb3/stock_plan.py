@@ -182,7 +182,8 @@ def policy_for(algorithm: Any, space: spaces.Space[Any]) -> str:
     sides = sorted(space.shape or ())
     picture = is_image_space(space) and sides[1] >= NATURE_SIDE
     kind = "Cnn" if picture else "MultiInput" if isinstance(space, spaces.Dict) else "Mlp"
-    return next(name for name in algorithm.policy_aliases if name.startswith(kind))
+    name: str = next(name for name in algorithm.policy_aliases if name.startswith(kind))
+    return name
 
 
 def _check_algorithm(algorithm: Any) -> None:

@@ -86,7 +86,8 @@ def reading_order(handles: np.ndarray, env: np.ndarray | None, end: int) -> np.n
     if env is None:
         return np.arange(handles.size)
     keys = handles + (env * (end + 1))[:, None]  # -1 is a handle, too
-    return keys.argsort(axis=None)
+    order: np.ndarray = keys.argsort(axis=None)
+    return order
 
 
 class Handles:
