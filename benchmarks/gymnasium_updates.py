@@ -34,7 +34,7 @@ from frugal_rl.sb3 import compact
 STEPS, ENVS, BATCH, EPOCHS = 128, 4, 256, 2
 WARM = 4
 """Rollouts before those that count: forms are chosen in them, kernels are loaded."""
-UPDATES = 6
+UPDATES = 32
 """Updates from one rollout; small worlds take longer to play than to learn from."""
 SECONDS = 550.0
 """Of all worlds: each has its part of what is left, however long those before it took."""

@@ -37,7 +37,7 @@ class Dot(gym.Env):
 envs = gym.vector.SyncVectorEnv([Dot] * ENVS)
 network = nn.Sequential(nn.Flatten(), nn.Linear(4 * SIDE * SIDE, 2))
 optimizer = torch.optim.Adam(network.parameters(), 1e-3)
-obs = FoundArray(STEPS, ENVS, envs.single_observation_space)
+obs = FoundArray(STEPS, ENVS, envs.single_observation_space, device="cpu")
 actions, rewards = np.zeros((2, STEPS, ENVS))
 next_obs, _ = envs.reset(seed=0)
 for step in range(STEPS):
@@ -46,10 +46,10 @@ for step in range(STEPS):
     actions[step] = torch.distributions.Categorical(logits=logits).sample().numpy()
     next_obs, rewards[step], _, _, _ = envs.step(actions[step].astype(int))
 
-b_obs, b_actions = obs.flat, torch.as_tensor(actions.reshape(-1))
+b_obs, b_actions = obs.reshape((-1, 4, SIDE, SIDE)), torch.as_tensor(actions.reshape(-1))
 b_returns = torch.as_tensor(rewards[::-1].cumsum(0)[::-1].reshape(-1) / STEPS)
 for mb_inds in np.random.default_rng(0).permutation(STEPS * ENVS).reshape(-1, 128):
-    logits = network(torch.as_tensor(b_obs[mb_inds]).float() / 255)
+    logits = network(b_obs[mb_inds].float() / 255)
     chosen = torch.distributions.Categorical(logits=logits).log_prob(b_actions[mb_inds])
     optimizer.zero_grad()
     (-(chosen * (b_returns[mb_inds] - b_returns.mean())).mean()).backward()

@@ -15,8 +15,6 @@ WORD_BYTES = 8
 
 def aligned_empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array that begins at a multiple of `ALIGNMENT` bytes, as torch's own tensors do."""
-    count = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.empty(count + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    array: np.ndarray = memory[start : start + count].view(dtype).reshape(shape)
-    return array
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    return np.ndarray(shape, dtype, memory, -memory.ctypes.data % ALIGNMENT)

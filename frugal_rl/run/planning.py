@@ -13,9 +13,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
+from frugal_rl.errors import ConfigError
 from frugal_rl.memory.refusal import plan_memory
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import RunConfig
@@ -23,6 +25,7 @@ from frugal_rl.run.probe import probe_update
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
+    from frugal_rl.sb3.stock_plan import StockPlan
     from frugal_rl.vec_env.interface import VectorEnv
 
 Words = str | Sequence[str]
@@ -48,22 +51,45 @@ def compose(words: Words = "", *, run_dir: str | Path = "") -> RunConfig:
     return replace(run, run_dir=str(folder))
 
 
-def plan(run: RunConfig | Words, *, measure: bool = False) -> Plan:
+@overload
+def plan(run: RunConfig | Words, *, measure: bool = False) -> Plan: ...
+@overload
+def plan(run: type, *given: Any, **keywords: Any) -> StockPlan: ...
+def plan(
+    run: RunConfig | Words | type, *given: Any, measure: bool = False, **keywords: Any
+) -> Plan | StockPlan:
     """What the run will hold, part by part, before anything is allocated.
 
+    A class of Stable-Baselines3 or sb3-contrib tells of a stock run, with and without
+    `frugal_rl.sb3.compact`: `print(plan(PPO, env, n_steps=2048, budget="8GiB"))`.
+
     Args:
-        run: a composed run, or its words.
+        run: a composed run, its words, or a class such as PPO.
+        given: after a class: the environment, or its policy and the environment.
         measure: also measure the learner's activations and the bare process, in processes of their
-            own (seconds); without it the plan is arithmetic.
+            own (seconds); without it the plan is arithmetic. Not for a class.
+        keywords: after a class: what the model is given, `budget` and `studied` as for
+            `frugal_rl.sb3.plan_stock`.
 
     Raises:
-        MemoryBudgetError: the run does not fit; the message names an override that makes it fit,
-            `error.plan` is the plan.
+        MemoryBudgetError: the run does not fit; the message names an override or a size that makes
+            it fit. Of a run of words, `error.plan` is the plan.
+        ConfigError: an algorithm whose updates are not known; options of a class beside words.
 
     Example:
         >>> plan("env=toy memory=parallel").verdict
         'fits'
     """
+    if isinstance(run, type):
+        stock = import_module("frugal_rl.sb3.stock_plan")  # torch and Stable-Baselines3
+        planned: StockPlan = stock.plan_class(run, *given, **keywords)
+        return planned
+    if given or keywords:
+        raise ConfigError(
+            f"plan takes {', '.join(keywords) or 'an environment'} beside a class, as in "
+            'plan(PPO, env, n_steps=2048). A run of words has them in its words: plan("env=toy '
+            'algo.n_steps=2048").'
+        )
     return plan_memory(composed(run), probe_update if measure else None)
 
 

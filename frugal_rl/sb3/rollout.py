@@ -48,18 +48,23 @@ def compact(
             with it: for doubters and for bug reports.
         algorithm: the class of the model, where it is sb3-contrib's MaskablePPO or off-policy.
     """
-    if isinstance(env, str):
-        raise ConfigError(
-            f"compact looks at an environment, and '{env}' is the name of one. Make it: "
-            f"env = gymnasium.make('{env}'), and give env to both."
-        )
-    space = env.observation_space
+    space = check_env_given(env).observation_space
     check_space(space)
     if algorithm is not None and issubclass(algorithm, OffPolicyAlgorithm):
         return _replay_keywords(space, budget is None and not compare_with_dense)
     kind = buffer_class(algorithm, isinstance(space, spaces.Dict))
     keywords = {"budget_bytes": as_bytes(budget), "compare_with_dense": compare_with_dense}
     return {"rollout_buffer_class": kind, "rollout_buffer_kwargs": keywords}
+
+
+def check_env_given(env: Any) -> Any:
+    """The environment itself; a name in its place is refused."""
+    if isinstance(env, str):
+        raise ConfigError(
+            f"compact and plan look at an environment, and '{env}' is the name of one. Make it: "
+            f"env = gymnasium.make('{env}'), and give env to both."
+        )
+    return env
 
 
 def _replay_keywords(space: spaces.Space[Any], plain: bool) -> dict[str, Any]:

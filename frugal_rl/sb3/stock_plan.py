@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.preprocessing import is_image_space
 from torch.distributions import Distribution
 
 from frugal_rl.errors import ConfigError, MemoryBudgetError
@@ -27,7 +29,7 @@ from frugal_rl.learn.held import Held
 from frugal_rl.memory.allocator import DYNAMIC_MOST_BYTES, kept_free_bytes
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.observation.found_spec import FoundSpec
-from frugal_rl.sb3.rollout import as_bytes
+from frugal_rl.sb3.rollout import as_bytes, check_env_given
 from frugal_rl.store.found.trial import load_kernels
 from frugal_rl.store.layout import columns_of_space, scalar_bytes
 
@@ -35,6 +37,8 @@ COUNTED_BYTES = 16 << 20
 """Observations in float32 that are learned from to count an update that cannot be traced."""
 SCALAR_BYTES = 6 * 4
 """SB3 keeps six float32 per transition beside observation and action."""
+NATURE_SIDE = 36
+"""Pixels of the smallest picture that the convolutions of `CnnPolicy` take."""
 PROBED = 2
 """Samples of the first small update."""
 
@@ -146,6 +150,40 @@ def plan_stock(
     )
     _check(plan, as_bytes(budget), n_steps)
     return plan
+
+
+def plan_class(algorithm: Any, *given: Any, **keywords: Any) -> StockPlan:
+    """`plan_stock` with whatever is left out as the algorithm has it by itself.
+
+    Args:
+        algorithm: as for `plan_stock`.
+        given: the environment; before it the policy, where it is not the usual one for pictures,
+            for dictionaries or for numbers. Both may be keywords.
+        keywords: what the model is given, `studied` and `budget`.
+
+    Raises:
+        ConfigError: no environment or the name of one, and as `plan_stock` does.
+        MemoryBudgetError: as `plan_stock` does.
+    """
+    _check_algorithm(algorithm)
+    known = inspect.signature(algorithm).parameters
+    sizes = {n: known[n].default for n in ("n_steps", "batch_size") if n in known}
+    *before, env = given or (keywords.pop("env", None),)
+    policy = before[0] if before else keywords.pop("policy", None)
+    if env is None:
+        name = algorithm.__name__
+        raise ConfigError(f"plan({name}) looks at an environment: plan({name}, env, n_steps=...).")
+    policy = policy or policy_for(algorithm, check_env_given(env).observation_space)
+    return plan_stock(algorithm, policy, env, **sizes | keywords)
+
+
+def policy_for(algorithm: Any, space: spaces.Space[Any]) -> str:
+    """The name of the algorithm's policy that reads such observations."""
+    sides = sorted(space.shape or ())
+    picture = is_image_space(space) and sides[1] >= NATURE_SIDE
+    kind = "Cnn" if picture else "MultiInput" if isinstance(space, spaces.Dict) else "Mlp"
+    name: str = next(name for name in algorithm.policy_aliases if name.startswith(kind))
+    return name
 
 
 def _check_algorithm(algorithm: Any) -> None:

@@ -109,7 +109,7 @@ class ArrayColumn(Column):
             return out
         flat = self.values.reshape(self.steps * self.num_envs, *self.spec.shape)
         index = n * self.steps + t if self.flattened else t * self.num_envs + n
-        np.take(flat, index, axis=0, out=out, mode="clip")
+        flat.take(index, axis=0, out=out, mode="clip")
         return out
 
     def _gather_past(

@@ -168,14 +168,11 @@ class RolloutBuffer:
     def get(self, batch_size: int | None = None) -> Iterator[Any]:
         """Minibatches in a random order drawn from NumPy's global state, exactly as SB3 draws."""
         step = batch_size or self.buffer_size * self.n_envs
-        order = self.order(step)
-        at_once = self._drawn_at_once(step)
-        for first in range(0, len(order), at_once):
-            several = order[first : first + at_once]
-            if len(several) == 1:
-                yield self.samples(several[0], step)
+        for indices in self.order(step * self._drawn_at_once(step)):
+            if len(indices) <= step:
+                yield self.samples(indices, step)
             else:
-                yield from split_samples(self.samples(np.concatenate(several)), step)
+                yield from split_samples(self.samples(indices), step)
 
     def _drawn_at_once(self, batch_size: int) -> int:
         """How many minibatches of small rows are gathered by one call, which costs more than they.
@@ -283,16 +280,21 @@ class RolloutBuffer:
 
 
 def split_samples(drawn: Any, size: int) -> Iterator[Any]:
-    """Samples as SB3's tuples of `size` each, which show the same memory."""
-    observations, *others = drawn
-    parts = zip(*(tensor.split(size) for tensor in others), strict=True)
-    if not isinstance(observations, dict):
-        for seen, rest in zip(observations.split(size), parts, strict=True):
-            yield type(drawn)(seen, *rest)
-        return
-    entries = {name: tensor.split(size) for name, tensor in observations.items()}
-    for place, rest in enumerate(parts):
-        yield type(drawn)({name: split[place] for name, split in entries.items()}, *rest)
+    """Samples as SB3's tuples of `size` each, which show the same memory.
+
+    `Tensor.split` is written in Python, and takes twice the time of what it calls.
+    """
+    total, kind = drawn[1].size(0), type(drawn)
+    sizes = [min(size, total - first) for first in range(0, total, size)]
+    observations, *parts = (
+        zip(*(v.split_with_sizes(sizes) for v in part.values()), strict=True)
+        if isinstance(part, dict)
+        else part.split_with_sizes(sizes)
+        for part in drawn
+    )
+    if isinstance(drawn[0], dict):
+        observations = (dict(zip(drawn[0], entries, strict=True)) for entries in observations)
+    yield from map(kind, observations, *parts)
 
 
 @cache

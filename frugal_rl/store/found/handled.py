@@ -159,9 +159,11 @@ class PictureColumn(HandledColumn):
 
 def read_bytes(rows: Rows, handles: np.ndarray, n: np.ndarray, out: np.ndarray) -> None:
     """Rows of handles [B, k] of environments [B] into contiguous out [B, k, row bytes] uint8."""
-    if out.shape[2] % WORD_BYTES == 0 and out.ctypes.data % WORD_BYTES == 0:
-        rows.read(handles, out.view(np.uint64), n)
-        return
+    if out.shape[2] % WORD_BYTES == 0:
+        seen = out.view(np.uint64)
+        if seen.flags.aligned:
+            rows.read(handles, seen, n)
+            return
     words = np.empty((*handles.shape, row_words(out.shape[2])), np.uint64)
     rows.read(handles, words, n)
     out[...] = words.view(np.uint8)[..., : out.shape[2]]

@@ -40,7 +40,8 @@ def whole(rows: np.ndarray) -> np.ndarray:
     """Rows [N, M] as int64; anything where they are no whole numbers."""
     if rows.dtype.kind != "f":
         return rows.astype(np.int64)
-    wide = rows.astype(np.float32) if rows.itemsize < 4 else rows  # kernels know no half
+    kind = np.float32 if rows.itemsize < 4 else rows.dtype.newbyteorder("=")
+    wide = rows.astype(kind, copy=False)  # kernels know no half, and no other order of bytes
     numbers = np.empty(rows.shape, np.int64)
     whole_numbers(wide, numbers)
     return numbers

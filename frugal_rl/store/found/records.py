@@ -81,7 +81,7 @@ class Records(Rows):
             len(self._bitmaps),
             np.empty(LINKS + 1, np.int64),
             handles.reshape(-1),
-            reading_order(handles, env),
+            reading_order(handles, env, self.used),
             row,
             row.view(np.uint16),
             out.reshape(-1, out.shape[2]),

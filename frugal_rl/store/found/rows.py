@@ -81,12 +81,13 @@ class Rows(ABC):
         """Bytes allocated."""
 
 
-def reading_order(handles: np.ndarray, env: np.ndarray | None) -> np.ndarray:
-    """Places of handles [B, k], flattened: by environment, and each one's as they were told."""
-    if env is None or handles.size < 2:
+def reading_order(handles: np.ndarray, env: np.ndarray | None, end: int) -> np.ndarray:
+    """Places of handles [B, k] below `end`, flattened: by environment, each one's as they came."""
+    if env is None:
         return np.arange(handles.size)
-    keys = handles + (env * (int(handles.max()) + 2))[:, None]
-    return np.argsort(keys, axis=None)
+    keys = handles + (env * (end + 1))[:, None]  # -1 is a handle, too
+    order: np.ndarray = keys.argsort(axis=None)
+    return order
 
 
 class Handles:

@@ -170,7 +170,7 @@ class Tiled(Rows):
         row = np.empty(self.words + 1, np.uint64)
         paint_rows(
             names[:, 0].view(np.uint16),
-            reading_order(handles[:, None], None if env is None else env[places]),
+            reading_order(handles[:, None], None if env is None else env[places], self.end),
             self.tiles.values,
             self.table,
             row,

@@ -106,12 +106,12 @@ class Worded(Rows):
 
     def read(self, handles: np.ndarray, out: np.ndarray, env: np.ndarray | None = None) -> None:
         """Whole rows, with the differences on the way from them."""
-        order = reading_order(handles, env)
+        order = reading_order(handles, env, self.end)
         self._read(handles, order, out.reshape(-1, out.shape[2]), np.empty((0, 3, 0), np.uint8))
 
     def read_turned(self, handles: np.ndarray, env: np.ndarray, out: np.ndarray) -> None:
         """Each picture turned as soon as it is read."""
-        self._read(handles, reading_order(handles, env), np.empty((0, 0), np.uint64), out)
+        self._read(handles, reading_order(handles, env, self.end), np.empty((0, 0), np.uint64), out)
 
     def _read(
         self, handles: np.ndarray, order: np.ndarray, out: np.ndarray, planes: np.ndarray

@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import gymnasium as gym
@@ -227,7 +228,7 @@ def drawn_beside_stock(space, steps=96, batch=64):
     return drawn, asked
 
 
-@pytest.mark.parametrize("batch", [64, 128, 100])
+@pytest.mark.parametrize("batch", [64, 128, 256, 100])
 def test_minibatches_of_small_rows_are_gathered_together_and_are_stocks(batch):
     (ours, stock), asked = drawn_beside_stock(spaces.Box(0, 9, (6,), np.float32), 96, batch)
 
@@ -238,6 +239,26 @@ def test_minibatches_of_small_rows_are_gathered_together_and_are_stocks(batch):
             assert torch.equal(mine, theirs)
             assert mine.data_ptr() % 16 == 0
         assert batch % 64 or a.observations.data_ptr() % 64 == 0  # as memory of its own begins
+
+
+def test_small_minibatches_are_drawn_without_a_function_that_torch_writes_in_python():
+    space, called = spaces.Box(0, 9, (6,), np.float32), set()
+    buffer = CompactRolloutBuffer(96, space, spaces.Discrete(2), "cpu", n_envs=4)
+    for _ in range(96):
+        row = np.zeros((4, 6), np.float32), np.zeros((4, 1), int), np.zeros(4), np.zeros(4, bool)
+        buffer.add(*row, torch.ones(4, 1), torch.ones(4))
+    list(buffer.get(64))  # what is imported is
+
+    def note(frame, event, _):
+        if event == "call":
+            called.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    list(buffer.get(64))
+    sys.setprofile(None)
+
+    assert rollout.__file__ in called
+    assert not [name for name in called if "/torch/" in name]
 
 
 def test_minibatches_of_larger_rows_are_gathered_as_many_as_fit(monkeypatch):

@@ -8,6 +8,7 @@ from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
+import frugal_rl
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.held import Held
 from frugal_rl.memory import allocator
@@ -148,3 +149,35 @@ def test_updates_that_nobody_counted_are_refused(name):
     contrib = pytest.importorskip("sb3_contrib")
     with pytest.raises(ConfigError, match=f"plan_stock knows .*{name}"):
         plan_stock(getattr(contrib, name), "CnnPolicy", make_vec_env(Camera), n_steps=4)
+
+
+def test_a_class_of_stable_baselines3_is_planned_by_its_environment_alone(monkeypatch):
+    env = make_vec_env(Camera, n_envs=2)
+    monkeypatch.setattr(stock_plan, "plan_stock", lambda *given, **keywords: (given, keywords))
+    sizes = {"n_steps": 2048, "batch_size": 8, "budget": "8GiB"}
+    assert frugal_rl.plan(PPO, env, **sizes) == ((PPO, "CnnPolicy", env), sizes)
+    named = (A2C, "MlpPolicy", env), {"n_steps": 5}
+    assert frugal_rl.plan(A2C, "MlpPolicy", env) == named
+    assert frugal_rl.plan(A2C, env, policy="MlpPolicy") == named
+    assert frugal_rl.plan(A2C, policy="MlpPolicy", env=env) == named
+    with pytest.raises(ConfigError, match=r"plan\(PPO\) looks at an environment"):
+        frugal_rl.plan(PPO, n_steps=64)
+    with pytest.raises(ConfigError, match="compact and plan look at an environment"):
+        frugal_rl.plan(PPO, "CartPole-v1", n_steps=64)
+    with pytest.raises(ConfigError, match=r"plan takes n_steps beside a class, as in plan\(PPO"):
+        frugal_rl.plan("env=toy", n_steps=64)
+
+
+@pytest.mark.parametrize(
+    ("space", "name"),
+    [
+        (gym.spaces.Box(0, 255, (3, 36, 36), np.uint8), "CnnPolicy"),
+        (gym.spaces.Box(0, 255, (40, 36, 3), np.uint8), "CnnPolicy"),
+        (gym.spaces.Box(0, 255, (7, 7, 3), np.uint8), "MlpPolicy"),
+        (gym.spaces.Box(0, 1, (3, 40, 40), np.float32), "MlpPolicy"),
+        (gym.spaces.Discrete(4), "MlpPolicy"),
+        (gym.spaces.Dict({"x": gym.spaces.Discrete(4)}), "MultiInputPolicy"),
+    ],
+)
+def test_the_policy_is_the_one_for_such_observations(space, name):
+    assert stock_plan.policy_for(PPO, space) == name

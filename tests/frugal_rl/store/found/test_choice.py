@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, EncodingError
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.found import trial
 from frugal_rl.store.found.array import FoundArray
@@ -248,6 +249,16 @@ def test_a_found_array_counts_and_refuses_as_an_array_does():
     assert store[0, 0, ...].ravel()[0] == 1
 
 
+@pytest.mark.parametrize("rows", [0.5, 256, -1, np.nan, torch.tensor(2.5)])
+def test_numbers_that_a_space_cannot_hold_are_refused_not_rounded(rows):
+    store = FoundArray(2, 1, spaces.Box(0, 255, (), np.uint8))
+    store[0] = torch.tensor([255.0])
+    assert store[0].tolist() == [255]
+
+    with pytest.raises(EncodingError, match="space says uint8, and rows came as"):
+        store[1] = [rows]
+
+
 def test_numbers_without_a_shape_are_rows_of_one():
     store = FoundArray(2, 3, spaces.Box(0, 9, (), np.int64))
     store[0] = np.array([4, 5, 6])
@@ -291,3 +302,20 @@ def test_loading_kernels_calls_every_form_of_both_shapes_of_stacks(monkeypatch):
 
     assert [shapes[:2] for shapes in built] == [((4, 8), (12, 1, 32)), ((8, 4), (12, 1, 32))]
     assert all(count > 3 for *_, count in built)
+
+
+def test_a_loop_in_cleanrls_manner_gets_its_tensors():
+    space, row = spaces.Box(0, 255, (2, 3), np.uint8), torch.arange(24.0).reshape(4, 2, 3)
+    obs = FoundArray(5, 4, space, device="cpu")
+    for step in range(5):
+        obs[step] = row + step
+    b_obs, stock = obs.reshape((-1, *space.shape)), torch.cat([row + s for s in range(5)])
+
+    drawn = b_obs[np.array([19, 0, 7])]
+
+    assert (drawn.dtype, len(b_obs)) == (torch.uint8, 20)
+    assert torch.equal(drawn.float(), stock[[19, 0, 7]])
+    assert torch.equal(obs[3, 1:].float(), row[1:] + 3)
+    assert torch.equal(obs.reshape(20, 2, 3)[:].float(), stock)
+    with pytest.raises(ConfigError, match=r"as rows of shape \(-1, 2, 3\), not \(-1, 6\)"):
+        obs.reshape(-1, 6)

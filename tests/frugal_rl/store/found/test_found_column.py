@@ -234,6 +234,8 @@ def test_rows_that_scroll_are_compressed_against_those_before_in_groups():
         (np.uint8, 250, 6, 4),
         (np.int32, -70, 200, 8),
         (np.uint64, 1 << 61, 60000, 16),
+        (">f4", 0, 2, 1),
+        (">i8", -3, 4, 2),
     ],
 )
 def test_whole_numbers_of_a_small_range_take_the_bits_of_that_range(dtype, low, count, bits):

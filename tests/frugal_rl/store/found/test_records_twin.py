@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from frugal_rl.store.found.records import GROWTH, LINKS, Records
+from frugal_rl.store.found.rows import reading_order
 
 
 def body(row, reference):
@@ -134,3 +135,14 @@ def test_a_cleared_pool_begins_anew():
         pool.append(rows[t], np.arange(2), again[t])
     assert again.tolist() == ours.tolist()
     assert pool.words[: pool.end].tolist() == np.array(twin.words, np.uint64).tolist()
+
+
+def test_rows_are_read_by_environment_and_each_one_in_the_order_in_which_they_came():
+    handles = np.array([[7, -1], [3, 9], [0, -1], [8, 2]])
+    env = np.array([1, 0, 1, 0])
+
+    order = reading_order(handles, env, 10)
+
+    assert handles.reshape(-1)[order].tolist() == [2, 3, 8, 9, -1, -1, 0, 7]
+    assert np.repeat(env, 2)[order].tolist() == [0] * 4 + [1] * 4
+    assert reading_order(handles, None, 10).tolist() == list(range(8))
