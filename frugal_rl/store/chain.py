@@ -316,6 +316,17 @@ class FrameChain:
         self.beside.load(state["beside"])
 
     @property
+    def record_bytes(self) -> int:
+        """Bytes of all records of the blocks that are held; whole chunks where they wrap around."""
+        oldest = int(self.bases[self.freed_blocks % self.blocks])
+        return 2 * (self.used - oldest) if self.used >= oldest else self.pool.nbytes
+
+    @property
+    def anchors_held(self) -> int:
+        """Whole rows that chains share."""
+        return self._anchors_touched - len(self._free_anchors)
+
+    @property
     def nbytes(self) -> int:
         """Bytes that hold memory: written chunks of the regions and the tables."""
         return sum(self.parts().values())

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from frugal_rl import remembered
 from frugal_rl.memory import replay_file
 from frugal_rl.memory.facts import replay_on_disk
 from frugal_rl.memory.replay import KEY_EVERY, rows_of
-from frugal_rl.memory.replay_file import MOST, Data, file_bytes, saved_arrays
+from frugal_rl.memory.replay_data import MOST, Data
+from frugal_rl.memory.replay_file import file_bytes, saved_arrays
 from frugal_rl.memory.replay_saves import BLOCK_BYTES, LISTED_BYTES
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, ObservationSpec, Stored
@@ -155,13 +157,14 @@ def test_a_learner_without_a_replay_has_no_segments():
     assert replay_on_disk(compose_run(["env=toy"])) == {}
 
 
-def test_a_run_tells_the_bytes_of_its_segments():
+def test_a_run_tells_the_bytes_of_its_segments(monkeypatch, tmp_path):
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
     run = compose_run(["env=toy", "algo=dqn", "algo.buffer_size=700", "algo.total_steps=900"])
     limit = run.env.episode_steps
 
     told = replay_on_disk(run)
 
-    assert told["replay_file_bytes"] == file_bytes(run, 700, Data(1 / limit)) > 0
+    assert told["replay_file_bytes"] == file_bytes(run, 700, Data(1 / limit, limits=1.0)) > 0
     assert told["replay_file_most_bytes"] == file_bytes(run, 700, MOST) > told["replay_file_bytes"]
 
 
