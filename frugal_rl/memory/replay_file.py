@@ -59,11 +59,15 @@ class Filled:
         row = self.num_envs * each
         return Saved(name, self.steps * row, self.held * row, step=row)
 
+    def same(self, what: str) -> str:
+        """The name under which arrays hold the same; rings of other sizes turn elsewhere."""
+        return f"{what} of {self.steps}" if self.turned else what
+
     def flags(self, name: str, share: float = 1.0) -> Saved:
         """Which steps end an episode, or a share of those; only where it is all is it the same."""
         n, size = self.num_envs, self.steps * self.num_envs
         marked = round(share * self.ends)
-        shared = f"ends of {size}" if marked == self.ends else ""
+        shared = self.same("ends") if marked == self.ends else ""
         if self.turned:
             return Saved(name, size, size if marked else 0, shared, step=n)
         together = self.data.together
@@ -159,7 +163,7 @@ def _beside(at: str, nbytes: int, ring: Filled, seen: RowSeen | None) -> Iterato
     """What some steps have besides: the last observation of each episode, or of a share of them."""
     ends = round(ring.ends * seen.beside) if seen else ring.ends
     of_all = ends == ring.ends if seen else nbytes >= OFTEN_EQUAL_BYTES
-    shared = f"keys of {ring.steps}" if of_all else ""
+    shared = ring.same("keys") if of_all else ""
     yield ring.grown(f"{at}.keys", 8 * ends, shared, found=True)
     yield ring.grown(f"{at}.values", nbytes * ends, found=True)
 

@@ -108,6 +108,7 @@ CASES = [
     ("plain", SMALL, 700, 4, 300),
     ("plain", SMALL, 700, 1, 5_000),
     ("plain", SMALL, 36_000, 60, 33_001),
+    ("plain", SMALL, 24_000, 24, 90_000),
     ("plain", LARGE, 1_500, 3, 800),
     ("plain", LARGE, 1_200, 2, 40_000),
     ("her", SMALL, 900, 5, 1_003),
