@@ -108,7 +108,7 @@ CASES = [
     ("plain", SMALL, 700, 4, 300),
     ("plain", SMALL, 700, 1, 5_000),
     ("plain", SMALL, 36_000, 60, 33_001),
-    ("plain", SMALL, 24_000, 24, 90_000),
+    ("plain", SMALL, 60_000, 60, 90_000),
     ("plain", LARGE, 1_500, 3, 800),
     ("plain", LARGE, 1_200, 2, 40_000),
     ("her", SMALL, 900, 5, 1_003),
@@ -134,7 +134,9 @@ def test_a_segment_holds_the_arrays_that_were_planned(
     assert not differing
     file = written.path(1).stat().st_size
     if fields is SMALL:
-        assert file_bytes(run, size, Data(ends)) == pytest.approx(file, rel=0.03)
+        turned = size < total  # what stacked rows and others share then is chance
+        off = 0.03 if turned else 0.01
+        assert file_bytes(run, size, Data(ends)) == pytest.approx(file, rel=off)
 
 
 @pytest.mark.parametrize(
