@@ -111,12 +111,13 @@ def shares_of(seen: Seen, limit_steps: int | None) -> tuple[float, float]:
     are taken to end by themselves as often in each step, and at the limit at the latest.
     """
     total = max(1, seen.steps * seen.num_envs)
+    if limit_steps and seen.ends == seen.limits:
+        return 1 / limit_steps, 1.0
     if not limit_steps or seen.steps >= LIMITS_SEEN * limit_steps:
         return seen.ends / total, seen.limits / max(1, seen.ends)
     by_themselves = (seen.ends - seen.limits) / total
     reaching = (1 - by_themselves) ** limit_steps
-    ends = by_themselves / (1 - reaching) if by_themselves else 1 / limit_steps
-    return ends, reaching
+    return by_themselves / (1 - reaching), reaching
 
 
 def _seen(run: RunConfig) -> tuple[Seen | None, str]:

@@ -148,6 +148,7 @@ ROWS = {"frame": RowSeen(100.0, 0.0, 1.0)}
         (Seen(1_000, 2, 20, 5, ROWS), None, (0.01, 0.25)),  # no limit is stated
         (Seen(1_000, 2, 20, 5, ROWS), 500, (0.01, 0.25)),  # twice through it: as it was
         (Seen(300, 2, 0, 0, ROWS), 500, (1 / 500, 1.0)),  # too short to see it
+        (Seen(1_140, 2, 4, 4, ROWS), 500, (1 / 500, 1.0)),  # nothing else ends them
         (Seen(300, 2, 6, 0, ROWS), 1, (1.0, 0.99)),
         (Seen(300, 2, 6, 0, ROWS), 500, (0.01 / (1 - 0.99**500), 0.99**500)),
     ],
