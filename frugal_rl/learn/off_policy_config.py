@@ -23,6 +23,7 @@ from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.hindsight import check_goals
 from frugal_rl.learn.on_policy_config import Value
 from frugal_rl.memory.replay import ReplayNetworks, replay_parts, replay_size
+from frugal_rl.memory.replay_data import MOST, Data
 from frugal_rl.ranges import above, at_least, between, check_ranges
 
 if TYPE_CHECKING:
@@ -168,16 +169,14 @@ class OffPolicyConfig(ABC):
             return self.buffer_size
         return replay_size(run, self.total_steps, self.traced(run))
 
-    def file_bytes(self, run: RunConfig, ends: float) -> tuple[int, int]:
-        """The replay's segments beside the checkpoints: where a share of steps are `ends`; at most.
+    def file_bytes(self, run: RunConfig, data: Data) -> tuple[int, int]:
+        """The replay's segments beside the checkpoints where the data is like this; at most.
 
         The most is what they take where nothing repeats and every step ends an episode.
         """
         size = self.size(run)
-        expected, most = (
-            replay_file.file_bytes(run, size, d) for d in (replay_file.Data(ends), replay_file.MOST)
-        )
-        return expected, max(expected, most)
+        found, most = (replay_file.file_bytes(run, size, d) for d in (data, MOST))
+        return found, max(found, most)
 
     def traced(self, run: RunConfig) -> ReplayNetworks:
         """The networks by arithmetic on their operations."""

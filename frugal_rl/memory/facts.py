@@ -12,6 +12,7 @@ from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import Kind
+from frugal_rl.memory.replay_data import expected
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -69,6 +70,8 @@ class Facts:
     """Of the replay that lies beside all checkpoints, once: what is expected."""
     replay_file_most_bytes: int = 0
     """The same where nothing repeats and every step ends an episode."""
+    replay_seen: str = ""
+    """Where episodes and rows were seen that are like it, in words."""
     free_disk_bytes: int = 0
     eval_seed_is_training_seed: bool = False
     eval_steps: int = 0
@@ -170,14 +173,19 @@ def typical_episode(run: RunConfig) -> tuple[int, int] | None:
     return (limit, limit) if limit else None
 
 
-def replay_on_disk(run: RunConfig) -> dict[str, int]:
+def replay_on_disk(run: RunConfig) -> dict[str, Any]:
     """What a replay's segments take beside the checkpoints of a whole run, and at most."""
     file_bytes = getattr(run.algo, "file_bytes", None)
     if file_bytes is None:
         return {}
     episode = typical_episode(run)
-    expected, most = file_bytes(run, 1 / max(1, episode[1]) if episode else 0.0)
-    return {"replay_file_bytes": expected, "replay_file_most_bytes": most}
+    data = expected(run, episode[1] if episode else None, time_limit(run))
+    found, most = file_bytes(run, data)
+    return {
+        "replay_file_bytes": found,
+        "replay_file_most_bytes": most,
+        "replay_seen": data.source,
+    }
 
 
 def time_limit(run: RunConfig) -> int | None:

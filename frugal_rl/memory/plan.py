@@ -25,6 +25,7 @@ from frugal_rl.memory.honour import is_saved_by
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase, human
 from frugal_rl.memory.probe import Planning, Probe, ProbeUpdate
+from frugal_rl.memory.replay_data import look_at_play
 from frugal_rl.memory.savings import SAVINGS
 from frugal_rl.memory.sizes import (
     environment_parts,
@@ -183,6 +184,7 @@ def measured_base(run: RunConfig, found: Probe | None) -> Base:
     With `plan=probe` it is what a tiny run held in each phase beyond what is planned for its sizes.
     """
     weigh_environment(run)
+    look_at_play(run)
     if run.plan is not Planning.probe:
         return kept_base(run) or installed_base(run)
     nothing = Base.everywhere(0, Confidence.probed, has_accelerator(run.hardware.device))

@@ -10,6 +10,7 @@ from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.base import TYPICAL_BYTES
 from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.part import REPLAY, Confidence, Part, human
+from frugal_rl.memory.replay_data import CHAIN_SHARE, RowSeen, rows_seen
 from frugal_rl.memory.sizes import environment_parts
 from frugal_rl.observation.fields import EPISODE
 from frugal_rl.store.layout import action_layout
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 CHAIN_FROM_BYTES = 256
 """Rows from this size on are kept as chains of differences."""
-CHAIN_SHARE = 0.05
-"""Share of a row that its difference takes: 0.9 to 4.4 % were measured on five Atari games."""
 KEY_EVERY = 32
 """Steps of a chain; links and anchors are kept for each."""
 PAIR_COPIES = 6
@@ -49,7 +48,13 @@ class ReplayNetworks:
 
 def replay_parts(run: RunConfig, size: int, networks: ReplayNetworks) -> list[Part]:
     """Replay, networks, gradients, optimiser and minibatch."""
-    parts = [_row_part(*row, size) for row in rows_of(run)]
+    seen, source = rows_seen(run)
+    parts = [
+        _row_part(name, nbytes, frames, size)
+        if name not in seen or nbytes < CHAIN_FROM_BYTES
+        else _seen_part(name, nbytes, frames, size, seen[name], source)
+        for name, nbytes, frames in rows_of(run)
+    ]
     each = _scalar_bytes(run)
     parts.append(Part(f"{REPLAY}scalars", f"{size:,} x {each} B", size * each))
     if getattr(run.algo, "prioritised", False):
@@ -143,6 +148,15 @@ def _row_part(name: str, nbytes: int, frames: int, size: int) -> Part:
     bound = human(size * (nbytes + CHAIN_TABLES + code))
     formula = f"{size:,} x {each} B of {nbytes}; at most {bound} where nothing repeats"
     return Part(f"{REPLAY}{name}", formula, size * each, confidence=Confidence.calibrated)
+
+
+def _seen_part(name: str, nbytes: int, frames: int, size: int, seen: RowSeen, source: str) -> Part:
+    """Large rows by what their differences and shared whole rows took where they were seen."""
+    shared = seen.anchors * nbytes / KEY_EVERY
+    each = math.ceil(seen.record_bytes + shared) + CHAIN_TABLES + int(frames > 1)
+    bound = human(size * (nbytes + CHAIN_TABLES + int(frames > 1)))
+    formula = f"{size:,} x {each} B of {nbytes}, {source}; at most {bound} where nothing repeats"
+    return Part(f"{REPLAY}{name}", formula, size * each, confidence=Confidence.probed)
 
 
 def _scalar_bytes(run: RunConfig) -> int:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.memory.replay import CHAIN_FROM_BYTES, CHAIN_SHARE, KEY_EVERY, rows_of
+from frugal_rl.memory.replay import CHAIN_FROM_BYTES, KEY_EVERY, rows_of
+from frugal_rl.memory.replay_data import Data, RowSeen
 from frugal_rl.memory.replay_saves import STILL, Saved, bytes_left, moments_of
 from frugal_rl.store.layout import action_layout
 from frugal_rl.store.region import CHUNK_BYTES
@@ -37,49 +38,48 @@ class Filled:
     num_envs: int
     held: int
     """Steps of each environment that it holds."""
-    each: float
-    """Share of steps that end an episode, side by side in all environments."""
-    turned: bool
-    """Whether it has overwritten some."""
-    differs: float
-    """Share of a large row that differs from the row before."""
+    made: int
+    """Steps that each environment has made."""
+    data: Data
+
+    @property
+    def turned(self) -> bool:
+        """Whether it has overwritten some."""
+        return self.made > self.steps
 
     @property
     def ends(self) -> int:
-        """Episodes that end among those, as it is expected."""
-        return int(self.each * self.held + 1e-6) * self.num_envs
+        """Episodes that end among those, as it is expected: whole ones where all end at once."""
+        if self.data.together:
+            return int(self.data.ends * self.held + 1e-6) * self.num_envs
+        return round(self.data.ends * self.held * self.num_envs)
 
     def table(self, name: str, each: int) -> Saved:
         """An array with `each` bytes of every transition that there is room for."""
         row = self.num_envs * each
         return Saved(name, self.steps * row, self.held * row, step=row)
 
-    def flags(self, name: str) -> Saved:
-        """Where episodes end; a stack's rows are a few more, so that theirs are others."""
+    def same(self, what: str) -> str:
+        """The name under which arrays hold the same; rings of other sizes turn elsewhere."""
+        return f"{what} of {self.steps}" if self.turned else what
+
+    def flags(self, name: str, share: float = 1.0) -> Saved:
+        """Which steps end an episode, or a share of those; only where it is all is it the same."""
         n, size = self.num_envs, self.steps * self.num_envs
+        marked = round(share * self.ends)
+        shared = self.same("ends") if marked == self.ends else ""
         if self.turned:
-            return Saved(name, size, size if self.ends else 0, f"ends of {size}", step=n)
-        last = math.ceil(self.ends / n / self.each) * n if self.ends else 0
-        return Saved(name, size, min(last, self.held * n), f"ends of {size}", step=STILL)
+            return Saved(name, size, size if marked else 0, shared, step=n)
+        together = self.data.together
+        between = 1 / self.data.ends if marked else 0.0  # steps, of one environment or of all
+        last = math.ceil(self.ends / n * between) * n if together else self.held * n - int(between)
+        filled = max(0, min(last, self.held * n)) if marked else 0
+        return Saved(name, size, filled, shared, step=STILL)
 
     def grown(self, name: str, nbytes: int, shared: str = "", found: bool = False) -> Saved:
         """What grows with every step, to so many bytes; all of it moves once the ring turns."""
         each = 0.0 if self.turned else nbytes / max(1, self.held)
         return Saved(name, nbytes, nbytes, shared, found, each)
-
-
-@dataclass(frozen=True)
-class Data:
-    """What is not known before the data is there."""
-
-    ends: float
-    """Share of steps that end an episode."""
-    differs: float = CHAIN_SHARE
-    """Share of a large row that differs from the row before."""
-
-
-MOST = Data(1.0, 1.0)
-"""Nothing repeats, and every step ends an episode: no file is larger."""
 
 
 def file_bytes(run: RunConfig, size: int, data: Data) -> int:
@@ -113,7 +113,7 @@ def saved_arrays(run: RunConfig, size: int, data: Data, at: int) -> list[Saved]:
     n = run.algo.num_envs
     steps = max(size // n, 1)
     held = min(steps, at)
-    ring = Filled(steps, n, held, data.ends, at > steps, data.differs)
+    ring = Filled(steps, n, held, at, data)
     return list(_arrays(run, ring))
 
 
@@ -124,7 +124,7 @@ def _arrays(run: RunConfig, ring: Filled) -> Iterator[Saved]:
     yield ring.table(f"{at}_actions", count * int(dtype.itemsize))
     yield ring.table(f"{at}rewards", 4)
     yield ring.flags(f"{at}_dones")
-    yield Saved(f"{at}_timeouts", ring.steps * ring.num_envs, 0)
+    yield ring.flags(f"{at}_timeouts", ring.data.limits)
     if getattr(run.algo, "her", False):
         yield ring.table(f"{at}ep_start", 4)
         yield ring.table(f"{at}ep_length", 4)
@@ -132,16 +132,16 @@ def _arrays(run: RunConfig, ring: Filled) -> Iterator[Saved]:
     if getattr(run.algo, "prioritised", False):
         yield ring.table(f"{at}priorities", 8)
     for name, nbytes, frames in rows_of(run):
-        yield from _column(f"{at}columns.{name}.column.", nbytes, frames, ring)
+        yield from _column(f"{at}columns.{name}.column.", nbytes, frames, ring, name)
 
 
-def _column(at: str, nbytes: int, frames: int, ring: Filled) -> Iterator[Saved]:
+def _column(at: str, nbytes: int, frames: int, ring: Filled, name: str) -> Iterator[Saved]:
     """An entry of the observation, `frames` of so many bytes each."""
     older = frames - 1  # the oldest observation's older frames are held as well
     steps = ring.steps + older
-    rows = replace(ring, steps=steps, held=min(steps, ring.held + older))
-    chained = nbytes >= CHAIN_FROM_BYTES
-    yield from (_chained if chained else _dense)(f"{at}rows.", nbytes, rows)
+    rows = replace(ring, steps=steps, held=min(steps, ring.made))
+    kept = _chained if nbytes >= CHAIN_FROM_BYTES else _dense
+    yield from kept(f"{at}rows.", nbytes, rows, ring.data.rows.get(name))
     yield ring.table(f"{at}codes", 1) if frames > 1 else Saved(f"{at}codes", 0, 0)
     yield Saved(f"{at}newest_codes", ring.num_envs, ring.num_envs, "codes", step=STILL)
     stack = ring.num_envs * nbytes * frames
@@ -159,25 +159,27 @@ def _room(at: str, filled: int, held: int, found: bool = False) -> Iterator[Save
     yield Saved(f"{at}.bytes", chunks * CHUNK_BYTES, filled, found=found, step=each)
 
 
-def _beside(at: str, nbytes: int, ring: Filled) -> Iterator[Saved]:
-    """What some steps have besides: the last observation of each episode."""
-    shared = "" if nbytes < OFTEN_EQUAL_BYTES else f"keys of {ring.steps}"
-    yield ring.grown(f"{at}.keys", 8 * ring.ends, shared, found=True)
-    yield ring.grown(f"{at}.values", nbytes * ring.ends, found=True)
+def _beside(at: str, nbytes: int, ring: Filled, seen: RowSeen | None) -> Iterator[Saved]:
+    """What some steps have besides: the last observation of each episode, or of a share of them."""
+    ends = round(ring.ends * seen.beside) if seen else ring.ends
+    of_all = ends == ring.ends if seen else nbytes >= OFTEN_EQUAL_BYTES
+    shared = ring.same("keys") if of_all else ""
+    yield ring.grown(f"{at}.keys", 8 * ends, shared, found=True)
+    yield ring.grown(f"{at}.values", nbytes * ends, found=True)
 
 
-def _dense(at: str, nbytes: int, ring: Filled) -> Iterator[Saved]:
+def _dense(at: str, nbytes: int, ring: Filled, seen: RowSeen | None) -> Iterator[Saved]:
     """Rows as they are."""
-    yield ring.flags(f"{at}has_sides")
+    yield ring.flags(f"{at}has_sides", seen.beside if seen else 1.0)
     yield from _room(f"{at}room", ring.held * ring.num_envs * nbytes, ring.held)
-    yield from _beside(f"{at}sides", nbytes, ring)
+    yield from _beside(f"{at}sides", nbytes, ring, seen)
 
 
-def _chained(at: str, nbytes: int, ring: Filled) -> Iterator[Saved]:
-    """Rows as chains of differences: tables by arithmetic, what differs as it is expected."""
+def _chained(at: str, nbytes: int, ring: Filled, seen: RowSeen | None) -> Iterator[Saved]:
+    """Rows as chains of differences: tables by arithmetic, what differs as it was seen."""
     n, words = ring.num_envs, -(-nbytes // 8)
-    held = -(-ring.held // KEY_EVERY)
-    blocks = replace(ring, steps=-(-ring.steps // KEY_EVERY) + 1, held=held)
+    room, held = -(-ring.steps // KEY_EVERY) + 1, -(-ring.held // KEY_EVERY)
+    blocks = replace(ring, steps=room, held=held, made=-(-ring.made // KEY_EVERY))
 
     def table(name: str, each: int) -> Saved:
         whole = blocks.table(f"{at}{name}", each)
@@ -191,11 +193,32 @@ def _chained(at: str, nbytes: int, ring: Filled) -> Iterator[Saved]:
     yield Saved(f"{at}_anchor", 4 * n, 4 * n, step=STILL)
     yield Saved(f"{at}_anchor_age", 4 * n, 4 * n)
     yield Saved(f"{at}_users", 4 * n * blocks.steps, 4 * n)
-    row, held = words * 8, ring.held + KEY_EVERY * ring.turned  # blocks are freed as a whole
-    kept = held * n + ring.ends  # the last observations of episodes as well
-    yield from _room(f"{at}pool", math.ceil(ring.differs * kept * row), held, True)
-    if ring.differs < 1:  # a whole row now and then, which chains share
-        yield from (replace(a, step=STILL) for a in _room(f"{at}anchor_room", n * row, 1, True))
-    else:
-        yield from _room(f"{at}anchor_room", n * blocks.held * row, ring.held, True)
-    yield from _beside(f"{at}beside", 8, ring)
+    freed = _freed(ring)
+    held = ring.made - freed
+    records = _record_bytes(words * 8, held, ring, seen)
+    begun = records * freed // held % CHUNK_BYTES  # the oldest one's place in its chunk
+    yield from _room(f"{at}pool", begun + records, held, True)
+    anchors = n * _anchors(blocks.held, ring.data, seen)
+    room = _room(f"{at}anchor_room", anchors * words * 8, ring.held, True)
+    yield from room if anchors > n else (replace(array, step=STILL) for array in room)
+    yield from _beside(f"{at}beside", 8, ring, seen)
+
+
+def _freed(ring: Filled) -> int:
+    """Steps whose records are held no more: blocks are freed whole, as another one begins."""
+    begun = (ring.made - 1) // KEY_EVERY * KEY_EVERY
+    return max(0, begun + 1 - ring.steps) // KEY_EVERY * KEY_EVERY
+
+
+def _record_bytes(row: int, held: int, ring: Filled, seen: RowSeen | None) -> int:
+    """What differs in `held` rows of each environment, and in the last ones of episodes."""
+    if seen:
+        return math.ceil(seen.record_bytes * held * ring.num_envs)
+    return math.ceil(ring.data.differs * row * (held * ring.num_envs + ring.ends))
+
+
+def _anchors(chains: int, data: Data, seen: RowSeen | None) -> int:
+    """Whole rows that the chains of an environment share: one now and then."""
+    if seen:
+        return 1 + round(seen.anchors * (chains - 1))
+    return chains if data.differs >= 1 else 1

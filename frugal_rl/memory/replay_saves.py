@@ -37,7 +37,7 @@ class Saved:
     nbytes: int
     filled: int
     shared: str = ""
-    """Arrays of one name here and of one size hold the same."""
+    """Arrays of one name here hold the same, up to where the shorter one ends."""
     found: bool = False
     """Whether the bytes depend on the data."""
     step: float = 0.0
@@ -92,13 +92,16 @@ class Folder:
         if self._holds_too_much(arrays):
             self.owners, self.zeros, self.filled, before = {}, {}, {}, 0
         number, new, runs = len(self.written), 0, 0
-        fresh: set[str] = set()
+        fresh, longer = set[str](), set[str]()
         for array in arrays:
             name = f"{array.shared} {array.nbytes}" if array.shared else array.name
             if not array.nbytes or (array.shared and name in fresh):
                 continue
             fresh.add(name)
             nbytes, written = self._write(array, name, (before, now), number)
+            if array.shared and array.shared in longer:
+                nbytes, written = min(nbytes, array.nbytes % BLOCK_BYTES), min(written, 1)
+            longer.add(array.shared)
             new, runs = new + nbytes, runs + written
         self.owners = {name: kept for name, kept in self.owners.items() if name in fresh}
         self.written.append(new + listing_bytes(arrays, runs))

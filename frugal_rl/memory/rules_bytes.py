@@ -129,8 +129,9 @@ def checkpoints_on_disk(f: Facts) -> Finding | None:
     stay = f.keep_checkpoints + 1 if f.keep_checkpoints else saves(f)
     count = max(1, min(saves(f), stay))
     need = count * f.checkpoint_bytes + f.replay_file_bytes
-    most = f"{human(f.replay_file_most_bytes)} where nothing repeats"
-    replay = f" and {human(f.replay_file_bytes)} of replay (at most {most})"
+    most = f"at most {human(f.replay_file_most_bytes)} where nothing repeats"
+    seen = f.replay_seen and f"{f.replay_seen}; "
+    replay = f" and {human(f.replay_file_bytes)} of replay ({seen}{most})"
     replay = replay if f.replay_file_bytes else ""
     return Finding(
         "F24",

@@ -25,6 +25,7 @@ from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.duration import keep_pace
 from frugal_rl.memory.part import Phase
+from frugal_rl.memory.replay_data import keep_run
 from frugal_rl.report.files import FILMS, PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.config import RunConfig
@@ -47,6 +48,7 @@ from frugal_rl.run.saves import Saves
 from frugal_rl.run.shares import SEED_STEP, shard
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.stopwatch import Stopwatch
+from frugal_rl.store.seen import seen_in
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.interface import VectorEnv
@@ -290,7 +292,7 @@ class Trainer:
             say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
     def keep_pace(self) -> None:
-        """Remember what this kind of run takes, for the next plan."""
+        """Remember what this kind of run takes, and what its replay holds, for the next plan."""
         watch = self.stopwatch
         count = watch.times[Phase.rollout].count
         if count >= TIMED_ITERATIONS:
@@ -298,6 +300,9 @@ class Trainer:
             alone = {phase: watch.alone[phase].mean for phase in Phase}
             processor = {phase: watch.processor[phase].mean for phase in Phase}
             keep_pace(self.run, alone, processor, steps)
+            replay = getattr(self.learner, "replay", None)
+            if replay is not None:
+                keep_run(self.run, seen_in(replay))
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""

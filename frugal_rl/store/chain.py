@@ -23,6 +23,7 @@ from frugal_rl.store.chain_kernels import (
     OFFSET,
     append_records,
     begin_chains,
+    drop_users,
     read_chains,
 )
 from frugal_rl.store.region import Region
@@ -88,11 +89,12 @@ class FrameChain:
         self.starts = np.zeros((self.blocks * key_every, num_envs), np.uint32)
         self.anchor_of = np.zeros((self.blocks, num_envs), np.int32)
         self.last = np.zeros((num_envs, words), np.uint64)
-        self._scratch = bitmaps_of(words)
+        self.tops = tops_of(words)
         self._state = np.zeros(words, np.uint64)
-        self.written = self.last, *self._scratch, self.units, self.starts, self.pool.touched
+        self.written = self.last, self.units, self.starts, self.pool.touched
         self._rows = np.zeros((num_envs, words), np.uint64)
         self._stale = np.zeros(num_envs, np.bool_)
+        self._dropped = np.zeros(num_envs, np.int32)
         self.read = (
             self.units,
             self.starts,
@@ -101,7 +103,7 @@ class FrameChain:
             self.anchors,
             self.anchor_of,
         )
-        self.scratch_of_a_walk = len(self._scratch[2]), self._state.view(np.uint16), self._state
+        self.scratch_of_a_walk = self.tops, self._state.view(np.uint16), self._state
         self._order: np.ndarray = np.arange(num_envs, dtype=np.int32)
         self.reset()
 
@@ -174,7 +176,7 @@ class FrameChain:
             *self.read,
             self.key_every,
             self.count,
-            len(self._scratch[2]),
+            self.tops,
             first,
             last,
             n,
@@ -214,18 +216,7 @@ class FrameChain:
         starts: np.ndarray,
     ) -> None:
         before = self.used
-        self.used = append_records(
-            words,
-            references,
-            which,
-            words.view(np.uint16),
-            references.view(np.uint16),
-            *self._scratch,
-            self.units,
-            self.base,
-            before,
-            starts,
-        )
+        self.used = append_records(words, references, which, self.units, self.base, before, starts)
         self.pool.touch(2 * before, 2 * self.used)
 
     def _begin_block(self, words: np.ndarray) -> None:
@@ -245,7 +236,6 @@ class FrameChain:
             self._anchor,
             self._anchor_age,
             self._stale,
-            *self._scratch,
             self.units,
             self.used,
             block == 0,
@@ -282,10 +272,9 @@ class FrameChain:
         """Give back the oldest block: its rows, the rows beside them, anchors it used last."""
         oldest = self.freed_blocks
         self.freed_blocks += 1
-        for slot in self.anchor_of[oldest % self.blocks]:
-            self._users[slot] -= 1
-            if self._users[slot] == 0 and slot not in self._anchor:
-                self._free_anchors.append(int(slot))
+        slots = self.anchor_of[oldest % self.blocks]
+        freed = drop_users(slots, self._users, self._anchor, self._dropped)
+        self._free_anchors += self._dropped[:freed].tolist()
         begin = 2 * int(self.bases[oldest % self.blocks])
         following = self.bases[(oldest + 1) % self.blocks] if oldest + 1 < newest else self.used
         end = 2 * int(following)
@@ -316,6 +305,17 @@ class FrameChain:
         self.beside.load(state["beside"])
 
     @property
+    def record_bytes(self) -> int:
+        """Bytes of all records of the blocks that are held; whole chunks where they wrap around."""
+        oldest = int(self.bases[self.freed_blocks % self.blocks])
+        return 2 * (self.used - oldest) if self.used >= oldest else self.pool.nbytes
+
+    @property
+    def anchors_held(self) -> int:
+        """Whole rows that chains share."""
+        return self._anchors_touched - len(self._free_anchors)
+
+    @property
     def nbytes(self) -> int:
         """Bytes that hold memory: written chunks of the regions and the tables."""
         return sum(self.parts().values())
@@ -330,12 +330,9 @@ class FrameChain:
         }
 
 
-def bitmaps_of(words: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Room for the three levels of bitmaps of a row of so many words."""
-    groups = -(-words // 4)
-    middles = -(-groups // 16)
-    tops = -(-middles // 16)
-    return np.zeros(groups, np.uint16), np.zeros(middles, np.uint16), np.zeros(tops, np.uint16)
+def tops_of(words: int) -> int:
+    """Top bitmaps of a row of so many words."""
+    return -(-words // 1024)
 
 
 def most_block_units(words: int, num_envs: int, key_every: int) -> int:

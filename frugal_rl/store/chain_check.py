@@ -26,7 +26,7 @@ def check_chain(chain: FrameChain) -> None:
     if not _numbers_fit(chain) or not _anchors_fit(chain):
         raise DataError("a replay's chain counts more than it can hold.")
     first = chain.freed_blocks * chain.key_every
-    tops, row_units = len(chain._scratch[2]), 4 * chain.last.shape[1]
+    tops, row_units = chain.tops, 4 * chain.last.shape[1]
     end = last_record_end(
         chain.units, chain.starts, chain.bases, chain.links, chain.key_every, tops, row_units,
         first, chain.count,

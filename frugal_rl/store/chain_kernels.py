@@ -44,76 +44,102 @@ def same_units(a: Any, b: Any) -> bool:
     return bool(different == zero)
 
 
-@njit(cache=True)
-def mark_groups(row: Any, reference: Any, groups: Any, middles: Any, tops: Any) -> Any:
-    """Bitmaps of the units in which row [W] differs from reference [W]; returns the record's units.
+LOWER = np.uint64(0x7FFF7FFF7FFF7FFF)
+"""All bits of each unit of a word but its highest."""
+SIDE_BY_SIDE = np.uint64(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3)
+"""A word of marks, multiplied by it, has them side by side from bit 48 on."""
+SUM = np.uint64(1 << 48 | 1 << 32 | 1 << 16 | 1)
+"""A word of counts, multiplied by it, has their sum from bit 48 on."""
 
-    groups [G], middles [H], tops [L] uint16 are overwritten, groups only where their middle is
-    not 0; a group is four words of the row, a middle 64, which are compared in wide moves.
-    """
-    tops[:] = 0
-    size = tops.shape[0]
-    for h in range(middles.shape[0]):
-        words = row[64 * h : 64 * h + 64]
-        others = reference[64 * h : 64 * h + 64]
-        middles[h] = 0
+
+@njit(cache=True)
+def marks_of(word: Any) -> Any:
+    """A word whose units are 1 where those of another are not 0, without a branch."""
+    return ((((word & LOWER) + LOWER) | word) & ~LOWER) >> np.uint64(15)
+
+
+@njit(cache=True)
+def record_units(row: Any, reference: Any) -> int:
+    """How many units the record of row [W] against reference [W] takes."""
+    size = np.int64(-(-row.shape[0] // 1024))
+    for h in range(0, row.shape[0], 64):
+        words, others = row[h : h + 64], reference[h : h + 64]
         if same_units(words, others):
             continue
-        size += 1 + mark_middle(words, others, groups[16 * h : 16 * h + 16], middles, h)
-        tops[h >> 4] |= np.uint16(1 << (h & 15))
+        size += 1
+        for first in range(0, words.shape[0], 4):
+            counts = np.uint64(0)
+            for w in range(first, min(first + 4, words.shape[0])):
+                counts += marks_of(words[w] ^ others[w])
+            size += np.int64(counts != 0) + np.int64((counts * SUM) >> np.uint64(48))
     return size
 
 
 @njit(cache=True)
-def mark_middle(row: Any, reference: Any, groups: Any, middles: Any, h: int) -> Any:
-    """Bitmaps of at most 64 words; middles[h] is set. Returns the groups and units that differ."""
-    found = 0
-    for g in range(groups.shape[0]):
-        bits = np.uint64(0)
-        for w in range(4 * g, min(4 * g + 4, row.shape[0])):
-            x = row[w] ^ reference[w]
-            if x != 0:
-                for q in range(4):
-                    if (x >> np.uint64(16 * q)) & np.uint64(0xFFFF) != 0:
-                        bits |= np.uint64(1) << np.uint64(4 * (w - 4 * g) + q)
-                        found += 1
-        groups[g] = bits
-        if bits != 0:
-            found += 1
-            middles[h] |= np.uint16(1 << g)
-    return found
+def put_row(row: Any, reference: Any, units: Any, used: int, base: int) -> Any:
+    """Write row [W] from units[used] on, as a record or whole; returns its start and its end."""
+    end = put_record(row, reference, units, used)
+    if end >= 0:
+        return np.uint32(used - base), end
+    end = np.int64(used + 4 * row.shape[0])
+    copy_row(row.view(np.uint16), units[used:end])
+    return np.uint32(used - base) | WHOLE, end
 
 
 @njit(cache=True)
-def put_record(
-    row: Any, reference: Any, groups: Any, middles: Any, tops: Any, units: Any, at: int
-) -> int:
-    """Write the record of the bitmaps that `mark_groups` left from units[at] on; returns its end.
+def put_record(row: Any, reference: Any, units: Any, begin: int) -> Any:
+    """Write the record of row [W] against reference [W] in one pass, from units[begin] on.
 
-    row, reference [4 W] uint16.
+    Returns its end; negative where it would be no smaller than the row.
     """
-    one = np.uint64(1)
-    for i in range(tops.shape[0]):
-        units[at] = tops[i]
+    at, end = np.int64(begin), np.int64(begin + 4 * row.shape[0])
+    for first in range(0, row.shape[0], 1024):
+        slot, top = at, 0
         at += 1
-        top = np.uint64(tops[i])
-        while top != 0:
-            h = 16 * i + lowest_bit(top)
-            top &= top - one
-            units[at] = middles[h]
-            at += 1
-            middle = np.uint64(middles[h])
-            while middle != 0:
-                g = 16 * h + lowest_bit(middle)
-                middle &= middle - one
-                units[at] = groups[g]
-                at += 1
-                bits = np.uint64(groups[g])
-                while bits != 0:
-                    u = 16 * g + lowest_bit(bits)
-                    bits &= bits - one
-                    units[at] = row[u] ^ reference[u]
-                    at += 1
+        for h in range(first, min(first + 1024, row.shape[0]), 64):
+            words, others = row[h : h + 64], reference[h : h + 64]
+            if same_units(words, others):
+                continue
+            at = put_middle(words, others, units, at, end)
+            if at < 0:
+                return at
+            top |= 1 << ((h - first) >> 6)
+        if at >= end:
+            return np.int64(-1)
+        units[slot] = top
+    return at
+
+
+@njit(cache=True)
+def put_middle(words: Any, others: Any, units: Any, at: Any, end: Any) -> Any:
+    """A middle bitmap, its groups and units from units[at] on; returns its end.
+
+    Negative where it would reach `end`.
+    """
+    slot, middle = at, 0
+    at += 1
+    for first in range(0, words.shape[0], 4):
+        last = min(first + 4, words.shape[0])
+        bits, counts = np.uint64(0), np.uint64(0)
+        for w in range(first, last):
+            marks = marks_of(words[w] ^ others[w])
+            counts += marks
+            four = (marks * SIDE_BY_SIDE) >> np.uint64(48) & np.uint64(15)
+            bits |= four << np.uint64(4 * (w - first))
+        if bits == 0:
+            continue
+        if at + 1 + np.int64((counts * SUM) >> np.uint64(48)) >= end:
+            return np.int64(-1)
+        middle |= 1 << (first >> 2)
+        units[at] = bits
+        at += 1
+        for w in range(first, last):  # each unit is written, and stays where it differs
+            x = words[w] ^ others[w]
+            for _ in range(4):
+                units[at] = x & np.uint64(0xFFFF)
+                at += np.int64(units[at] != 0)
+                x >>= np.uint64(16)
+    units[slot] = middle
     return at
 
 
@@ -151,11 +177,6 @@ def append_records(
     rows: Any,
     references: Any,
     which: Any,
-    rows16: Any,
-    references16: Any,
-    groups: Any,
-    middles: Any,
-    tops: Any,
     units: Any,
     base: int,
     used: int,
@@ -163,19 +184,10 @@ def append_records(
 ) -> int:
     """Records of rows [M, W] against references[which[m]] from units[used] on; returns their end.
 
-    starts [M] uint32 is set, relative to `base`; rows16 and references16 are the same memory as
-    units of two bytes.
+    starts [M] uint32 is set, relative to `base`.
     """
     for m in range(rows.shape[0]):
-        r = which[m]
-        size = mark_groups(rows[m], references[r], groups, middles, tops)
-        starts[m] = used - base
-        if size < rows16.shape[1]:
-            used = put_record(rows16[m], references16[r], groups, middles, tops, units, used)
-        else:
-            starts[m] |= WHOLE
-            copy_row(rows16[m], units[used : used + rows16.shape[1]])
-            used += rows16.shape[1]
+        starts[m], used = put_row(rows[m], references[which[m]], units, used, base)
     return used
 
 
@@ -187,9 +199,6 @@ def begin_chains(
     anchor: Any,
     age: Any,
     stale: Any,
-    groups: Any,
-    middles: Any,
-    tops: Any,
     units: Any,
     base: int,
     is_first: bool,
@@ -200,21 +209,33 @@ def begin_chains(
     links [N] uint32 is set, relative to `base`, where records are written from; age [N] int32
     grows; stale [N] bool is set; anchor [N] int32 may be -1. Returns the records' end.
     """
-    used, whole = base, 4 * words.shape[1]
+    used, whole = np.int64(base), 4 * words.shape[1]
     for n in range(words.shape[0]):
-        row, before = words[n], last[n]
-        links[n] = NO_LINK
-        size = whole if is_first else mark_groups(row, before, groups, middles, tops)
-        if size < whole:
+        row, links[n] = words[n], NO_LINK
+        end = np.int64(-1) if is_first else put_record(row, last[n], units, used)
+        if end >= 0:
             links[n] = used - base
-            row16, before16 = row.view(np.uint16), before.view(np.uint16)
-            used = put_record(row16, before16, groups, middles, tops, units, used)
+            used = end
         age[n] += 1
         stale[n] = anchor[n] < 0 or age[n] >= ANCHOR_BLOCKS
         if not stale[n]:
-            size = mark_groups(row, anchors[anchor[n]], groups, middles, tops)
-            stale[n] = size > ANCHOR_SHARE * whole
+            stale[n] = record_units(row, anchors[anchor[n]]) > ANCHOR_SHARE * whole
     return used
+
+
+@njit(cache=True)
+def drop_users(slots: Any, users: Any, current: Any, freed: Any) -> int:
+    """One user less of each anchor in slots [N]; those that nobody uses go to freed [N].
+
+    Anchors in current [N] begin the chains that come. Returns how many are freed.
+    """
+    count = 0
+    for slot in slots:
+        users[slot] -= 1
+        if users[slot] == 0 and not np.any(current == slot):
+            freed[count] = slot
+            count += 1
+    return count
 
 
 @njit(cache=True)

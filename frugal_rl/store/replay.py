@@ -157,8 +157,10 @@ class ReplayBuffer(stock.ReplayBuffer):
         """One step of N environments; nothing that is handed in is kept or changed."""
         limits: Any = False
         if self.handle_timeout_termination:
-            limits = [info.get("TimeLimit.truncated", False) for info in infos]
-            limits = limits if any(limits) else False
+            for info in infos:
+                if info.get("TimeLimit.truncated", False):
+                    limits = [info.get("TimeLimit.truncated", False) for info in infos]
+                    break
         self.store(obs, next_obs, action, reward, done, limits)
 
     def store(
@@ -172,7 +174,7 @@ class ReplayBuffer(stock.ReplayBuffer):
     ) -> None:
         """One step of N environments as arrays: `timeouts` [N] says which ends a limit made."""
         if self._single is not None:
-            self._single.add(obs, next_obs)
+            (self._single.column or self._single).add(obs, next_obs)
         else:
             for name, column in self.columns.items():
                 column.add(obs[name], next_obs[name])

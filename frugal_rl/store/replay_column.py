@@ -74,6 +74,10 @@ class ReplayColumn:
         self._units_shape = self._compared[0].shape
         in_words = isinstance(self.rows, FrameChain) and self._unit is np.uint64
         self._chain: Any = self.rows if in_words else None
+        self._written: tuple[Any, ...] = ()
+        if in_words:
+            coded = self._codes, frames, self.codes, *self._compared
+            self._written = *coded, *self._chain.written
         self.reset()
 
     def reset(self) -> None:
@@ -86,38 +90,22 @@ class ReplayColumn:
 
     def add(self, observed: np.ndarray, following: np.ndarray) -> None:
         """One step of N environments: observations [N, *shape] and what the step led to."""
-        now, then = self._units(observed), self._units(following)
+        now, then = self._units(observed, following)
         chain, step = self._chain, self.rows.count
         if chain is None or step % chain.key_every == 0:
             before, told = self._compared
             code_stacks(now, then, before, told.shape[1], self.frames, step, self._codes, told)
-        elif self._add_inside_block(chain, step, now, then):
+            self._add_coded(step, now, then)
             return
-        self._add_coded(step, now, then)
-
-    def _add_inside_block(
-        self, chain: FrameChain, step: int, now: np.ndarray, then: np.ndarray
-    ) -> bool:
-        """All of a step in one call; false if it did no more than set the codes."""
-        chain.make_room(self.num_envs)
-        end = add_step(
-            now,
-            then,
-            step,
-            chain.base,
-            chain.used,
-            self._codes,
-            self.frames,
-            self.codes,
-            *self._compared,
-            *chain.written,
-        )
+        if chain.pool.in_file:
+            chain.make_room(self.num_envs)
+        end = add_step(now, then, step, chain.base, chain.used, *self._written)
         if end == NOT_ADDED:
-            return False
+            self._add_coded(step, now, then)
+            return
         chain.used, chain.count = end, step + 1
         if self._keeps_whole:
             self._drop_whole(step)
-        return True
 
     def _add_coded(self, step: int, now: np.ndarray, then: np.ndarray) -> None:
         """A step whose codes are known, with what its rows have besides."""
@@ -133,15 +121,22 @@ class ReplayColumn:
                 self._keep_whole(step, now, then)
         self.rows.append(now[:, now.shape[1] - self._compared[1].shape[1] :].view(np.uint8))
 
-    def _units(self, values: np.ndarray) -> np.ndarray:
+    def _units(self, *observations: np.ndarray) -> list[np.ndarray]:
         """Observations in the type of the space, as units [N, k * frame] that are compared."""
-        plain = type(values) is np.ndarray and values.dtype == self.dtype and values.flags.carray
-        if not plain or values.nbytes != self.before.nbytes:
-            values = np.asarray(values, self.dtype)
-            if values.nbytes != self.before.nbytes:  # as an assignment to an array would have it
-                values = np.broadcast_to(values, (self.num_envs, *self.shape))
-            values = np.array(values, order="C")  # a kernel knows writable arrays only
-        return np.ndarray(self._units_shape, self._unit, values)
+        found = []
+        for values in observations:
+            plain = type(values) is np.ndarray and values.dtype == self.dtype
+            if not plain or values.nbytes != self.before.nbytes or not values.flags.carray:
+                values = self._plain(values)
+            found.append(np.ndarray(self._units_shape, self._unit, values))
+        return found
+
+    def _plain(self, values: np.ndarray) -> np.ndarray:
+        """A copy in the type and shape of the space, in order."""
+        values = np.asarray(values, self.dtype)
+        if values.nbytes != self.before.nbytes:  # as an assignment to an array would have it
+            values = np.broadcast_to(values, (self.num_envs, *self.shape))
+        return np.array(values, order="C")  # a kernel knows writable arrays only
 
     def _drop_whole(self, step: int) -> None:
         """Forget what the ring overwrites with this step."""

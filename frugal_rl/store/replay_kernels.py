@@ -9,10 +9,8 @@ from numba import njit
 
 from frugal_rl.store.chain_kernels import (
     BESIDE,
-    WHOLE,
     copy_row,
-    mark_groups,
-    put_record,
+    put_row,
     read_chains,
     same_units,
 )
@@ -65,6 +63,56 @@ def same_stacks(now: Any, last: Any, frame: int, frames: int, oldest: int) -> bo
 
 
 @njit(cache=True)
+def goes_on(now: Any, then: Any, last: Any, frame: int, frames: int, oldest: int) -> bool:
+    """Whether `now` is `last`, whose first frame lies in slot `oldest`, and `then` shifts it on.
+
+    All are read once, side by side.
+    """
+    zero = now.dtype.type(0)
+    different = zero
+    for j in range(frames):
+        seen = now[j * frame : j * frame + frame]
+        slot = (oldest + j) % frames * frame
+        held = last[slot : slot + frame]
+        if j == 0:
+            for i in range(frame):
+                different |= seen[i] ^ held[i]
+        else:
+            led = then[j * frame - frame : j * frame]
+            for i in range(frame):
+                different |= (seen[i] ^ held[i]) | (seen[i] ^ led[i])
+    return bool(different == zero)
+
+
+@njit(cache=True)
+def unusual_code(
+    now: Any, then: Any, last: Any, code_before: Any, told: Any, frame: int, frames: int, step: int
+) -> Any:
+    """The code of an observation that may follow from nothing.
+
+    last becomes `then` but for its newest frame, told [frame] the newest frame of `last` where
+    another was observed.
+    """
+    older, oldest = (frames - 1) * frame, step % frames
+    newest = (step + frames - 1) % frames * frame
+    if step > 0 and same_stacks(now, last, frame, frames, oldest):
+        code = continued_code(code_before, frames)
+    else:
+        code = begun_code(now, frame, frames)
+        if step > 0:
+            if same_stacks(now[:older], last, frame, frames, oldest):
+                code = continued_code(code_before, frames)
+            if not same_units(now[older:], last[newest : newest + frame]):
+                code |= APART
+                copy_row(last[newest : newest + frame], told)
+        put_stack(now[frame:], last, frame, frames, step + 1)
+    if not same_units(then[:older], now[frame:]):
+        code |= WHOLE_NEXT
+        put_stack(then[:older], last, frame, frames, step + 1)
+    return code
+
+
+@njit(cache=True)
 def code_stacks(
     observed: Any,
     following: Any,
@@ -86,24 +134,13 @@ def code_stacks(
     """
     older = (frames - 1) * frame
     oldest = step % frames
-    newest = (step + frames - 1) % frames * frame
     seen = np.uint8(0)
     for n in range(observed.shape[0]):
         now, then, last = observed[n], following[n], before[n]
-        if step > 0 and same_stacks(now, last, frame, frames, oldest):
+        if step > 0 and goes_on(now, then, last, frame, frames, oldest):
             code = continued_code(codes[n], frames)
         else:
-            code = begun_code(now, frame, frames)
-            if step > 0:
-                if same_stacks(now[:older], last, frame, frames, oldest):
-                    code = continued_code(codes[n], frames)
-                if not same_units(now[older:], last[newest : newest + frame]):
-                    code |= APART
-                    copy_row(last[newest : newest + frame], told[n])
-            put_stack(now[frame:], last, frame, frames, step + 1)
-        if not same_units(then[:older], now[frame:]):
-            code |= WHOLE_NEXT
-            put_stack(then[:older], last, frame, frames, step + 1)
+            code = unusual_code(now, then, last, codes[n], told[n], frame, frames, step)
         copy_row(then[older:], last[oldest * frame : oldest * frame + frame])
         codes[n] = code
         seen |= code
@@ -136,9 +173,6 @@ def add_step(
     before: Any,
     told: Any,
     newest: Any,
-    groups: Any,
-    middles: Any,
-    tops: Any,
     units: Any,
     starts: Any,
     touched: Any,
@@ -152,7 +186,6 @@ def add_step(
     base, used            where its block begins in units, and its records
     kept_codes            [T, N] uint8, no rows where nothing is stacked
     newest                [N, W] uint64 the newest frame of each environment
-    groups, middles, tops scratch
     units                 uint16; starts [S, N] uint32; touched: chunks of units that hold memory
     """
     frame = newest.shape[1]
@@ -163,15 +196,7 @@ def add_step(
     first = used
     for n in range(observed.shape[0]):
         now, last = observed[n][(frames - 1) * frame :], newest[n]
-        now16 = now.view(np.uint16)
-        size = mark_groups(now, last, groups, middles, tops)
-        starts[row, n] = used - base
-        if size < now16.shape[0]:
-            used = put_record(now16, last.view(np.uint16), groups, middles, tops, units, used)
-        else:
-            starts[row, n] |= WHOLE
-            copy_row(now16, units[used : used + now16.shape[0]])
-            used += now16.shape[0]
+        starts[row, n], used = put_row(now, last, units, used, base)
         copy_row(now, last)
         if frames > 1:
             kept_codes[slot, n] = codes[n]

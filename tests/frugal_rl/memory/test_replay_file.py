@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
+from frugal_rl import remembered
 from frugal_rl.memory import replay_file
 from frugal_rl.memory.facts import replay_on_disk
 from frugal_rl.memory.replay import KEY_EVERY, rows_of
-from frugal_rl.memory.replay_file import MOST, Data, file_bytes, saved_arrays
+from frugal_rl.memory.replay_data import MOST, Data
+from frugal_rl.memory.replay_file import file_bytes, saved_arrays
 from frugal_rl.memory.replay_saves import BLOCK_BYTES, LISTED_BYTES
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, ObservationSpec, Stored
@@ -106,6 +108,7 @@ CASES = [
     ("plain", SMALL, 700, 4, 300),
     ("plain", SMALL, 700, 1, 5_000),
     ("plain", SMALL, 36_000, 60, 33_001),
+    ("plain", SMALL, 60_000, 60, 90_000),
     ("plain", LARGE, 1_500, 3, 800),
     ("plain", LARGE, 1_200, 2, 40_000),
     ("her", SMALL, 900, 5, 1_003),
@@ -131,7 +134,9 @@ def test_a_segment_holds_the_arrays_that_were_planned(
     assert not differing
     file = written.path(1).stat().st_size
     if fields is SMALL:
-        assert file_bytes(run, size, Data(ends)) == pytest.approx(file, rel=0.03)
+        turned = size < total  # what stacked rows and others share then is chance
+        off = 0.03 if turned else 0.01
+        assert file_bytes(run, size, Data(ends)) == pytest.approx(file, rel=off)
 
 
 @pytest.mark.parametrize(
@@ -155,13 +160,14 @@ def test_a_learner_without_a_replay_has_no_segments():
     assert replay_on_disk(compose_run(["env=toy"])) == {}
 
 
-def test_a_run_tells_the_bytes_of_its_segments():
+def test_a_run_tells_the_bytes_of_its_segments(monkeypatch, tmp_path):
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
     run = compose_run(["env=toy", "algo=dqn", "algo.buffer_size=700", "algo.total_steps=900"])
     limit = run.env.episode_steps
 
     told = replay_on_disk(run)
 
-    assert told["replay_file_bytes"] == file_bytes(run, 700, Data(1 / limit)) > 0
+    assert told["replay_file_bytes"] == file_bytes(run, 700, Data(1 / limit, limits=1.0)) > 0
     assert told["replay_file_most_bytes"] == file_bytes(run, 700, MOST) > told["replay_file_bytes"]
 
 

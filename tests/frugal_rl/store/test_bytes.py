@@ -15,7 +15,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, ObservationSpec, Padding, Stored
 from frugal_rl.store import columns as storing
 from frugal_rl.store import region as regions
-from frugal_rl.store.chain import FrameChain, bitmaps_of, most_block_units
+from frugal_rl.store.chain import FrameChain, most_block_units, tops_of
 from frugal_rl.store.column_spec import ColumnSpec
 from frugal_rl.store.columns import ArrayColumn, allocate, newest, words
 from frugal_rl.store.layout import (
@@ -296,7 +296,7 @@ def test_a_chain_counts_records_anchors_and_tables():
     assert len(chain.units) * 2 >= 6 * chain.block_units * 2
     tables = 4 * 8 + 4 * 2 * 4 + 16 * 2 * 4 + 4 * 2 * 4 + 2 * 13 * 8 + 8 * 4
     assert parts == {"records": 0, "anchors": 0, "tables": tables + chain.beside.nbytes}
-    assert [len(level) for level in bitmaps_of(1025)] == [257, 17, 2]
+    assert [tops_of(words) for words in (1, 1024, 1025)] == [1, 1, 2]
     assert text_of(ValueError, lambda: FrameChain(2**20, 10, 64, key_every=64)) == (
         "A block of 64 rows of 64 environments may need 8657043456 bytes, more than 2147483646. "
         "Choose a smaller key_every."
