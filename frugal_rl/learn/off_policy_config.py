@@ -23,7 +23,7 @@ from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.hindsight import check_goals
 from frugal_rl.learn.on_policy_config import Value
 from frugal_rl.memory.replay import ReplayNetworks, replay_parts, replay_size
-from frugal_rl.memory.replay_data import MOST, Data
+from frugal_rl.memory.replay_data import MOST, expected
 from frugal_rl.ranges import above, at_least, between, check_ranges
 
 if TYPE_CHECKING:
@@ -169,14 +169,21 @@ class OffPolicyConfig(ABC):
             return self.buffer_size
         return replay_size(run, self.total_steps, self.traced(run))
 
-    def file_bytes(self, run: RunConfig, data: Data) -> tuple[int, int]:
-        """The replay's segments beside the checkpoints where the data is like this; at most.
+    def file_bytes(
+        self, run: RunConfig, episode_steps: int | None, limit_steps: int | None
+    ) -> tuple[int, int, str]:
+        """The replay's segments beside the checkpoints, at most, and where the like was seen.
 
         The most is what they take where nothing repeats and every step ends an episode.
+
+        Args:
+            run: the run.
+            episode_steps: the longest typical episode, where that is known.
+            limit_steps: after how many steps one is cut off, if it is.
         """
-        size = self.size(run)
+        size, data = self.size(run), expected(run, episode_steps, limit_steps)
         found, most = (replay_file.file_bytes(run, size, d) for d in (data, MOST))
-        return found, max(found, most)
+        return found, max(found, most), data.source
 
     def traced(self, run: RunConfig) -> ReplayNetworks:
         """The networks by arithmetic on their operations."""

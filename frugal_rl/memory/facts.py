@@ -12,7 +12,6 @@ from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import Kind
-from frugal_rl.memory.replay_data import expected
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -179,13 +178,8 @@ def replay_on_disk(run: RunConfig) -> dict[str, Any]:
     if file_bytes is None:
         return {}
     episode = typical_episode(run)
-    data = expected(run, episode[1] if episode else None, time_limit(run))
-    found, most = file_bytes(run, data)
-    return {
-        "replay_file_bytes": found,
-        "replay_file_most_bytes": most,
-        "replay_seen": data.source,
-    }
+    found, most, seen = file_bytes(run, episode[1] if episode else None, time_limit(run))
+    return {"replay_file_bytes": found, "replay_file_most_bytes": most, "replay_seen": seen}
 
 
 def time_limit(run: RunConfig) -> int | None:

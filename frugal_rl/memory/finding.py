@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from frugal_rl.memory.facts import Facts
+if TYPE_CHECKING:
+    from frugal_rl.memory.facts import Facts
 
 
 class Severity(Enum):
@@ -35,7 +37,7 @@ class Finding:
     """What helps, where that is a whole command and no override."""
 
 
-Rule = Callable[[Facts], Finding | None]
+Rule = Callable[["Facts"], Finding | None]
 """A check; None where it has nothing to look at."""
 
 

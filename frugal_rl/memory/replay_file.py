@@ -51,7 +51,10 @@ class Filled:
     def ends(self) -> int:
         """Episodes that end among those, as it is expected: whole ones where all end at once."""
         if self.data.together:
-            return int(self.data.ends * self.held + 1e-6) * self.num_envs
+            made, gone = (
+                int(self.data.ends * n + 1e-6) for n in (self.made, self.made - self.held)
+            )
+            return (made - gone) * self.num_envs
         return round(self.data.ends * self.held * self.num_envs)
 
     def table(self, name: str, each: int) -> Saved:

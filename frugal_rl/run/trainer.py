@@ -25,7 +25,6 @@ from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.duration import keep_pace
 from frugal_rl.memory.part import Phase
-from frugal_rl.memory.replay_data import keep_run
 from frugal_rl.report.files import FILMS, PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.config import RunConfig
@@ -48,7 +47,7 @@ from frugal_rl.run.saves import Saves
 from frugal_rl.run.shares import SEED_STEP, shard
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.stopwatch import Stopwatch
-from frugal_rl.store.seen import seen_in
+from frugal_rl.store.seen import remember_replay
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.interface import VectorEnv
@@ -300,9 +299,7 @@ class Trainer:
             alone = {phase: watch.alone[phase].mean for phase in Phase}
             processor = {phase: watch.processor[phase].mean for phase in Phase}
             keep_pace(self.run, alone, processor, steps)
-            replay = getattr(self.learner, "replay", None)
-            if replay is not None:
-                keep_run(self.run, seen_in(replay))
+            remember_replay(self.run, self.learner)
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""

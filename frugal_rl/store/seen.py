@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.memory.replay_data import RowSeen, Seen
+from frugal_rl.memory.replay_data import RowSeen, Seen, keep_run
 from frugal_rl.store.chain import FrameChain
 from frugal_rl.store.dense_rows import DenseRows
 
 if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
     from frugal_rl.store.replay import ReplayBuffer
     from frugal_rl.store.stacks import FoundColumn
+
+
+def remember_replay(run: RunConfig, learner: Any) -> None:
+    """Keep what a run's replay held for the plans that come; learners without one have nothing."""
+    replay = getattr(learner, "replay", None)
+    if replay is not None:
+        keep_run(run, seen_in(replay))
 
 
 def seen_in(replay: ReplayBuffer) -> Seen:

@@ -26,7 +26,7 @@ from frugal_rl.memory.replay_data import (
     look_at_play,
     shares_of,
 )
-from frugal_rl.memory.replay_file import file_bytes
+from frugal_rl.memory.replay_file import file_bytes, saved_arrays
 from frugal_rl.memory.rules_bytes import checkpoints_on_disk
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Stored
@@ -106,6 +106,27 @@ def test_a_file_is_planned_by_what_was_seen_in_a_replay(ending, total, num_envs,
     assert file_bytes(run, size, data) == pytest.approx(file, rel=0.01)
     assert data.source == LAST_RUN
     assert seen.limits < seen.ends or not ending
+
+
+@pytest.mark.parametrize("ending", [0.0, 0.01, 0.2])
+@pytest.mark.parametrize("size", [90_000, 2_500])
+def test_arrays_of_a_file_are_those_that_were_seen(ending, size, tmp_path):
+    run = run_of(4_200, 4)
+    replay, written = played(run, size, ending), Segments(tmp_path)
+    written.save({"replay": [replay.state()]})
+    keep_run(run, seen_in(replay))
+
+    arrays = saved_arrays(run, size, expected(run, LIMIT, LIMIT), 1_050)
+
+    planned, sizes = {a.name: a for a in arrays}, written._index(1)["sizes"]
+    regions = ("chunks", "pool.bytes")
+    assert {n: s for n, s in sizes.items() if not n.endswith(regions)} == {
+        n: a.nbytes for n, a in planned.items() if not n.endswith(regions)
+    }
+    dones, timeouts = (planned[f"state.replay.0.{name}"] for name in ("_dones", "_timeouts"))
+    assert (timeouts.filled > 0) == bool(replay._timeouts.any())
+    same = np.array_equal(replay._timeouts, replay._dones)
+    assert (timeouts.shared == dones.shared) == same
 
 
 def test_a_replay_tells_how_its_rows_were_kept():
