@@ -13,7 +13,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory import replay_data
 from frugal_rl.memory.facts import Facts, replay_on_disk
 from frugal_rl.memory.part import Confidence
-from frugal_rl.memory.replay import replay_parts
+from frugal_rl.memory.replay import ReplayNetworks, replay_parts
 from frugal_rl.memory.replay_data import (
     LAST_RUN,
     RANDOM_PLAY,
@@ -146,9 +146,7 @@ def test_a_replay_tells_how_its_rows_were_kept():
 def test_a_seen_row_is_planned_in_memory_by_what_it_took():
     run = run_of(6_000, 3)
     run.algo.batch_size = 10
-    networks = SimpleNamespace(
-        learning=1, targets=1, bytes_per_sample=1.0, heap_bytes_per_sample=1.0
-    )
+    networks = ReplayNetworks(0, 0, 0.0, 0.0)
     replay = played(run, 6_000, 0.0)
     held = {name: size for name, size in replay.parts().items() if name.startswith("replay/frame")}
     keep_run(run, seen_in(replay))
