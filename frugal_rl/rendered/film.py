@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from frugal_rl.rendered.seen import episodes_of
+from frugal_rl.rendered.seen import showing
 from frugal_rl.report.film import save_film, small
 
 if TYPE_CHECKING:
@@ -15,6 +15,6 @@ if TYPE_CHECKING:
 
 def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
     """The first episode of an evaluation."""
-    with episodes_of(run, policy, run.evaluation.deterministic) as episodes:
+    with showing(run, policy, run.evaluation.deterministic) as episodes:
         save_film(path, small(episodes.one()), episodes.rate)
     return path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.rendered.seen import Episodes, episodes_of
+from frugal_rl.rendered.seen import Showing, showing
 from frugal_rl.report.film import check_film, save_thinned
 from frugal_rl.run.play import PlayOptions, Window
 from frugal_rl.run.saved import open_saved
@@ -40,12 +40,12 @@ def play(run: RunConfig, options: PlayOptions) -> Iterator[str]:
             raise ConfigError(
                 f"The checkpoint was trained on env={saved.run.env.name}; play that one."
             )
-        with episodes_of(saved.run, saved.policy, options.deterministic) as episodes:
+        with showing(saved.run, saved.policy, options.deterministic) as episodes:
             yield from _shown(episodes, options)
             yield _told(episodes.returns)
 
 
-def _shown(episodes: Episodes, options: PlayOptions) -> Iterator[str]:
+def _shown(episodes: Showing, options: PlayOptions) -> Iterator[str]:
     count = options.episodes or (1 if options.video else ENDLESS)
     pictures = (picture for _ in range(count) for picture in episodes.one())
     limited = islice(pictures, options.frames or None)

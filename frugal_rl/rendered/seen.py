@@ -48,8 +48,11 @@ class Seen(gym.Wrapper[Any, Any, Any, Any]):
     def _keep(self) -> None:
         try:
             picture: Any = self.env.render()
-        except gym.error.DependencyNotInstalled as error:  # of a drawing library
-            raise ConfigError(f"It cannot be drawn: {error}") from error
+        except Exception as error:  # of a stranger's drawing library: none, or no display for it
+            raise ConfigError(
+                f"The environment cannot be drawn here: {type(error).__name__}: {error}. Without a "
+                "display MuJoCo draws with MUJOCO_GL=egl or osmesa set, others under xvfb-run."
+            ) from error
         self.pictures.append(np.array(picture, np.uint8)[..., :3])
 
     def take(self) -> list[np.ndarray]:
@@ -83,7 +86,7 @@ def shown(env: Registered) -> Shown:
     return Shown(**{**values, "kwargs": {**env.kwargs, "render_mode": MODE}})
 
 
-class Episodes:
+class Showing:
     """Pictures of a policy at play in one environment, episode by episode."""
 
     def __init__(self, run: RunConfig, policy: FrugalPolicy, deterministic: bool) -> None:
@@ -117,11 +120,9 @@ class Episodes:
 
 
 @contextmanager
-def episodes_of(
-    run: RunConfig, policy: FrugalPolicy, deterministic: bool = True
-) -> Iterator[Episodes]:
+def showing(run: RunConfig, policy: FrugalPolicy, deterministic: bool = True) -> Iterator[Showing]:
     """A policy at play; its environment is closed at the end."""
-    episodes = Episodes(run, policy, deterministic)
+    episodes = Showing(run, policy, deterministic)
     try:
         yield episodes
     finally:

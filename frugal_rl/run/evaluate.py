@@ -283,14 +283,19 @@ def _tell_cut_off(run: RunConfig, stats: dict[str, np.ndarray]) -> None:
         )
 
 
-def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
+def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path | None:
     """A film of a policy that is being trained, by the environment's own tool.
 
-    Draws nothing from the run's own random numbers.
+    Draws nothing from the run's own random numbers. None where nothing can be drawn on this
+    machine, which is told: training goes on.
     """
     shoot = needed(run.env, "film", NO_FILM)
-    with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
-        taken: Path = shoot(run, policy, path)
+    try:
+        with torch.random.fork_rng(devices=list(range(torch.cuda.device_count()))):
+            taken: Path = shoot(run, policy, path)
+    except ConfigError as error:
+        say(f"There is no film: {error}")
+        return None
     return taken
 
 

@@ -251,7 +251,8 @@ class Trainer:
         if self.run.evaluation.film:
             path = self.folder / FILMS / f"{self.learner.num_steps}.gif"
             with doing("filming the policy"), self.spared("A film"):
-                self.log.file(film(self.run, self.learner.policy, path))
+                if film(self.run, self.learner.policy, path):
+                    self.log.file(path)
         means = self.result.score.means
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
         if self.run.evaluation.every_steps:

@@ -16,7 +16,7 @@ from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.memory.sizes import FILM_BYTES
 from frugal_rl.rendered.film import film
 from frugal_rl.rendered.play import play
-from frugal_rl.rendered.seen import episodes_of
+from frugal_rl.rendered.seen import showing
 from frugal_rl.report.film import WIDEST, small
 from frugal_rl.run import evaluate
 from frugal_rl.run.compose import compose_run
@@ -111,7 +111,7 @@ def test_a_film_of_an_environment_that_has_no_tool_for_it_is_refused_before_a_pl
 
 
 def test_the_next_episode_begins_with_its_own_first_picture(run, policy):
-    with episodes_of(run, policy) as episodes:
+    with showing(run, policy) as episodes:
         first, second = ([int(p[0, 0, 0]) for p in episodes.one()] for _ in range(2))
 
         assert first == second == [0, 10, 20, 30, 40, 50]
@@ -124,6 +124,18 @@ def test_an_environment_that_draws_nothing_is_named(policy, tmp_path):
 
     assert text_of(ConfigError, lambda: film(blind, policy, tmp_path / "1.gif")) == (
         "env.id=Blind-v0 gives no pictures: it has no render_mode=rgb_array, but ['human']."
+    )
+
+
+def test_a_machine_that_cannot_draw_ends_no_training(run, policy, monkeypatch, tmp_path, capsys):
+    def fail(self):
+        raise RuntimeError("no display")
+
+    monkeypatch.setattr(Counting, "render", fail)
+
+    assert evaluate.film(run, policy, tmp_path / "1.gif") is None
+    assert "There is no film: The environment cannot be drawn here: RuntimeError: no display" in (
+        capsys.readouterr().out.replace("\n", " ")
     )
 
 
