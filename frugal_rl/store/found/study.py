@@ -119,6 +119,9 @@ BYTES = ("dense_bytes", "found_bytes")
 def study(env: gym.Env[Any, Any], steps: int = 2000, seed: int = 0) -> Study:
     """Play `steps` random steps and tell, field by field, what repeats and what it takes.
 
+    Raises:
+        ConfigError: fewer than two steps, or no single environment.
+
     Example:
         >>> import gymnasium
         >>> study(gymnasium.make("CartPole-v1"), steps=64).fields[0].dense_bytes
@@ -126,6 +129,12 @@ def study(env: gym.Env[Any, Any], steps: int = 2000, seed: int = 0) -> Study:
     """
     if steps < 2:
         raise ConfigError(f"steps={steps} shows no change; play at least 2.")
+    if not isinstance(env, gym.Env):
+        what = f"'{env}'" if isinstance(env, str) else f"a {type(env).__name__}"
+        raise ConfigError(
+            f"study plays one environment, not {what}. Make one, gymnasium.make(...), with the "
+            "wrappers that your vector environment puts around each."
+        )
     played = env if isinstance(env, LeavesEnv) else LeavesEnv(env)
     leaves = played.leaves
     specs = {leaf.name: ColumnSpec(leaf.name, leaf.shape, leaf.dtype) for leaf in leaves}

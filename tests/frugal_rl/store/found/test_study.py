@@ -68,6 +68,13 @@ def test_a_study_counts_pairs_of_rows_that_are_equal_and_the_bytes_that_change()
     )
 
 
+def test_what_is_no_single_environment_is_told():
+    with pytest.raises(ConfigError, match="one environment, not 'CartPole-v1'"):
+        study("CartPole-v1")
+    with pytest.raises(ConfigError, match="one environment, not a SyncVectorEnv"):
+        study(gym.vector.SyncVectorEnv([Room]))
+
+
 def test_an_array_of_any_loop_reads_as_it_was_written():
     rng = np.random.default_rng(0)
     store = FoundArray(40, 3, spaces.Box(0, 255, (5, 6), np.uint8))
