@@ -122,11 +122,10 @@ def shares_of(seen: Seen, limit_steps: int | None) -> tuple[float, float]:
 
 def _seen(run: RunConfig) -> tuple[Seen | None, str]:
     """What is known of the environment, and where from: its last run's, if that was long enough."""
-    planned = held_steps(run)
     for name, source in ((_run_name(run), LAST_RUN), (_play_name(run), RANDOM_PLAY)):
         kept = remembered.read(name)
         seen = Seen.of_json(kept) if kept else None
-        if seen and (source == RANDOM_PLAY or REACH * seen.steps * seen.num_envs >= planned):
+        if seen and (source == RANDOM_PLAY or REACH * seen.steps * seen.num_envs >= _planned(run)):
             return seen, source
     return None, ""
 
@@ -137,7 +136,7 @@ def rows_seen(run: RunConfig) -> tuple[Mapping[str, RowSeen], str]:
     return (seen.rows, source) if seen else ({}, "")
 
 
-def held_steps(run: RunConfig) -> int:
+def _planned(run: RunConfig) -> int:
     """Steps of all environments that the run's replay will hold, all of them where it may."""
     algo: Any = run.algo
     size = getattr(algo, "buffer_size", None)

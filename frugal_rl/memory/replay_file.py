@@ -202,8 +202,8 @@ def _chained(at: str, nbytes: int, ring: Filled, seen: RowSeen | None) -> Iterat
     begun = records * freed // held % CHUNK_BYTES  # the oldest one's place in its chunk
     yield from _room(f"{at}pool", begun + records, held, True)
     anchors = n * _anchors(blocks.held, ring.data, seen)
-    room = _room(f"{at}anchor_room", anchors * words * 8, ring.held, True)
-    yield from room if anchors > n else (replace(array, step=STILL) for array in room)
+    kept = _room(f"{at}anchor_room", anchors * words * 8, ring.held, True)
+    yield from kept if anchors > n else (replace(array, step=STILL) for array in kept)
     yield from _beside(f"{at}beside", 8, ring, seen)
 
 

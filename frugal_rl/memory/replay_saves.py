@@ -17,9 +17,9 @@ BLOCK_BYTES = CHUNK_BYTES
 """Of a segment: `frugal_rl.run.segments`."""
 LISTED_BYTES = 4 + 8 + 16
 """A block's segment, its place there and what it hashes to."""
-HEAD_BYTES = 300
+HEAD_BYTES = 630
 """A file's head, and what its manifest says of the replay and of the listing itself."""
-ENTRY_BYTES = 148
+ENTRY_BYTES = 113
 """What the manifest says of an array beside its name, which it says twice."""
 RUN_BYTES = 188
 """What it says of a run of new blocks."""

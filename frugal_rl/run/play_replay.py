@@ -6,6 +6,7 @@ python -m frugal_rl.run.play_replay < request.json
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -60,7 +61,9 @@ def _collector(run: RunConfig, vec_env: VectorEnv) -> TransitionCollector:
     space = encoding.policy_space(episode)
     plugins = tuple(run.resolved.get("plugins") or ())
     source = Source(Decoder(encoding, vec_env.tables, plugins), space)
-    row_bytes = sum(np.dtype(s.dtype).itemsize * int(np.prod(s.shape)) for s in space.values())
+    row_bytes = sum(
+        math.prod(s.shape or ()) * np.dtype(s.dtype).itemsize for s in space.spaces.values()
+    )
     steps = max(FIRST_STEPS, min(STEPS, ADDRESSES // max(1, n * row_bytes)))
     replay = DictReplayBuffer(
         steps * n, space, vec_env.action_space, "cpu", n, frame_stack=stacks_of(encoding)

@@ -59,7 +59,7 @@ def marks_of(word: Any) -> Any:
 
 
 @njit(cache=True)
-def record_units(row: Any, reference: Any) -> int:
+def record_units(row: Any, reference: Any) -> Any:
     """How many units the record of row [W] against reference [W] takes."""
     size = np.int64(-(-row.shape[0] // 1024))
     for h in range(0, row.shape[0], 64):
@@ -87,7 +87,7 @@ def put_row(row: Any, reference: Any, units: Any, used: int, base: int) -> Any:
 
 
 @njit(cache=True)
-def put_record(row: Any, reference: Any, units: Any, begin: int) -> Any:
+def put_record(row: Any, reference: Any, units: Any, begin: Any) -> Any:
     """Write the record of row [W] against reference [W] in one pass, from units[begin] on.
 
     Returns its end; negative where it would be no smaller than the row.
@@ -203,7 +203,7 @@ def begin_chains(
     base: int,
     is_first: bool,
     links: Any,
-) -> int:
+) -> Any:
     """What leads from key rows [N, W] back to the rows before; which of them need a new anchor.
 
     links [N] uint32 is set, relative to `base`, where records are written from; age [N] int32

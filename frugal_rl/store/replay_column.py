@@ -72,12 +72,12 @@ class ReplayColumn:
         self._unit = np.uint64 if self.frame % 8 == 0 else np.uint8
         self._compared = self.before.view(self._unit), self._told.view(self._unit)
         self._units_shape = self._compared[0].shape
-        in_words = isinstance(self.rows, FrameChain) and self._unit is np.uint64
-        self._chain: Any = self.rows if in_words else None
+        self._chain: Any = None
         self._written: tuple[Any, ...] = ()
-        if in_words:
+        if isinstance(self.rows, FrameChain) and self._unit is np.uint64:
+            self._chain = self.rows
             coded = self._codes, frames, self.codes, *self._compared
-            self._written = *coded, *self._chain.written
+            self._written = *coded, *self.rows.written
         self.reset()
 
     def reset(self) -> None:

@@ -27,11 +27,13 @@ def seen_in(replay: ReplayBuffer) -> Seen:
     """Its ends, and how the rows of each entry of the observation are kept."""
     held = min(replay.count, replay.buffer_size)
     ends, limits = (int(np.count_nonzero(x[:held])) for x in (replay._dones, replay._timeouts))
-    rows = {name: _row_seen(column, ends) for name, column in replay.columns.items()}
+    followed = ends - int(np.count_nonzero(replay._dones[replay.pos - 1])) if held else 0
+    rows = {name: _row_seen(column, followed) for name, column in replay.columns.items()}
     return Seen(held, replay.n_envs, ends, limits, rows)
 
 
 def _row_seen(column: FoundColumn, ends: int) -> RowSeen:
+    """Of one entry, where so many ends were followed by a step: only then is a row beside known."""
     rows = column.decided().rows
     if isinstance(rows, DenseRows):
         return RowSeen(0.0, 0.0, _share(len(rows.sides), ends))

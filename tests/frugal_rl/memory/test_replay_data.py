@@ -35,6 +35,7 @@ from frugal_rl.run.compose import compose_run
 from frugal_rl.run.segments import Segments
 from frugal_rl.store.replay import DictReplayBuffer
 from frugal_rl.store.seen import seen_in
+from frugal_rl.testing.quiet_runs import quiet_run
 
 SPEC = ObservationSpec(
     (
@@ -67,7 +68,8 @@ def run_of(total, num_envs):
 def played(run, size, ending):
     """A replay of episodes that end by themselves with a chance of `ending`, or at the limit.
 
-    An eighth of each frame is new in each step; the door is open in every second one.
+    The last step ends none: what it led to lies beside nothing yet. An eighth of each frame is new
+    in each step; the door is open in every second one.
     """
     n, dice = run.algo.num_envs, np.random.default_rng(5)
     space = {r.name: spaces.Box(0, 255, (r.nbytes,), np.uint8) for r in run.encoding().rows}
@@ -79,11 +81,12 @@ def played(run, size, ending):
         return {"speed": speed, "door": np.uint8(age % 2)[:, None], "frame": frame.copy()}
 
     now = shown()
-    for _ in range(run.algo.total_steps // n):
+    steps = run.algo.total_steps // n
+    for step in range(steps):
         age += 1
         frame[:, :300] = dice.integers(0, 256, (n, 300))
-        then, limit = shown(), age == LIMIT
-        done = limit | (dice.random(n) < ending)
+        then, limit = shown(), (age == LIMIT) & (step < steps - 1)
+        done = limit | ((dice.random(n) < ending) & (step < steps - 1))
         age[done] = 0
         replay.store(now, then, dice.integers(0, 3, n), dice.random(n), done, limit)
         now = shown() if done.any() else then
@@ -262,3 +265,17 @@ def test_a_check_says_where_a_replay_was_seen():
     found = checkpoints_on_disk(facts)
 
     assert "1.0 MiB of replay (as in the last run; at most" in found.message
+
+
+@pytest.mark.slow  # trains
+def test_a_run_remembers_what_its_replay_held(tmp_path):
+    sizes = "algo.buffer_size=5000 algo.total_steps=300 algo.n_steps=20 algo.num_envs=3"
+    words = (*f"env=toy algo=dqn {sizes}".split(), "evaluation.episodes=0", "tracking=disabled")
+    before = replay_on_disk(compose_run(list(words)))
+
+    quiet_run(words, tmp_path / "run")
+
+    after = replay_on_disk(compose_run(list(words)))
+    files = sum(f.stat().st_size for f in (tmp_path / "run/checkpoints/replay").iterdir())
+    assert (before["replay_seen"], after["replay_seen"]) == ("", LAST_RUN)
+    assert after["replay_file_bytes"] == pytest.approx(files, rel=0.02)

@@ -135,7 +135,7 @@ def test_a_segment_holds_the_arrays_that_were_planned(
     file = written.path(1).stat().st_size
     if fields is SMALL:
         turned = size < total  # what stacked rows and others share then is chance
-        off = 0.03 if turned else 0.01
+        off = 0.03 if turned else 0.012
         assert file_bytes(run, size, Data(ends)) == pytest.approx(file, rel=off)
 
 
