@@ -216,7 +216,7 @@ def opened(folder, tmp_path, **changes):
         target[name or group] = value
     path = save_checkpoint(tmp_path / "last.pt", content)
     asked = replace(compose_run(["env=toy", "checkpoint=x"], "evaluate"), run_dir=str(tmp_path))
-    with open_saved(str(path), asked, num_envs=2) as saved:
+    with open_saved(str(path), asked, single=True) as saved:
         return saved.policy
 
 
