@@ -12,8 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
-from frugal_rl.errors import ConfigError
-from frugal_rl.memory.child import ask_child
+from frugal_rl.memory.once import find_once
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -29,9 +28,6 @@ REACH = 10
 LEAST_STEPS = 256
 """Of all environments: a run that held fewer, as tiny ones do, tells nothing."""
 RANDOM_PLAY, LAST_RUN = "as in random play", "as in the last run"
-
-failed: set[str] = set()
-"""Environments that could not be played; in this process nobody tries again."""
 
 
 @dataclass(frozen=True)
@@ -150,24 +146,10 @@ def keep_run(run: RunConfig, seen: Seen) -> None:
 
 
 def look_at_play(run: RunConfig) -> None:
-    """Play an environment at random, once, of whose replay nothing is known yet.
-
-    Where that fails the plan goes without it: whoever makes it here will say better why.
-    """
-    if not hasattr(run.algo, "replay_class") or _seen(run)[0] is not None:
-        return
-    name = _play_name(run)
-    if name in failed:
-        return
-    try:
-        found = ask_child("frugal_rl.run.play_replay", run, "Playing at random", PLAY_SECONDS)
-    except ConfigError as error:
-        print(f"Warning: {error} The plan goes without it.", file=sys.stderr)
-        found = None
-    if found is None:
-        failed.add(name)
-    else:
-        remembered.write(name, found)
+    """Play an environment at random, once, of whose replay nothing is known yet."""
+    if hasattr(run.algo, "replay_class") and _seen(run)[0] is None:
+        name, module = _play_name(run), "frugal_rl.run.play_replay"
+        find_once(name, module, run, "Playing at random", PLAY_SECONDS)
 
 
 def _run_name(run: RunConfig) -> str:

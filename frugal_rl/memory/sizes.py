@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from frugal_rl.errors import ConfigError
-from frugal_rl.memory import weight
-from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.machine import has_accelerator
+from frugal_rl.memory.once import find_once
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
+from frugal_rl.memory.weight import kept_bytes, weight_name
 from frugal_rl.observation.fields import EPISODE
+from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
+from frugal_rl.vec_env.trajectory_items import learner_layout
 
 if TYPE_CHECKING:
     from frugal_rl.memory.probe import Probe
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
     from frugal_rl.vec_env.backend import Backend
     from frugal_rl.vec_env.episodes import Episodes
-from frugal_rl.memory.weight import keep_bytes, kept_bytes
-from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
-from frugal_rl.vec_env.trajectory_items import learner_layout
 
 UPDATE = frozenset({Phase.update})
 AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
@@ -114,24 +111,10 @@ def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
 
 
 def weigh_environment(run: RunConfig) -> None:
-    """Measure once, in a process of its own, an environment that says nothing of its size.
-
-    Where that fails the plan goes without it: whoever makes it here will say better why.
-    """
-    name = repr(run.env)
-    if not getattr(type(run.env), "weighed", False) or kept_bytes(run.env) is not None:
-        return
-    if name in weight.failed:
-        return
-    try:
-        found = ask_child("frugal_rl.run.weigh", run, "Weighing the environment", WEIGH_SECONDS)
-    except ConfigError as error:
-        print(f"Warning: {error} The plan goes without it.", file=sys.stderr)
-        found = None
-    if found is None:
-        weight.failed.add(name)
-    else:
-        keep_bytes(run.env, found)
+    """Measure once, in a process of its own, an environment that says nothing of its size."""
+    if getattr(type(run.env), "weighed", False):
+        name = weight_name(run.env)
+        find_once(name, "frugal_rl.run.weigh", run, "Weighing the environment", WEIGH_SECONDS)
 
 
 def _weight_parts(name: str, num_envs: int, run: RunConfig) -> list[Part]:

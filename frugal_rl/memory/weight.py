@@ -11,22 +11,14 @@ from typing import Any
 
 from frugal_rl import remembered
 
-failed: set[str] = set()
-"""Environments that could not be weighed; in this process nobody tries again."""
-
 
 def kept_bytes(env: Any) -> int | None:
     """Bytes of one environment of a configuration; None where nobody has measured it."""
-    kept = remembered.read(_name(env))
+    kept = remembered.read(weight_name(env))
     return None if kept is None else int(kept["bytes"])
 
 
-def keep_bytes(env: Any, count: int) -> None:
-    """Remember what one environment holds."""
-    remembered.write(_name(env), {"bytes": count})
-
-
-def _name(env: Any) -> str:
+def weight_name(env: Any) -> str:
     """What its size depends on: how it is made, and the code that it is made by."""
     packages = {module.split(".")[0] for module in getattr(env, "modules", ())}
     code = [remembered.code_digest(package) for package in sorted(packages)]

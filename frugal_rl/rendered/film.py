@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from frugal_rl.rendered.seen import showing
+from frugal_rl.rendered.showing import showing
 from frugal_rl.report.film import save_film, small
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.rendered.seen import Showing, showing
+from frugal_rl.rendered.showing import Showing, showing
 from frugal_rl.report.film import check_film, save_thinned
 from frugal_rl.run.play import PlayOptions, Window
 from frugal_rl.run.saved import open_saved

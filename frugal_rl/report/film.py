@@ -20,6 +20,7 @@ Palette = Callable[[np.ndarray], Image.Image]
 SUFFIXES = (".mp4", ".gif")
 GIF_COLOURS = 64
 WIDEST = 320
+"""Pixels of a side of an evaluation's film, at most."""
 GIF_RATE = 50
 """Pictures per second above which viewers slow a GIF down."""
 

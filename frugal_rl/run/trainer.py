@@ -247,12 +247,12 @@ class Trainer:
                 self.result, self.cut_off = None, True
                 say("The evaluation is cut off: the run was asked to stop.", self.console)
                 return
-        self.log.metrics(self.learner.num_steps, self.result.metrics())
-        if self.run.evaluation.film:
-            path = self.folder / FILMS / f"{self.learner.num_steps}.gif"
-            with doing("filming the policy"), self.spared("A film"):
-                if film(self.run, self.learner.policy, path):
-                    self.log.file(path)
+            self.log.metrics(self.learner.num_steps, self.result.metrics())
+            if self.run.evaluation.film:
+                path = self.folder / FILMS / f"{self.learner.num_steps}.gif"
+                with doing("filming the policy"), self.spared("A film"):
+                    if film(self.run, self.learner.policy, path):
+                        self.log.file(path)
         means = self.result.score.means
         worth = means["success"] * 1e6 + means["return"]  # success decides, the return breaks ties
         if self.run.evaluation.every_steps:

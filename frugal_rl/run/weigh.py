@@ -66,7 +66,7 @@ def main() -> None:
     """Read the request, print the answer as one line of JSON; null where it cannot be made."""
     try:
         run = asked_run()
-        answer = weigh(run)
+        answer = {"bytes": weigh(run)}
     except FrugalError:
         answer = None
     print(json.dumps(answer))

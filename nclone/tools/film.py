@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from frugal_rl.report.film import save_film, small
 from frugal_rl.run.watch import watch_policy
-from frugal_rl.vec_env.batch import Batch
 from nclone.render.export import FRAME_RATE, PALETTE
 from nclone.tools.watch import Spectator
 
@@ -23,8 +21,8 @@ EVERY = 4
 
 
 def film(run: RunConfig, policy: FrugalPolicy, path: Path) -> Path:
-    """The first episode of an evaluation, in the environment's own batch whatever `vec` is."""
-    with watch_policy(replace(run, vec=Batch()), policy) as watch:
+    """The first episode of an evaluation."""
+    with watch_policy(run, policy) as watch:
         shown = islice(Spectator(watch, SCALE).one_episode(), 0, None, EVERY)
         save_film(path, small(shown), FRAME_RATE / EVERY, PALETTE)
     return path

@@ -173,7 +173,9 @@ def test_what_was_traced_of_one_algorithm_or_minibatch_is_not_taken_for_another(
     assert sac.algo.traced(sac) == small
 
     assert td3.algo.traced(td3).targets > small.targets  # its actor has one, too
-    assert large.algo.traced(large).bytes_per_sample != small.bytes_per_sample
+    held = large.algo.traced(large).bytes_per_sample
+    assert held != small.bytes_per_sample
+    assert large.algo.batch_size * held > sac.algo.batch_size * small.bytes_per_sample
 
 
 def test_a_large_minibatch_of_pictures_holds_what_its_convolutions_give():

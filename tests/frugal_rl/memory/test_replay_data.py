@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory import replay_data
+from frugal_rl.memory import once, replay_data
 from frugal_rl.memory.facts import Facts, replay_on_disk
 from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.replay import ReplayNetworks, replay_parts
@@ -50,7 +50,7 @@ LIMIT = 40
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch, tmp_path):
     monkeypatch.setattr(remembered, "folder", lambda: tmp_path / "kept")
-    monkeypatch.setattr(replay_data, "failed", set())
+    monkeypatch.setattr(once, "failed", set())
 
 
 def run_of(total, num_envs):
@@ -213,7 +213,7 @@ def test_a_run_that_held_next_to_nothing_is_not_remembered():
 def test_an_environment_is_played_once(monkeypatch):
     asked, seen = [], asdict(Seen(2_000, 4, 100, 0, ROWS))
     monkeypatch.setattr(
-        replay_data, "ask_child", lambda *words: asked.append(words) or json.loads(json.dumps(seen))
+        once, "ask_child", lambda *words: asked.append(words) or json.loads(json.dumps(seen))
     )
     run = compose_run(["env=toy", "algo=dqn", "algo.buffer_size=700", "algo.total_steps=900"])
     before = replay_on_disk(run)
@@ -237,7 +237,7 @@ def test_an_environment_that_cannot_be_played_is_planned_without_it_and_asked_on
         asked.append(question)
         raise ConfigError("Playing at random ends without an answer.")
 
-    monkeypatch.setattr(replay_data, "ask_child", fails)
+    monkeypatch.setattr(once, "ask_child", fails)
     run = compose_run(["env=toy", "algo=dqn", "algo.buffer_size=700", "algo.total_steps=900"])
     look_at_play(run)
     look_at_play(run)

@@ -9,7 +9,7 @@ from gymnasium import spaces
 
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory import sizes, weight
+from frugal_rl.memory import once, sizes
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.weigh import MOST_ENVS, weigh
 
@@ -46,7 +46,7 @@ gym.register("Heavy-v0", Heavy)
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
-    monkeypatch.setattr(weight, "failed", set())
+    monkeypatch.setattr(once, "failed", set())
     return compose_run(["env=gymnasium", "env.id=Heavy-v0", "algo.num_envs=6"])
 
 
@@ -63,7 +63,7 @@ def test_what_environments_share_is_not_weighed(run):
 
 def test_what_was_weighed_once_is_planned_for_each_environment(run, monkeypatch):
     asked = []
-    monkeypatch.setattr(sizes, "ask_child", lambda *words: asked.append(words) or HELD)
+    monkeypatch.setattr(once, "ask_child", lambda *words: asked.append(words) or {"bytes": HELD})
     before = planned(run)
 
     sizes.weigh_environment(run)
@@ -76,7 +76,7 @@ def test_what_was_weighed_once_is_planned_for_each_environment(run, monkeypatch)
 
 
 def test_one_that_only_this_process_knows_is_planned_without_it(run, monkeypatch):
-    monkeypatch.setattr(sizes, "ask_child", lambda *words: None)
+    monkeypatch.setattr(once, "ask_child", lambda *words: None)
 
     sizes.weigh_environment(run)
 
@@ -90,7 +90,7 @@ def test_one_that_cannot_be_weighed_is_planned_without_it_and_asked_once(run, mo
         asked.append(question)
         raise ConfigError("Weighing the environment ends without an answer.")
 
-    monkeypatch.setattr(sizes, "ask_child", fails)
+    monkeypatch.setattr(once, "ask_child", fails)
     sizes.weigh_environment(run)
     sizes.weigh_environment(run)
 

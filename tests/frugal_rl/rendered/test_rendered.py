@@ -16,7 +16,7 @@ from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.memory.sizes import FILM_BYTES
 from frugal_rl.rendered.film import film
 from frugal_rl.rendered.play import play
-from frugal_rl.rendered.seen import showing
+from frugal_rl.rendered.showing import showing
 from frugal_rl.report.film import WIDEST, small
 from frugal_rl.run import evaluate
 from frugal_rl.run.compose import compose_run

@@ -26,12 +26,12 @@ USUAL_RATE = 30.0
 """Pictures per second where an environment names none."""
 
 
-class Seen(gym.Wrapper[Any, Any, Any, Any]):
+class Pictures(gym.Wrapper[Any, Any, Any, Any]):
     """Keeps a picture [H, W, 3] uint8 of each observation until it is taken."""
 
     def __init__(self, env: gym.Env[Any, Any]) -> None:
         super().__init__(env)
-        self.pictures: list[np.ndarray] = []
+        self.kept: list[np.ndarray] = []
 
     def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:
         """Start an episode."""
@@ -53,15 +53,15 @@ class Seen(gym.Wrapper[Any, Any, Any, Any]):
                 f"The environment cannot be drawn here: {type(error).__name__}: {error}. Without a "
                 "display MuJoCo draws with MUJOCO_GL=egl or osmesa set, others under xvfb-run."
             ) from error
-        self.pictures.append(np.array(picture, np.uint8)[..., :3])
+        self.kept.append(np.array(picture, np.uint8)[..., :3])
 
     def take(self) -> list[np.ndarray]:
         """The pictures since the last time."""
-        taken, self.pictures = self.pictures, []
+        taken, self.kept = self.kept, []
         return taken
 
 
-class Shown(Registered):
+class Rendered(Registered):
     """A registered environment, made so that it draws itself."""
 
     def plain(self) -> gym.Env[Any, Any]:
@@ -73,17 +73,17 @@ class Shown(Registered):
         env = super().plain()
         modes = env.metadata.get("render_modes") or ()
         if MODE in modes:
-            return Seen(env)
+            return Pictures(env)
         close_all([env])
         raise ConfigError(
             f"env.id={self.id} gives no pictures: it has no render_mode={MODE}, but {list(modes)}."
         )
 
 
-def shown(env: Registered) -> Shown:
+def rendered(env: Registered) -> Rendered:
     """The same environment with `render_mode=rgb_array`."""
     values = {part.name: getattr(env, part.name) for part in fields(env)}
-    return Shown(**{**values, "kwargs": {**env.kwargs, "render_mode": MODE}})
+    return Rendered(**{**values, "kwargs": {**env.kwargs, "render_mode": MODE}})
 
 
 class Showing:
@@ -91,26 +91,26 @@ class Showing:
 
     def __init__(self, run: RunConfig, policy: FrugalPolicy, deterministic: bool) -> None:
         env: Any = tried(run)
-        self._vec_env = Serial().build(shown(env), 1, run.encoding(), run.memory)
+        self._vec_env = Serial().build(rendered(env), 1, run.encoding(), run.memory)
         assert isinstance(self._vec_env, SerialEnv)
-        self._seen: Seen = self._vec_env.singles.envs[0].env
+        self._pictures: Pictures = self._vec_env.singles.envs[0].env
         self.watch = Watch(run, policy, self._vec_env, deterministic)
         self.returns: list[float] = []
 
     @property
     def rate(self) -> float:
         """Pictures per second at which the environment is meant to be seen."""
-        return float(self._seen.metadata.get("render_fps") or USUAL_RATE)
+        return float(self._pictures.metadata.get("render_fps") or USUAL_RATE)
 
     def one(self) -> Iterator[np.ndarray]:
         """The pictures [H, W, 3] uint8 of an episode, from its beginning to its end."""
         earned, ended = 0.0, False
         while not ended:
-            yield from self._seen.take()
+            yield from self._pictures.take()
             step = self.watch.step(self.watch.choose())
             earned, ended = earned + float(step.reward[0]), bool(step.done[0])
-        *rest, begun = self._seen.take()
-        self._seen.pictures = [begun]  # the next episode's
+        *rest, begun = self._pictures.take()
+        self._pictures.kept = [begun]  # the next episode's
         yield from rest
         self.returns.append(earned)
 
