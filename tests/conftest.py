@@ -1,6 +1,7 @@
 """Settings shared by all tests: Hypothesis without deadlines, torch on one thread, W&B offline."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,33 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_collection_modifyitems(items):
     """Guests first: what is dealt out last should be short, so that both processes end together."""
     items.sort(key=lambda item: Path(item.nodeid).parts[1] not in KERNELS_OF)
+
+
+class Collecting:
+    """Says that workers collect the tests, which takes them a minute without a word."""
+
+    def __init__(self, reporter):
+        self.reporter, self.done = reporter, threading.Event()
+
+    def pytest_xdist_setupnodes(self):
+        threading.Thread(target=self.tell, daemon=True).start()
+
+    def pytest_xdist_node_collection_finished(self):
+        self.done.set()
+
+    def tell(self):
+        seconds = 0
+        while not self.done.wait(2):
+            seconds += 2
+            self.reporter.write_line(f"collecting the tests, {seconds} s")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config):
+    """The reporter is there last of all."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Collecting(reporter))
 
 
 @pytest.fixture(scope="session")
