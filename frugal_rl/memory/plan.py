@@ -32,6 +32,7 @@ from frugal_rl.memory.sizes import (
     learner_parts,
     rollout_parts,
     weigh_environment,
+    weigh_workers,
 )
 from frugal_rl.observation.choices import Label
 
@@ -184,6 +185,7 @@ def measured_base(run: RunConfig, found: Probe | None) -> Base:
     With `plan=probe` it is what a tiny run held in each phase beyond what is planned for its sizes.
     """
     weigh_environment(run)
+    weigh_workers(run)
     look_at_play(run)
     if run.plan is not Planning.probe:
         return kept_base(run) or installed_base(run)

@@ -11,7 +11,7 @@ from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajecto
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.once import find_once
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
-from frugal_rl.memory.weight import kept_bytes, weight_name
+from frugal_rl.memory.weight import kept_bytes, kept_workers, weight_name, workers_name
 from frugal_rl.observation.fields import EPISODE
 from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
 from frugal_rl.vec_env.trajectory_items import learner_layout
@@ -37,6 +37,9 @@ TRAJECTORIES = "frugal_rl.store.trajectories:TrajectoryBuffer"
 MERGED = "frugal_rl.store.merged:MergedRollout"
 WEIGH_SECONDS = 120.0
 """An environment that takes longer to be made ten times is planned without its weight."""
+MEASURED_HOLES = 0.5
+"""Free blocks beside those in use, of an update that was measured: where blocks come and go there
+are half as many of one as of the other (D. E. Knuth, The Art of Computer Programming 1, 2.5)."""
 
 
 def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
@@ -86,6 +89,9 @@ def _film_parts(run: RunConfig) -> list[Part]:
 def _worker_parts(name: str, backend: Backend, num_envs: int, run: RunConfig) -> list[Part]:
     """Processes that step environments; what they share counts where they have a name."""
     found = backend.processes(num_envs, getattr(type(run.env), "libraries_bytes", 0))
+    weighed = kept_workers(run) if backend.weighed else None
+    if weighed:
+        found = replace(found, each_bytes=weighed["each"], once_bytes=weighed["once"])
     once = found.once_bytes if name else 0
     count = found.count * found.each_bytes + once
     formula = f"{found.count} x {human(found.each_bytes)}" + (once > 0) * f" + {human(once)} once"
@@ -115,6 +121,13 @@ def weigh_environment(run: RunConfig) -> None:
     if getattr(type(run.env), "weighed", False):
         name = weight_name(run.env)
         find_once(name, "frugal_rl.run.weigh", run, "Weighing the environment", WEIGH_SECONDS)
+
+
+def weigh_workers(run: RunConfig) -> None:
+    """Measure once, in a process of its own, workers that load what no constant tells."""
+    if run.vec.stepping().weighed:
+        name, module = workers_name(run), "frugal_rl.run.weigh_workers"
+        find_once(name, module, run, "Weighing a worker process", WEIGH_SECONDS)
 
 
 def _weight_parts(name: str, num_envs: int, run: RunConfig) -> list[Part]:
@@ -301,6 +314,7 @@ def _learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool
     """What was found of the learner, for the sizes of this run."""
     batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
     at_once, weights = min(run.memory.micro_batch or batch, batch), probe.parameter_bytes
+    holes = probe.heap_bytes_per_sample * (1.0 if probe.traced else MEASURED_HOLES)
     update = max(int(probe.bytes_per_sample * at_once), probe.step_bytes)
     act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
     return [
@@ -323,8 +337,8 @@ def _learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool
         ),
         (
             "holes in the heap",
-            f"{at_once} samples x {probe.heap_bytes_per_sample:,.0f} B that came and went",
-            0 if device else int(probe.heap_bytes_per_sample * at_once),
+            f"{at_once} samples x {holes:,.0f} B that came and went",
+            0 if device else int(holes * at_once),
             Kind.activations,
             UPDATE,
         ),

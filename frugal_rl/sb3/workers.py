@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -33,15 +33,16 @@ class StartMethod(Enum):
 
 MIB = 1 << 20
 IMPORTING, ONCE_IMPORTING = 172 * MIB, 37 * MIB
-"""A worker that imports torch, and what all share: 818 MiB with two of them, 1.3 GiB with five."""
+"""Until it is weighed: a worker that imports torch, and what all share."""
 FORKED, ONCE_FORKED = 7 * MIB, 67 * MIB
-"""A worker that begins as a copy: 519 MiB with two of them, 548 with six."""
+"""Until it is weighed: a worker that begins as a copy, and what all share."""
 
 
 @dataclass(frozen=True)
 class Sb3(Backend):
     """Choose it to compare. Each worker imports torch; whole observations are pickled each step."""
 
+    weighed: ClassVar[bool] = True
     start: StartMethod = StartMethod.forkserver
 
     def build(

@@ -49,6 +49,8 @@ class Backend(ABC):
 
     native: ClassVar[bool] = False
     whole_episodes: ClassVar[bool] = False
+    weighed: ClassVar[bool] = False
+    """Whether its workers are measured once for a plan, by `frugal_rl.run.weigh_workers`."""
     honours: ClassVar[frozenset[str]] = frozenset({"shuffle", "rollout_location", "frame_stack"})
     """Switches of the memory profile that are read where its steps are stored."""
 

@@ -192,6 +192,17 @@ def test_a_first_update_counts_where_the_base_is_of_another_network():
     assert workspace(probe, True) == [1000]
 
 
+@pytest.mark.parametrize(("traced", "bytes_per_sample"), [(True, 60), (False, 30)])
+def test_an_update_that_was_measured_has_half_of_its_holes_in_it(traced, bytes_per_sample):
+    run = compose_run(["env=toy", *SIZES])
+    probe = Probe(0, 100.0, 8, 8, 16, traced=traced, heap_bytes_per_sample=60.0)
+
+    found = {p.name: p.ram_bytes for p in learner_parts(run, run.encoding(), probe)}
+
+    assert found["holes in the heap"] == 128 * bytes_per_sample
+    assert found["activations"] == 128 * 100
+
+
 @pytest.mark.parametrize(("agent", "more"), [("attention_gat", 1), ("attention_small", 0)])
 def test_networks_with_pictures_load_more_than_others(agent, more):
     run = compose_run([*GRAPHS, f"agent={agent}"])

@@ -12,6 +12,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory import once, sizes
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.weigh import MOST_ENVS, weigh
+from frugal_rl.run.weigh_workers import weigh_workers
 
 MIB = 1 << 20
 HELD = 3 * MIB
@@ -103,3 +104,38 @@ def test_one_that_refuses_an_action_is_weighed_all_the_same(run, monkeypatch):
     monkeypatch.setattr(Heavy, "step", lambda self, action: 1 / 0)
 
     assert weigh(run) == pytest.approx(HELD, rel=0.05)
+
+
+@pytest.fixture
+def workers(run):
+    words = ["env=gymnasium", "env.id=Heavy-v0", "algo.num_envs=6", "vec=sb3", "vec.start=fork"]
+    return compose_run(words)
+
+
+def test_workers_that_were_weighed_once_are_planned_for_each_environment(workers, monkeypatch):
+    asked, found = [], {"each": 50 * MIB, "once": 7 * MIB}
+    monkeypatch.setattr(once, "ask_child", lambda *words: asked.append(words) or found)
+    before = planned(workers)
+
+    sizes.weigh_workers(workers)
+    sizes.weigh_workers(workers)
+
+    assert len(asked) == 1
+    assert before["worker processes"] != planned(workers)["worker processes"]
+    assert planned(workers)["worker processes"] == (6 * 50 + 7) * MIB
+    assert planned(workers)["evaluation: workers"] == workers.evaluation.num_envs * 50 * MIB
+
+
+def test_workers_whose_size_is_a_constant_are_not_weighed(run, monkeypatch):
+    monkeypatch.setattr(once, "ask_child", lambda *words: pytest.fail("it was asked"))
+
+    sizes.weigh_workers(run)
+
+
+def test_what_an_environment_holds_in_its_worker_is_weighed_with_it(workers, monkeypatch):
+    small = weigh_workers(workers)
+    monkeypatch.setitem(globals(), "HELD", HELD + 20 * MIB)
+    large = weigh_workers(workers)
+
+    assert large["each"] - small["each"] == pytest.approx(20 * MIB, rel=0.1)
+    assert large["once"] - small["once"] == pytest.approx(0, abs=3 * MIB)

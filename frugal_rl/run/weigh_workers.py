@@ -1,0 +1,75 @@
+"""What a worker process of a run holds, and once what starts them: bytes of several, by difference.
+
+python -m frugal_rl.run.weigh_workers < request.json
+
+What this process imports itself counts for none of them. Workers import the module that is run once
+more, as their main one: so it imports little before it is asked, as the command line does.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from frugal_rl.errors import FrugalError
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+    from frugal_rl.vec_env.interface import VectorEnv
+
+FEW = 2
+"""Workers that are added at a time."""
+STEPS = 8
+
+
+def weigh_workers(run: RunConfig) -> dict[str, int]:
+    """Bytes of `each` worker, and `once` of what all of them share."""
+    from frugal_rl.memory.allocator import pin_allocator
+    from frugal_rl.vec_env.ending import close_all
+
+    import_module("stable_baselines3")  # as a training process has, and torch, before its workers
+    pin_allocator()
+    bare = _held()
+    kept = [_started(run)]
+    first = _held() - bare
+    try:
+        kept.append(_started(run))
+        each = max(0, _held() - bare - first) // FEW
+    finally:
+        close_all(kept)
+    return {"each": each, "once": max(0, first - FEW * each)}
+
+
+def _started(run: RunConfig) -> VectorEnv:
+    """Workers that have made their environments and stepped them."""
+    env: VectorEnv = run.env.make_vec(FEW, run.encoding(), run.memory, run.vec.stepping(), "train")
+    env.reset(run.seed)
+    for _ in range(STEPS):
+        env.step(np.stack([env.action_space.sample() for _ in range(FEW)]))
+    return env
+
+
+def _held() -> int:
+    from frugal_rl.memory import usage
+    from frugal_rl.memory.allocator import give_back
+
+    give_back()
+    return usage.held_bytes(usage.of_tree())
+
+
+def main() -> None:
+    """Read the request, print the answer as one line of JSON; null where they cannot be made."""
+    from frugal_rl.run.asked import asked_run
+
+    try:
+        answer = weigh_workers(asked_run())
+    except FrugalError:
+        answer = None
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
