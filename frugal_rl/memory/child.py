@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 WORDS = "FRUGAL_RL_WORDS"
 """Names the file into which a child writes what it is doing at the moment."""
-WORD_SECONDS = 1.5
+WORD_SECONDS = 1.2
 MOST_SECONDS = 900.0
 """A busy machine that compiles its first kernels takes minutes."""
 
