@@ -32,10 +32,10 @@ def weigh(run: RunConfig) -> int:
     """Mean bytes of the environments after the first two."""
     pin_allocator()
     kept = [_played(run, 0), _played(run, 1)]
-    began, before = time.monotonic(), _held()
+    began, before = time.monotonic(), held_now()
     while len(kept) < MOST_ENVS + 2 and (len(kept) < 3 or time.monotonic() - began < SECONDS):
         kept.append(_played(run, len(kept)))
-    grown = max(0, _held() - before) // (len(kept) - 2)
+    grown = max(0, held_now() - before) // (len(kept) - 2)
     close_all(kept)
     return grown
 
@@ -57,7 +57,8 @@ def _played(run: RunConfig, seed: int) -> Any:
     return env
 
 
-def _held() -> int:
+def held_now() -> int:
+    """Bytes of this process and its children, without what its allocator keeps free."""
     give_back()
     return usage.held_bytes(usage.of_tree())
 

@@ -28,16 +28,17 @@ STEPS = 8
 def weigh_workers(run: RunConfig) -> dict[str, int]:
     """Bytes of `each` worker, and `once` of what all of them share."""
     from frugal_rl.memory.allocator import pin_allocator
+    from frugal_rl.run.weigh import held_now
     from frugal_rl.vec_env.ending import close_all
 
     import_module("stable_baselines3")  # as a training process has, and torch, before its workers
     pin_allocator()
-    bare = _held()
+    bare = held_now()
     kept = [_started(run)]
-    first = _held() - bare
+    first = held_now() - bare
     try:
         kept.append(_started(run))
-        each = max(0, _held() - bare - first) // FEW
+        each = max(0, held_now() - bare - first) // FEW
     finally:
         close_all(kept)
     return {"each": each, "once": max(0, first - FEW * each)}
@@ -50,14 +51,6 @@ def _started(run: RunConfig) -> VectorEnv:
     for _ in range(STEPS):
         env.step(np.stack([env.action_space.sample() for _ in range(FEW)]))
     return env
-
-
-def _held() -> int:
-    from frugal_rl.memory import usage
-    from frugal_rl.memory.allocator import give_back
-
-    give_back()
-    return usage.held_bytes(usage.of_tree())
 
 
 def main() -> None:
