@@ -126,7 +126,7 @@ def weigh_environment(run: RunConfig) -> None:
 def weigh_workers(run: RunConfig) -> None:
     """Measure once, in a process of its own, workers that load what no constant tells."""
     if run.vec.stepping().weighed:
-        name, module = workers_name(run), "frugal_rl.run.weigh_workers"
+        name, module = workers_name(run), "frugal_rl.run.workers_process"
         find_once(name, module, run, "Weighing a worker process", WEIGH_SECONDS)
 
 

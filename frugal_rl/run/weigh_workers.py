@@ -1,9 +1,6 @@
 """What a worker process of a run holds, and once what starts them: bytes of several, by difference.
 
-python -m frugal_rl.run.weigh_workers < request.json
-
-What this process imports itself counts for none of them. Workers import the module that is run once
-more, as their main one: so it imports little before it is asked, as the command line does.
+`frugal_rl.run.workers_process` asks for it. What this process imports counts for none of them.
 """
 
 from __future__ import annotations
@@ -15,6 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from frugal_rl.errors import FrugalError
+from frugal_rl.memory.allocator import pin_allocator
+from frugal_rl.run.asked import asked_run
+from frugal_rl.run.weigh import held_now
+from frugal_rl.vec_env.ending import close_all
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -27,10 +28,6 @@ STEPS = 8
 
 def weigh_workers(run: RunConfig) -> dict[str, int]:
     """Bytes of `each` worker, and `once` of what all of them share."""
-    from frugal_rl.memory.allocator import pin_allocator
-    from frugal_rl.run.weigh import held_now
-    from frugal_rl.vec_env.ending import close_all
-
     import_module("stable_baselines3")  # as a training process has, and torch, before its workers
     pin_allocator()
     bare = held_now()
@@ -55,14 +52,8 @@ def _started(run: RunConfig) -> VectorEnv:
 
 def main() -> None:
     """Read the request, print the answer as one line of JSON; null where they cannot be made."""
-    from frugal_rl.run.asked import asked_run
-
     try:
         answer = weigh_workers(asked_run())
     except FrugalError:
         answer = None
     print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()
