@@ -126,6 +126,8 @@ class NppConfig:
     """Where what else can be done with it is found: `frugal_rl.run.tools`."""
     libraries_bytes: ClassVar[int] = 24 << 20
     """What its libraries and kernels hold beyond a bare process; see `benchmarks/plan_cells.py`."""
+    evaluates_natively: ClassVar[bool] = True
+    """Workers that `vec` starts play no evaluation."""
     compiles: ClassVar[bool] = True
     """It is tried out in small before its first run (`frugal_rl.memory.kernels`)."""
     honours: ClassVar[frozenset[str]] = ENCODED | DRAWN

@@ -19,6 +19,8 @@ from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.kernels import note_ready
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
+from frugal_rl.store.column_spec import FOUND
+from frugal_rl.store.layout import columns_of
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -123,6 +125,8 @@ def measured_peaks(run: RunConfig) -> dict[Phase, int]:
     """
     answer: dict[str, Any] = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
     if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
+        if any(c.codec and c.codec.pool == FOUND for c in columns_of(run.encoding())):
+            ask_child("frugal_rl.run.store_kernels", run, "Compiling what a store may call")
         answer = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
     keep_libraries(run, answer.pop("libraries", {}))
     note_ready(run, answer)

@@ -12,6 +12,7 @@ from frugal_rl.invocation import typed_words
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.machine import GIB, has_bf16
 from frugal_rl.memory.part import Kind
+from frugal_rl.memory.sizes import workers_of
 
 if TYPE_CHECKING:
     from frugal_rl.memory.plan import Plan
@@ -109,7 +110,6 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
     vec = type(run.vec).__name__.lower()
     vec = {"sharedmemory": "shared_memory"}.get(vec, vec)
     workers = int(getattr(run.vec, "workers", 0) or 0)
-    libraries = getattr(type(run.env), "libraries_bytes", 0)
     on_device = plan.vram_bytes > 0
 
     def held(*kinds: Kind) -> int:
@@ -141,7 +141,7 @@ def facts_of(run: RunConfig, plan: Plan) -> Facts:
         time_limit_steps=time_limit(run),
         vec=vec,
         workers=workers,
-        worker_bytes=run.vec.processes(algo.num_envs, libraries).each_bytes,
+        worker_bytes=workers_of(run.vec, algo.num_envs, run).each_bytes,
         torch_threads=run.hardware.threads or limit.cores,
         cores=limit.cores,
         ram_bytes=limit.ram_bytes,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.run.config import RunConfig
     from frugal_rl.store.column_spec import ColumnSpec
-    from frugal_rl.vec_env.backend import Backend
+    from frugal_rl.vec_env.backend import Backend, Processes
     from frugal_rl.vec_env.episodes import Episodes
 
 UPDATE = frozenset({Phase.update})
@@ -59,11 +59,12 @@ def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
             for p in _window_parts("evaluation: windows", players, run, encoding)
         ),
     ]
+    processes = 0 if getattr(type(run.env), "evaluates_natively", False) else players
     workers = [
         *_worker_parts("worker processes", run.vec, run.algo.num_envs, run),
         *(
             replace(p, name="evaluation: workers", phases=phases, kind=Kind.evaluation)
-            for p in _worker_parts("", run.vec.stepping(), players, run)
+            for p in _worker_parts("", run.vec.stepping(), processes, run)
         ),
     ]
     weights = [
@@ -88,16 +89,22 @@ def _film_parts(run: RunConfig) -> list[Part]:
 
 def _worker_parts(name: str, backend: Backend, num_envs: int, run: RunConfig) -> list[Part]:
     """Processes that step environments; what they share counts where they have a name."""
-    found = backend.processes(num_envs, getattr(type(run.env), "libraries_bytes", 0))
-    weighed = kept_workers(run) if backend.weighed else None
-    if weighed:
-        found = replace(found, each_bytes=weighed["each"], once_bytes=weighed["once"])
+    found = workers_of(backend, num_envs, run)
     once = found.once_bytes if name else 0
     count = found.count * found.each_bytes + once
     formula = f"{found.count} x {human(found.each_bytes)}" + (once > 0) * f" + {human(once)} once"
     source = f"{type(backend).__module__}:{type(backend).__name__}.processes"
     part = Part(name, formula, count, confidence=Confidence.calibrated, source=source)
     return [part] if count else []
+
+
+def workers_of(backend: Backend, num_envs: int, run: RunConfig) -> Processes:
+    """How many processes step environments and what each holds, weighed where no constant tells."""
+    found = backend.processes(num_envs, getattr(type(run.env), "libraries_bytes", 0))
+    weighed = kept_workers(run) if backend.stepping().weighed else None
+    if not weighed:
+        return found
+    return replace(found, each_bytes=weighed["each"], once_bytes=weighed["once"])
 
 
 @lru_cache(maxsize=256)
@@ -114,6 +121,17 @@ def parts_of(run: RunConfig, num_envs: int, encoding: Encoding) -> list[Part]:
         source = f"{type(run.env).__module__}:{type(run.env).__name__}.parts"
         kept += [replace(part, source=part.source or source) for part in found]
     return list(kept)
+
+
+def counted_bytes(run: RunConfig, num_envs: int) -> int:
+    """What the plan counts of training environments apart from the processes that step them."""
+    encoding = run.encoding()
+    parts = [
+        *parts_of(run, num_envs, encoding),
+        *_window_parts("", num_envs, run, encoding),
+        *_weight_parts("", num_envs, run),
+    ]
+    return sum(p.ram_bytes for p in parts)
 
 
 def weigh_environment(run: RunConfig) -> None:

@@ -38,7 +38,8 @@ class EnvConfig(Protocol):
 
     `libraries_bytes: ClassVar[int]` is what its libraries hold beyond a bare process,
     `compiles: ClassVar[bool]` tells that its kernels take long to compile,
-    `weighed: ClassVar[bool]` that one of it has to be measured before its size is known, and
+    `weighed: ClassVar[bool]` that one of it has to be measured before its size is known,
+    `evaluates_natively: ClassVar[bool]` that no process of `vec` plays its evaluations, and
     `static_rows` the most rows of a static table that a rollout can show, where that is known.
     `honours: ClassVar[frozenset[str]]` names the switches of the memory profile that it reads,
     where these are more than `frugal_rl.memory.honour.ENCODED`: any other value is refused. One

@@ -1,6 +1,7 @@
 """What a worker process of a run holds, and once what starts them: bytes of several, by difference.
 
-`frugal_rl.run.workers_process` asks for it. What this process imports counts for none of them.
+What the plan counts of their environments elsewhere is no part of it, nor is what this process
+imports. `frugal_rl.run.workers_process` asks for it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 
 from frugal_rl.errors import FrugalError
 from frugal_rl.memory.allocator import pin_allocator
+from frugal_rl.memory.sizes import counted_bytes
 from frugal_rl.run.asked import asked_run
 from frugal_rl.run.weigh import held_now
 from frugal_rl.vec_env.ending import close_all
@@ -27,18 +29,22 @@ STEPS = 8
 
 
 def weigh_workers(run: RunConfig) -> dict[str, int]:
-    """Bytes of `each` worker, and `once` of what all of them share."""
+    """Bytes of `each` worker, and `once` of what all share, beside what the plan counts anyway."""
     import_module("stable_baselines3")  # as a training process has, and torch, before its workers
     pin_allocator()
+    few, all_of_them = (counted_bytes(run, count) for count in (FEW, 2 * FEW))
     bare = held_now()
-    kept = [_started(run)]
-    first = held_now() - bare
+    kept = [_started(run)]  # these compile what is new; they end before what all share is read
+    first = held_now()
     try:
         kept.append(_started(run))
-        each = max(0, held_now() - bare - first) // FEW
+        more = held_now() - first
+        close_all([kept.pop(0)])
+        rest = held_now() - bare
     finally:
         close_all(kept)
-    return {"each": each, "once": max(0, first - FEW * each)}
+    each = max(0, more - (all_of_them - few)) // FEW
+    return {"each": each, "once": max(0, rest - few - FEW * each)}
 
 
 def _started(run: RunConfig) -> VectorEnv:

@@ -198,7 +198,8 @@ def load_kernels() -> None:
                 column.gather(every, np.zeros_like(every), None, None)
         rows = np.ascontiguousarray(rows.swapaxes(2, 3))
     load_tiles()
-    for dtype in (np.uint8, np.float32, np.int64):
+    load_growth()
+    for dtype in (np.uint8, np.int8, np.int64, np.float32, np.float64):
         narrow = NarrowColumn(ColumnSpec("", (9,), np.dtype(dtype)), 1, 1, low=0, bits=2)
         narrow.write(0, np.ones((1, 9), dtype), None)
         narrow.gather(np.zeros(1, np.int64), np.zeros(1, np.int64), None, None)
@@ -222,3 +223,14 @@ def load_tiles() -> None:
             for t in every:
                 column.write(int(t), rows[t], None)
             column.gather(every, np.zeros_like(every), None, None)
+
+
+def load_growth() -> None:
+    """Those of tables that grow, as each row brings a few words and tiles that no other has."""
+    spec = ColumnSpec("", (16, 16, 3), np.dtype(np.uint8))
+    rows = np.arange(1, 1 + 32 * 768, dtype=np.uint32).view(np.uint8).reshape(32, 4, 16, 16, 3)
+    rows[:, :, 4:] = 0
+    for make in (partial(HandledColumn, kind=Worded), partial(TiledColumn, tile=(4, 4))):
+        column = make(spec, len(rows), 4)
+        for t, row in enumerate(rows):
+            column.write(t, row, None)

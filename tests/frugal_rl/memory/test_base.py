@@ -171,6 +171,30 @@ def test_a_tiny_run_that_compiled_is_measured_once_more(compiled, monkeypatch):
     assert kept == [(run, {"a.so": 1 + compiled})]
 
 
+@pytest.mark.parametrize(
+    ("words", "compiled", "expected"),
+    [
+        ("env=gymnasium env.id=CartPole-v1", True, ["dry_run", "store_kernels", "dry_run"]),
+        ("env=gymnasium env.id=CartPole-v1", False, ["dry_run"]),
+        ("env=toy", True, ["dry_run", "dry_run"]),  # it declares its fields
+    ],
+)
+def test_what_a_store_may_call_is_compiled_beside_what_a_tiny_run_called(
+    words, compiled, expected, monkeypatch
+):
+    asked = []
+
+    def answer(module, *rest):
+        asked.append(module.rpartition(".")[2])
+        return {"compiled": compiled and len(asked) == 1, "bytes": {"update": 1}}
+
+    monkeypatch.setattr(base, "ask_child", answer)
+    monkeypatch.setattr(base, "note_ready", lambda *given: None)
+    base.measured_peaks(compose_run(words.split()))
+
+    assert asked == expected
+
+
 def test_what_a_kind_of_run_loads_beside_an_installation_is_added(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(remembered, "folder", lambda: tmp_path)

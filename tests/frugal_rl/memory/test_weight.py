@@ -1,5 +1,6 @@
 """An environment that says nothing of its size is weighed by difference, once, and planned."""
 
+from dataclasses import replace
 from typing import ClassVar
 
 import gymnasium as gym
@@ -10,9 +11,11 @@ from gymnasium import spaces
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import once, sizes
+from frugal_rl.memory.weight import weight_name, workers_name
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.weigh import MOST_ENVS, weigh
 from frugal_rl.run.weigh_workers import weigh_workers
+from frugal_rl.vec_env.episodes import Episodes
 
 MIB = 1 << 20
 HELD = 3 * MIB
@@ -139,3 +142,28 @@ def test_what_an_environment_holds_in_its_worker_is_weighed_with_it(workers, mon
 
     assert large["each"] - small["each"] == pytest.approx(20 * MIB, rel=0.1)
     assert large["once"] - small["once"] == pytest.approx(0, abs=3 * MIB)
+
+
+def test_what_the_plan_counts_of_environments_is_not_counted_in_workers_again(workers):
+    alone = weigh_workers(workers)
+    remembered.write(weight_name(workers.env), {"bytes": 2 * HELD})
+    beside = weigh_workers(workers)
+
+    assert alone["each"] - beside["each"] == pytest.approx(2 * HELD, abs=MIB)
+    assert alone["once"] - beside["once"] == pytest.approx(0, abs=3 * MIB)
+
+
+def test_workers_inside_another_backend_are_planned_as_they_were_weighed(workers):
+    episodes = replace(workers, vec=Episodes(inner=workers.vec))
+    remembered.write(workers_name(episodes), {"each": 50 * MIB, "once": 7 * MIB})
+
+    assert planned(episodes)["worker processes"] == (6 * 50 + 7) * MIB
+
+
+def test_workers_are_planned_for_evaluations_that_they_play_only():
+    words = ["env=nclone", "vec=sb3", "algo.num_envs=6"]
+
+    found = planned(compose_run(words))
+
+    assert found["worker processes"] > 0
+    assert "evaluation: workers" not in found

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError, EncodingError
 from frugal_rl.store.column_spec import ColumnSpec
-from frugal_rl.store.found import trial
+from frugal_rl.store.found import tiled, trial, worded
 from frugal_rl.store.found.array import FoundArray
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.found.compressed import Compressed
@@ -302,6 +302,19 @@ def test_loading_kernels_calls_every_form_of_both_shapes_of_stacks(monkeypatch):
 
     assert [shapes[:2] for shapes in built] == [((4, 8), (12, 1, 32)), ((8, 4), (12, 1, 32))]
     assert all(count > 3 for *_, count in built)
+
+
+def test_loading_kernels_lets_tables_of_words_and_of_tiles_grow(monkeypatch):
+    grown = []
+    for module, name in ((worded, "put_names"), (tiled, "put_tiles")):
+        real = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, real=real, name=name: grown.append(name) or real(*given)
+        )
+
+    trial.load_growth()
+
+    assert set(grown) == {"put_names", "put_tiles"}
 
 
 def test_a_loop_in_cleanrls_manner_gets_its_tensors():
