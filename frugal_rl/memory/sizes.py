@@ -99,9 +99,14 @@ def _worker_parts(name: str, backend: Backend, num_envs: int, run: RunConfig) ->
 
 
 def workers_of(backend: Backend, num_envs: int, run: RunConfig) -> Processes:
-    """How many processes step environments and what each holds, weighed where no constant tells."""
-    found = backend.processes(num_envs, getattr(type(run.env), "libraries_bytes", 0))
-    weighed = kept_workers(run) if backend.stepping().weighed else None
+    """How many processes step environments and what each holds, weighed where no constant tells.
+
+    Until it is weighed, one that opens an environment of its own holds what others share.
+    """
+    alone, own = backend.stepping().weighed, getattr(type(run.env), "libraries_bytes", 0)
+    if alone:
+        own += sum(p.ram_bytes for p in parts_of(run, 1, run.encoding()) if p.shared)
+    found, weighed = backend.processes(num_envs, own), kept_workers(run) if alone else None
     if not weighed:
         return found
     return replace(found, each_bytes=weighed["each"], once_bytes=weighed["once"])

@@ -65,7 +65,7 @@ class Backend(ABC):
         return self
 
     def processes(self, num_envs: int, libraries_bytes: int) -> Processes:
-        """What it starts for so many environments, whose libraries hold so much; here nothing."""
+        """What it starts for so many environments that load so much; here nothing."""
         return Processes()
 
 

@@ -1,6 +1,6 @@
 """An environment that says nothing of its size is weighed by difference, once, and planned."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import ClassVar
 
 import gymnasium as gym
@@ -11,10 +11,12 @@ from gymnasium import spaces
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import once, sizes
+from frugal_rl.memory.part import Part
 from frugal_rl.memory.weight import weight_name, workers_name
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.weigh import MOST_ENVS, weigh
 from frugal_rl.run.weigh_workers import weigh_workers
+from frugal_rl.sb3.workers import Sb3
 from frugal_rl.vec_env.episodes import Episodes
 
 MIB = 1 << 20
@@ -167,3 +169,17 @@ def test_workers_are_planned_for_evaluations_that_they_play_only():
 
     assert found["worker processes"] > 0
     assert "evaluation: workers" not in found
+
+
+def test_workers_that_nobody_weighed_hold_each_what_an_environment_shares_elsewhere(workers):
+    class Sharing(type(workers.env)):
+        def parts(self, num_envs, encoding, memory, vec):
+            return [Part("mines", "opened", 90 * MIB, shared=True), Part("pits", "own", 7 * MIB)]
+
+    sharing = Sharing(**{f.name: getattr(workers.env, f.name) for f in fields(workers.env)})
+    run = replace(workers, env=sharing, vec=Sb3())
+    name = "worker processes"
+    before = planned(replace(run, env=workers.env))[name]
+
+    assert planned(run)[name] == before + 6 * 90 * MIB
+    assert planned(replace(run, vec=workers.vec))[name] == planned(workers)[name]  # forked
