@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
+from frugal_rl.memory.found_rows import planned_columns, waiting_parts
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.once import find_once
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
@@ -176,7 +177,7 @@ def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) 
 def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     """The rollout's columns, the copy that `shuffle=copy` makes, and a minibatch."""
     steps, envs = run.algo.n_steps, run.algo.num_envs
-    columns = columns_of(encoding, run.env.episode_steps)
+    columns = planned_columns(run, columns_of(encoding, run.env.episode_steps))
     if getattr(run.vec, "whole_episodes", False):
         return [
             *_trajectory_parts(run, cast("Episodes", run.vec), encoding),
@@ -184,6 +185,7 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
         ]
     location = run.memory.rollout_location
     parts = [_column_part(c, steps, envs, location) for c in columns]
+    parts += waiting_parts(run, columns)
     size, dtype = action_layout(run.env.action_space())
     scalars = scalar_bytes(steps, envs, run.env.action_space())
     parts.append(

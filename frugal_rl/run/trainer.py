@@ -47,7 +47,7 @@ from frugal_rl.run.saves import Saves
 from frugal_rl.run.shares import SEED_STEP, shard
 from frugal_rl.run.signals import asked_to_stop
 from frugal_rl.run.stopwatch import Stopwatch
-from frugal_rl.store.seen import remember_replay
+from frugal_rl.store.seen import remember_rows
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.interface import VectorEnv
@@ -292,7 +292,7 @@ class Trainer:
             say(f"visualization=true: env={self.run.env.name} has no pictures.", self.console)
 
     def keep_pace(self) -> None:
-        """Remember what this kind of run takes, and what its replay holds, for the next plan."""
+        """Remember what this kind of run takes, and how its rows were kept, for the next plan."""
         watch = self.stopwatch
         count = watch.times[Phase.rollout].count
         if count >= TIMED_ITERATIONS:
@@ -300,7 +300,7 @@ class Trainer:
             alone = {phase: watch.alone[phase].mean for phase in Phase}
             processor = {phase: watch.processor[phase].mean for phase in Phase}
             keep_pace(self.run, alone, processor, steps)
-            remember_replay(self.run, self.learner)
+            remember_rows(self.run, self.learner)
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""

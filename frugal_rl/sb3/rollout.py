@@ -16,8 +16,9 @@ from frugal_rl.errors import ConfigError, EncodingError, MemoryBudgetError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.usage import resident_bytes
 from frugal_rl.sb3.spaces import check_space
+from frugal_rl.store.column_spec import FIRST_LOOK
 from frugal_rl.store.drawn import RolloutRows
-from frugal_rl.store.found.column import FIRST_LOOK, FoundColumn
+from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
 from frugal_rl.store.rollout import RolloutBuffer, shaped
 

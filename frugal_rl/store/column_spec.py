@@ -23,6 +23,8 @@ ARRAY = "frugal_rl.store.columns:ArrayColumn"
 ON_DEVICE = "frugal_rl.store.device:DeviceColumn"
 FOUND = "found"
 """The pool that finds out by itself what changes; its codec expects how much that is."""
+FIRST_LOOK = 16
+"""Steps after which it looks at the rows of the first rollout."""
 POOLS = {
     "ragged": "frugal_rl.store.ragged:RaggedColumn",
     "delta": "frugal_rl.store.delta:DeltaColumn",

@@ -1,4 +1,4 @@
-"""What a replay held, for plans of replays of the same environment."""
+"""What a replay or a rollout held, for plans of the same environment."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.memory.found_rows import is_found, keep_rollout
 from frugal_rl.memory.replay_data import RowSeen, Seen, keep_run
 from frugal_rl.store.chain import FrameChain
 from frugal_rl.store.dense_rows import DenseRows
+from frugal_rl.store.rollout import RolloutBuffer
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -16,11 +18,20 @@ if TYPE_CHECKING:
     from frugal_rl.store.stacks import FoundColumn
 
 
-def remember_replay(run: RunConfig, learner: Any) -> None:
-    """Keep what a run's replay held for the plans that come; learners without one have nothing."""
-    replay = getattr(learner, "replay", None)
+def remember_rows(run: RunConfig, learner: Any) -> None:
+    """Keep what a run's replay held, or its rollout, for the plans that come."""
+    replay, rollout = (getattr(learner, name, None) for name in ("replay", "rollout"))
     if replay is not None:
         keep_run(run, seen_in(replay))
+    if isinstance(rollout, RolloutBuffer):
+        keep_rollout(run, shares_in(rollout))
+
+
+def shares_in(rollout: RolloutBuffer) -> dict[str, float]:
+    """Of the size of its rows, what each column of a rollout takes that found out how."""
+    sizes = rollout.buffer_size, rollout.n_envs
+    found = {name: c for name, c in rollout.columns.items() if is_found(c.spec)}
+    return {name: c.nbytes / c.spec.dense_bytes(*sizes) for name, c in found.items()}
 
 
 def seen_in(replay: ReplayBuffer) -> Seen:

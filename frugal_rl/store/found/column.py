@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.store.column_spec import FIRST_LOOK
 from frugal_rl.store.columns import Column
 from frugal_rl.store.found.handled import (
     HandledColumn,
@@ -20,8 +21,6 @@ from frugal_rl.store.found.trial import AS_IT_IS, WORTH, Form, best_form, dense,
 if TYPE_CHECKING:
     from frugal_rl.store.column_spec import ColumnSpec
 
-FIRST_LOOK = 16
-"""Steps after which the rows of the first rollout are looked at."""
 LOOK_AGAIN = 4
 """By how much later each further look at the first rollout comes."""
 RECONSIDERED = frozenset(4**i for i in range(16))

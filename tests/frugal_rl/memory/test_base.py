@@ -13,10 +13,12 @@ from frugal_rl import remembered
 from frugal_rl.memory import base, plan
 from frugal_rl.memory.base import Base, tiny
 from frugal_rl.memory.choices import Allocator
+from frugal_rl.memory.found_rows import is_found, planned_columns
 from frugal_rl.memory.part import Confidence, Kind, Phase
 from frugal_rl.observation.choices import Storage
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Tracking
+from frugal_rl.store.layout import columns_of
 from frugal_rl.vec_env.serial import Serial
 
 MIB = 1 << 20
@@ -172,27 +174,34 @@ def test_a_tiny_run_that_compiled_is_measured_once_more(compiled, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("words", "compiled", "expected"),
+    ("words", "expected"),
     [
-        ("env=gymnasium env.id=CartPole-v1", True, ["dry_run", "store_kernels", "dry_run"]),
-        ("env=gymnasium env.id=CartPole-v1", False, ["dry_run"]),
-        ("env=toy", True, ["dry_run", "dry_run"]),  # it declares its fields
+        ("env=gymnasium env.id=CartPole-v1", ["dry_run", "play_rollout", "dry_run"]),
+        ("env=toy", ["dry_run", "dry_run"]),  # it declares its fields
     ],
 )
-def test_what_a_store_may_call_is_compiled_beside_what_a_tiny_run_called(
-    words, compiled, expected, monkeypatch
+def test_rows_that_nothing_is_declared_of_are_played_at_random_before_a_tiny_run_is_measured(
+    words, expected, tmp_path, monkeypatch
 ):
-    asked = []
+    asked, run = [], compose_run(words.split())
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
 
     def answer(module, *rest):
         asked.append(module.rpartition(".")[2])
-        return {"compiled": compiled and len(asked) == 1, "bytes": {"update": 1}}
+        play = {"observation": 0.25}
+        tiny_run = {"compiled": len(asked) == 1, "bytes": {"update": 1}}
+        return play if asked[-1] == "play_rollout" else tiny_run
 
     monkeypatch.setattr(base, "ask_child", answer)
-    monkeypatch.setattr(base, "note_ready", lambda *given: None)
-    base.measured_peaks(compose_run(words.split()))
+    base.measured_peaks(run)
 
     assert asked == expected
+    shares = [
+        c.codec.expected_share
+        for c in planned_columns(run, columns_of(run.encoding()))
+        if is_found(c)
+    ]
+    assert shares == [0.5] * (len(expected) == 3)
 
 
 def test_what_a_kind_of_run_loads_beside_an_installation_is_added(tmp_path, monkeypatch):
