@@ -19,6 +19,8 @@ from frugal_rl.store.seen import remember_rows, shares_in
 
 ROW, ENVS = 16, 6
 """Bytes of an observation of CartPole, and how many there are."""
+OTHER = "+env.kwargs.render_mode=rgb_array"
+"""Another environment with such rows."""
 
 
 @pytest.fixture(autouse=True)
@@ -62,14 +64,14 @@ def test_what_a_run_took_is_believed_before_random_play():
     keep_rollout(run, {"observation": 0.4})
 
     assert planned(run) == pytest.approx(OF_RUN * 0.4 * dense(100), abs=1)
-    assert planned(made(100, "+env.kwargs.render_mode=rgb_array")) == pytest.approx(dense(100), rel=0.02)
+    assert planned(made(100, OTHER)) == pytest.approx(dense(100), rel=0.02)
 
 
 def test_rows_that_do_not_repeat_are_never_planned_larger_than_they_are():
     run = made(100)
     keep_play(run, {"observation": 0.8})
 
-    assert planned(run) == planned(made(100, "+env.kwargs.render_mode=rgb_array"))
+    assert planned(run) == planned(made(100, OTHER))
 
 
 def test_a_rollout_that_ends_before_a_look_keeps_its_rows_as_they_are():
