@@ -74,6 +74,9 @@ class Gauge:
             small, low = large, high
         if largest == few:
             return Line(0.0, least / few)
+        if high - least < CLEAR_BYTES:  # one of both may have held pages that the other gave back
+            least = min(least, self.growth(call(few)))
+            high = max(high, self.growth(call(large)))
         whole = high + max(0.0, slope) * (largest - large)
         per_sample = max(0.0, (whole - least) / (largest - few))
         return Line(max(0.0, least - per_sample * few), per_sample)

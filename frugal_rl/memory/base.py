@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
 from frugal_rl.memory.child import ask_child
-from frugal_rl.memory.found_rows import is_found, keep_play
+from frugal_rl.memory.found_rows import is_found
 from frugal_rl.memory.kernels import note_ready
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
+from frugal_rl.memory.weight import keep_play
 from frugal_rl.store.layout import columns_of
 
 if TYPE_CHECKING:

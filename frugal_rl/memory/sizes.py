@@ -8,11 +8,17 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
-from frugal_rl.memory.found_rows import planned_columns, waiting_parts
+from frugal_rl.memory.found_rows import is_found, planned_columns, waiting_parts
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.once import find_once
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
-from frugal_rl.memory.weight import kept_bytes, kept_workers, weight_name, workers_name
+from frugal_rl.memory.weight import (
+    expected_shares,
+    kept_bytes,
+    kept_workers,
+    weight_name,
+    workers_name,
+)
 from frugal_rl.observation.fields import EPISODE
 from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
 from frugal_rl.vec_env.trajectory_items import learner_layout
@@ -177,7 +183,9 @@ def _window_parts(name: str, num_envs: int, run: RunConfig, encoding: Encoding) 
 def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     """The rollout's columns, the copy that `shuffle=copy` makes, and a minibatch."""
     steps, envs = run.algo.n_steps, run.algo.num_envs
-    columns = planned_columns(run, columns_of(encoding, run.env.episode_steps))
+    columns = columns_of(encoding, run.env.episode_steps)
+    if any(map(is_found, columns)):
+        columns = planned_columns(run, columns, expected_shares(run))
     if getattr(run.vec, "whole_episodes", False):
         return [
             *_trajectory_parts(run, cast("Episodes", run.vec), encoding),

@@ -1,11 +1,13 @@
 """What environments and workers hold that say nothing of their size, as it was measured once.
 
-`frugal_rl.run.weigh` and `frugal_rl.run.weigh_workers` measure it; a plan reads it here.
+`frugal_rl.run.weigh`, `frugal_rl.run.weigh_workers` and `frugal_rl.run.play_rollout` measure it; a
+plan reads it here.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,13 @@ from frugal_rl import remembered
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
+
+Shares = Mapping[str, float]
+"""Of the size of its rows, what a column took that nothing is declared of, by name."""
+OF_PLAY, OF_RUN = 2.0, 1.1
+"""What is planned of a share: a policy sees more than random play, and other runs a little more."""
+LEAST_STEPS = 64
+"""Rollouts that are shorter hold more whole rows than others."""
 
 
 def kept_bytes(env: Any) -> int | None:
@@ -42,3 +51,28 @@ def workers_name(run: RunConfig) -> str:
     code = remembered.code_digest(own), remembered.code_digest("frugal_rl.sb3")
     words = (weight_name(run.env), repr(run.vec.stepping()), *code, *versions)
     return f"workers_{remembered.fingerprint(*words)}"
+
+
+def keep_play(run: RunConfig, shares: Shares) -> None:
+    """Remember what the rows of random play took."""
+    remembered.write(_rows_name(run, "play"), dict(shares))
+
+
+def keep_rollout(run: RunConfig, shares: Shares) -> None:
+    """Remember what the rows of a run's rollouts took that are long enough to tell."""
+    if shares and run.algo.n_steps >= LEAST_STEPS:
+        remembered.write(_rows_name(run, type(run.algo).__name__), dict(shares))
+
+
+def expected_shares(run: RunConfig) -> dict[str, float]:
+    """What rows are expected to take; empty where nobody has looked."""
+    seen, factor = remembered.read(_rows_name(run, type(run.algo).__name__)), OF_RUN
+    if seen is None:
+        seen, factor = remembered.read(_rows_name(run, "play")), OF_PLAY
+    return {name: factor * share for name, share in (seen or {}).items()}
+
+
+def _rows_name(run: RunConfig, where: str) -> str:
+    """What shares depend on: the environment, and the code that keeps its rows."""
+    words = (weight_name(run.env), remembered.code_digest("frugal_rl.store"), where)
+    return f"found_rows_{remembered.fingerprint(*words)}"

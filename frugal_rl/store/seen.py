@@ -6,24 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from frugal_rl.memory.found_rows import is_found, keep_rollout
+from frugal_rl.memory.found_rows import is_found
 from frugal_rl.memory.replay_data import RowSeen, Seen, keep_run
+from frugal_rl.memory.weight import keep_rollout
 from frugal_rl.store.chain import FrameChain
 from frugal_rl.store.dense_rows import DenseRows
-from frugal_rl.store.rollout import RolloutBuffer
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
     from frugal_rl.store.replay import ReplayBuffer
+    from frugal_rl.store.rollout import RolloutBuffer
     from frugal_rl.store.stacks import FoundColumn
 
 
 def remember_rows(run: RunConfig, learner: Any) -> None:
     """Keep what a run's replay held, or its rollout, for the plans that come."""
-    replay, rollout = (getattr(learner, name, None) for name in ("replay", "rollout"))
+    replay, rollout = getattr(learner, "replay", None), getattr(learner, "rollout", None)
     if replay is not None:
         keep_run(run, seen_in(replay))
-    if isinstance(rollout, RolloutBuffer):
+    if rollout is not None and hasattr(rollout, "columns"):  # whole trajectories have none
         keep_rollout(run, shares_in(rollout))
 
 

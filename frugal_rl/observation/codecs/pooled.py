@@ -80,7 +80,7 @@ class FoundCodec(PooledCodec):
     """Keeps rows in whatever form the rollout finds smallest for them; nothing is declared.
 
     A plan counts `expected_share`, which a study measures; without one, what was seen of such rows
-    (`frugal_rl.memory.found_rows`), or rows as they are. A `form` is frozen: rollouts begin in it,
+    (`frugal_rl.memory.weight`), or rows as they are. A `form` is frozen: rollouts begin in it,
     and rows cross to the main process as what differs.
     """
 

@@ -15,6 +15,7 @@ from frugal_rl.memory.base import Base, tiny
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.found_rows import is_found, planned_columns
 from frugal_rl.memory.part import Confidence, Kind, Phase
+from frugal_rl.memory.weight import expected_shares
 from frugal_rl.observation.choices import Storage
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Tracking
@@ -198,7 +199,7 @@ def test_rows_that_nothing_is_declared_of_are_played_at_random_before_a_tiny_run
     assert asked == expected
     shares = [
         c.codec.expected_share
-        for c in planned_columns(run, columns_of(run.encoding()))
+        for c in planned_columns(run, columns_of(run.encoding()), expected_shares(run))
         if is_found(c)
     ]
     assert shares == [0.5] * (len(expected) == 3)

@@ -9,8 +9,8 @@ import pytest
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import sizes
-from frugal_rl.memory.found_rows import LEAST_STEPS, OF_PLAY, OF_RUN, keep_play, keep_rollout
 from frugal_rl.memory.part import Phase
+from frugal_rl.memory.weight import LEAST_STEPS, OF_PLAY, OF_RUN, keep_play, keep_rollout
 from frugal_rl.run import play_rollout
 from frugal_rl.run.compose import compose_run
 from frugal_rl.store.column_spec import FIRST_LOOK
