@@ -17,6 +17,10 @@ CLEAR_BYTES = 8 << 20
 """Growth between two updates that stands out from pages and thread stacks."""
 REACH_BYTES = 512 << 20
 """An update that grows by this much is large enough to tell how larger ones grow."""
+SURE_BYTES = 64 << 20
+"""Growth from a tiny update on that is believed at once; smaller ones vary by a third."""
+AGAIN = 3
+"""Times that both ends are measured again."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +78,9 @@ class Gauge:
             small, low = large, high
         if largest == few:
             return Line(0.0, least / few)
-        if high - least < CLEAR_BYTES:  # one of both may have held pages that the other gave back
-            least = min(least, self.growth(call(few)))
-            high = max(high, self.growth(call(large)))
+        if high - least < SURE_BYTES:  # one of both may have held pages that the other gave back
+            least = min(least, *(self.growth(call(few)) for _ in range(AGAIN)))
+            high = max(high, *(self.growth(call(large)) for _ in range(AGAIN)))
         whole = high + max(0.0, slope) * (largest - large)
         per_sample = max(0.0, (whole - least) / (largest - few))
         return Line(max(0.0, least - per_sample * few), per_sample)
