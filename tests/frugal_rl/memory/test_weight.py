@@ -1,6 +1,8 @@
 """An environment that says nothing of its size is weighed by difference, once, and planned."""
 
 from dataclasses import fields, replace
+from itertools import cycle
+from types import SimpleNamespace
 from typing import ClassVar
 
 import gymnasium as gym
@@ -13,6 +15,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory import once, sizes
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.weight import weight_name, workers_name
+from frugal_rl.run import weigh_workers as weighing
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.weigh import MOST_ENVS, weigh
 from frugal_rl.run.weigh_workers import weigh_workers
@@ -146,13 +149,17 @@ def test_what_an_environment_holds_in_its_worker_is_weighed_with_it(workers, mon
     assert large["once"] - small["once"] == pytest.approx(0, abs=3 * MIB)
 
 
-def test_what_the_plan_counts_of_environments_is_not_counted_in_workers_again(workers):
+def test_what_the_plan_counts_of_environments_is_not_counted_in_workers_again(workers, monkeypatch):
+    held = cycle(MIB * x for x in (100, 180, 240, 167))  # bare, two workers, four, the last two
+    monkeypatch.setattr(weighing, "held_now", lambda: next(held))
+    monkeypatch.setattr(weighing, "_started", lambda run: SimpleNamespace(close=lambda: None))
     alone = weigh_workers(workers)
     remembered.write(weight_name(workers.env), {"bytes": 2 * HELD})
     beside = weigh_workers(workers)
 
-    assert alone["each"] - beside["each"] == pytest.approx(2 * HELD, abs=MIB)
-    assert alone["once"] - beside["once"] == pytest.approx(0, abs=3 * MIB)
+    assert alone == pytest.approx({"each": 30 * MIB, "once": 7 * MIB}, abs=1000)  # its rows count
+    assert alone["each"] - beside["each"] == 2 * HELD
+    assert alone["once"] == beside["once"]
 
 
 def test_workers_inside_another_backend_are_planned_as_they_were_weighed(workers):
