@@ -16,12 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
 from frugal_rl.memory.child import ask_child
-from frugal_rl.memory.found_rows import is_found
 from frugal_rl.memory.kernels import note_ready
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
-from frugal_rl.memory.weight import keep_play
-from frugal_rl.store.layout import columns_of
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -125,8 +122,6 @@ def measured_peaks(run: RunConfig) -> dict[Phase, int]:
         ConfigError: the tiny run failed; carries the last line of what it said.
     """
     answer: dict[str, Any] = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
-    if any(map(is_found, columns_of(run.encoding()))):
-        keep_play(run, ask_child("frugal_rl.run.play_rollout", run, "Playing at random") or {})
     if answer["compiled"]:  # compiling takes a quarter of a GiB: the second run loads
         answer = ask_child("frugal_rl.run.dry_run", run, "Measuring a tiny run")
     keep_libraries(run, answer.pop("libraries", {}))

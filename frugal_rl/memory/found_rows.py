@@ -26,17 +26,21 @@ def planned_columns(
 ) -> list[ColumnSpec]:
     """Columns with the shares of their size that are expected; whole where nobody has looked.
 
-    A rollout that ends before its rows are looked at keeps them as they are.
+    The first row of each environment is whole, whatever the share. A rollout that ends before its
+    rows are looked at keeps them as they are.
     """
-    if run.algo.n_steps <= FIRST_LOOK:
+    steps = run.algo.n_steps
+    if steps <= FIRST_LOOK:
         return columns
-    return [_expected(c, shares[c.name]) if c.name in shares else c for c in columns]
+    known = [c.name in shares and is_found(c) for c in columns]
+    return [
+        _expected(c, shares[c.name] + 1 / steps) if k else c
+        for c, k in zip(columns, known, strict=True)
+    ]
 
 
 def _expected(column: ColumnSpec, share: float) -> ColumnSpec:
-    codec = column.codec
-    if codec is None or not is_found(column):
-        return column
+    codec = cast("FoundCodec", column.codec)
     few = min(codec.expected_share, share)
     return replace(column, codec=replace(codec, expected_share=few))
 

@@ -21,6 +21,7 @@ from frugal_rl.memory.base import (
 )
 from frugal_rl.memory.choices import Precision
 from frugal_rl.memory.duration import Duration, estimate
+from frugal_rl.memory.first_look import look_at_rows, weigh_environment, weigh_workers
 from frugal_rl.memory.honour import is_saved_by
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase, human
@@ -31,8 +32,6 @@ from frugal_rl.memory.sizes import (
     environment_parts,
     learner_parts,
     rollout_parts,
-    weigh_environment,
-    weigh_workers,
 )
 from frugal_rl.observation.choices import Label
 
@@ -189,6 +188,7 @@ def measured_base(run: RunConfig, found: Probe | None) -> Base:
     look_at_play(run)
     if run.plan is not Planning.probe:
         return kept_base(run) or installed_base(run)
+    look_at_rows(run)  # and compile; a tiny run is measured when all of that is over
     nothing = Base.everywhere(0, Confidence.probed, has_accelerator(run.hardware.device))
     base = residual(tiny(run), found, nothing, measured_peaks(run))
     keep_base(run, base)

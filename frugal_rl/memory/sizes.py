@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, cast
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.found_rows import is_found, planned_columns, waiting_parts
 from frugal_rl.memory.machine import has_accelerator
-from frugal_rl.memory.once import find_once
 from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
 from frugal_rl.memory.weight import (
     expected_shares,
     kept_bytes,
     kept_workers,
-    weight_name,
-    workers_name,
 )
 from frugal_rl.observation.fields import EPISODE
 from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, scalar_bytes
@@ -42,8 +39,6 @@ WEIGHTS = frozenset({Kind.parameters, Kind.gradients, Kind.optimiser})
 BUFFER = "frugal_rl.store.rollout:RolloutBuffer"
 TRAJECTORIES = "frugal_rl.store.trajectories:TrajectoryBuffer"
 MERGED = "frugal_rl.store.merged:MergedRollout"
-WEIGH_SECONDS = 120.0
-"""An environment that takes longer to be made ten times is planned without its weight."""
 MEASURED_HOLES = 0.5
 """Free blocks beside those in use, of an update that was measured: where blocks come and go there
 are half as many of one as of the other (D. E. Knuth, The Art of Computer Programming 1, 2.5)."""
@@ -110,13 +105,14 @@ def workers_of(backend: Backend, num_envs: int, run: RunConfig) -> Processes:
 
     Until it is weighed, one that opens an environment of its own holds what others share.
     """
-    alone, own = backend.stepping().weighed, getattr(type(run.env), "libraries_bytes", 0)
+    own, alone = getattr(type(run.env), "libraries_bytes", 0), backend.stepping().weighed
+    weighed = kept_workers(run) if alone else None
+    if weighed:
+        found = backend.processes(num_envs, own)
+        return replace(found, each_bytes=weighed["each"], once_bytes=weighed["once"])
     if alone:
         own += sum(p.ram_bytes for p in parts_of(run, 1, run.encoding()) if p.shared)
-    found, weighed = backend.processes(num_envs, own), kept_workers(run) if alone else None
-    if not weighed:
-        return found
-    return replace(found, each_bytes=weighed["each"], once_bytes=weighed["once"])
+    return backend.processes(num_envs, own)
 
 
 @lru_cache(maxsize=256)
@@ -144,20 +140,6 @@ def counted_bytes(run: RunConfig, num_envs: int) -> int:
         *_weight_parts("", num_envs, run),
     ]
     return sum(p.ram_bytes for p in parts)
-
-
-def weigh_environment(run: RunConfig) -> None:
-    """Measure once, in a process of its own, an environment that says nothing of its size."""
-    if getattr(type(run.env), "weighed", False):
-        name = weight_name(run.env)
-        find_once(name, "frugal_rl.run.weigh", run, "Weighing the environment", WEIGH_SECONDS)
-
-
-def weigh_workers(run: RunConfig) -> None:
-    """Measure once, in a process of its own, workers that load what no constant tells."""
-    if run.vec.stepping().weighed:
-        name, module = workers_name(run), "frugal_rl.run.workers_process"
-        find_once(name, module, run, "Weighing a worker process", WEIGH_SECONDS)
 
 
 def _weight_parts(name: str, num_envs: int, run: RunConfig) -> list[Part]:

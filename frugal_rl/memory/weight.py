@@ -53,26 +53,21 @@ def workers_name(run: RunConfig) -> str:
     return f"workers_{remembered.fingerprint(*words)}"
 
 
-def keep_play(run: RunConfig, shares: Shares) -> None:
-    """Remember what the rows of random play took."""
-    remembered.write(_rows_name(run, "play"), dict(shares))
-
-
 def keep_rollout(run: RunConfig, shares: Shares) -> None:
     """Remember what the rows of a run's rollouts took that are long enough to tell."""
     if shares and run.algo.n_steps >= LEAST_STEPS:
-        remembered.write(_rows_name(run, type(run.algo).__name__), dict(shares))
+        remembered.write(rows_name(run, type(run.algo).__name__), dict(shares))
 
 
 def expected_shares(run: RunConfig) -> dict[str, float]:
     """What rows are expected to take; empty where nobody has looked."""
-    seen, factor = remembered.read(_rows_name(run, type(run.algo).__name__)), OF_RUN
+    seen, factor = remembered.read(rows_name(run, type(run.algo).__name__)), OF_RUN
     if seen is None:
-        seen, factor = remembered.read(_rows_name(run, "play")), OF_PLAY
+        seen, factor = remembered.read(rows_name(run)), OF_PLAY
     return {name: factor * share for name, share in (seen or {}).items()}
 
 
-def _rows_name(run: RunConfig, where: str) -> str:
+def rows_name(run: RunConfig, where: str = "play") -> str:
     """What shares depend on: the environment, and the code that keeps its rows."""
     words = (weight_name(run.env), remembered.code_digest("frugal_rl.store"), where)
     return f"found_rows_{remembered.fingerprint(*words)}"

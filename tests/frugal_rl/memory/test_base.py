@@ -13,13 +13,10 @@ from frugal_rl import remembered
 from frugal_rl.memory import base, plan
 from frugal_rl.memory.base import Base, tiny
 from frugal_rl.memory.choices import Allocator
-from frugal_rl.memory.found_rows import is_found, planned_columns
 from frugal_rl.memory.part import Confidence, Kind, Phase
-from frugal_rl.memory.weight import expected_shares
 from frugal_rl.observation.choices import Storage
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Tracking
-from frugal_rl.store.layout import columns_of
 from frugal_rl.vec_env.serial import Serial
 
 MIB = 1 << 20
@@ -172,37 +169,6 @@ def test_a_tiny_run_that_compiled_is_measured_once_more(compiled, monkeypatch):
     assert set(base.measured_peaks(run).values()) == {1 + compiled}
     assert asked == [("frugal_rl.run.dry_run", run, "Measuring a tiny run")] * (1 + compiled)
     assert kept == [(run, {"a.so": 1 + compiled})]
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("env=gymnasium env.id=CartPole-v1", ["dry_run", "play_rollout", "dry_run"]),
-        ("env=toy", ["dry_run", "dry_run"]),  # it declares its fields
-    ],
-)
-def test_rows_that_nothing_is_declared_of_are_played_at_random_before_a_tiny_run_is_measured(
-    words, expected, tmp_path, monkeypatch
-):
-    asked, run = [], compose_run(words.split())
-    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
-
-    def answer(module, *rest):
-        asked.append(module.rpartition(".")[2])
-        play = {"observation": 0.25}
-        tiny_run = {"compiled": len(asked) == 1, "bytes": {"update": 1}}
-        return play if asked[-1] == "play_rollout" else tiny_run
-
-    monkeypatch.setattr(base, "ask_child", answer)
-    base.measured_peaks(run)
-
-    assert asked == expected
-    shares = [
-        c.codec.expected_share
-        for c in planned_columns(run, columns_of(run.encoding()), expected_shares(run))
-        if is_found(c)
-    ]
-    assert shares == [0.5] * (len(expected) == 3)
 
 
 def test_what_a_kind_of_run_loads_beside_an_installation_is_added(tmp_path, monkeypatch):

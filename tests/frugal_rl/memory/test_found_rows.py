@@ -8,9 +8,9 @@ import pytest
 
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory import sizes
+from frugal_rl.memory import first_look, once, plan, sizes
 from frugal_rl.memory.part import Phase
-from frugal_rl.memory.weight import LEAST_STEPS, OF_PLAY, OF_RUN, keep_play, keep_rollout
+from frugal_rl.memory.weight import LEAST_STEPS, OF_PLAY, OF_RUN, keep_rollout, rows_name
 from frugal_rl.run import play_rollout
 from frugal_rl.run.compose import compose_run
 from frugal_rl.store.column_spec import FIRST_LOOK
@@ -42,6 +42,10 @@ def dense(steps):
     return steps * ENVS * ROW
 
 
+def keep_play(run, shares):
+    remembered.write(rows_name(run), shares)
+
+
 def test_without_a_look_rows_are_planned_as_they_are():
     assert planned(made(100)) == pytest.approx(dense(100), rel=0.02)
     assert planned(made(100), "rollout: observation, waiting") == 0
@@ -51,7 +55,7 @@ def test_more_than_random_play_took_is_planned_and_the_first_rows_as_they_are():
     run = made(100)
     keep_play(run, {"observation": 0.03})
 
-    assert planned(run) == pytest.approx(OF_PLAY * 0.03 * dense(100), abs=1)
+    assert planned(run) == pytest.approx(OF_PLAY * 0.03 * dense(100) + dense(1), abs=1)
     waiting = planned(run, "rollout: observation, waiting")
     assert waiting + planned(run) == dense(FIRST_LOOK)
     parts = {p.name: p for p in sizes.rollout_parts(run, run.encoding())}
@@ -63,7 +67,7 @@ def test_what_a_run_took_is_believed_before_random_play():
     keep_play(run, {"observation": 0.03})
     keep_rollout(run, {"observation": 0.4})
 
-    assert planned(run) == pytest.approx(OF_RUN * 0.4 * dense(100), abs=1)
+    assert planned(run) == pytest.approx(OF_RUN * 0.4 * dense(100) + dense(1), abs=1)
     assert planned(made(100, OTHER)) == pytest.approx(dense(100), rel=0.02)
 
 
@@ -78,7 +82,8 @@ def test_a_rollout_that_ends_before_a_look_keeps_its_rows_as_they_are():
     keep_play(made(), {"observation": 0.03})
 
     assert planned(made(FIRST_LOOK)) == pytest.approx(dense(FIRST_LOOK), rel=0.02)
-    assert planned(made(FIRST_LOOK + 1)) < dense(FIRST_LOOK) / 10
+    steps = FIRST_LOOK + 1
+    assert planned(made(steps)) == pytest.approx(0.06 * dense(steps) + dense(1), abs=1)
 
 
 def test_a_study_that_was_given_is_believed_before_what_was_seen(tmp_path):
@@ -109,8 +114,49 @@ def test_a_run_keeps_what_its_rollout_took_where_that_is_long_enough(steps):
 
     share = shares_in(rollout)["observation"]
     assert share < 0.5
-    known = planned(run) == pytest.approx(OF_RUN * share * dense(steps), abs=1)
+    known = planned(run) == pytest.approx(OF_RUN * share * dense(steps) + dense(1), abs=1)
     assert known == (steps == LEAST_STEPS)
+
+
+def test_an_environment_is_played_once_and_only_for_rollouts_that_find_out(monkeypatch):
+    asked = []
+    monkeypatch.setattr(once, "failed", set())
+    monkeypatch.setattr(
+        once, "ask_child", lambda *words: asked.append(words[0]) or {"observation": 0.03}
+    )
+
+    for _ in range(2):
+        first_look.look_at_rows(made())
+    first_look.look_at_rows(made(LEAST_STEPS, "algo=dqn"))  # its replay is looked at by itself
+    first_look.look_at_rows(compose_run(["env=toy"]))  # declares its fields
+
+    assert asked == ["frugal_rl.run.play_rollout"]
+    assert planned(made(100)) == pytest.approx(OF_PLAY * 0.03 * dense(100) + dense(1), abs=1)
+
+
+def test_one_that_cannot_be_played_is_planned_as_it_is(monkeypatch, capsys):
+    def fails(*words):
+        raise ConfigError("Playing at random fails: no such action.")
+
+    monkeypatch.setattr(once, "failed", set())
+    monkeypatch.setattr(once, "ask_child", fails)
+    first_look.look_at_rows(made())
+
+    assert "no such action. The plan goes without it." in capsys.readouterr().err
+    assert planned(made(100)) == pytest.approx(dense(100), rel=0.02)
+
+
+def test_a_tiny_run_is_measured_after_its_rows_were_looked_at(monkeypatch):
+    order = []
+    for name in ("weigh_environment", "weigh_workers", "look_at_play", "look_at_rows"):
+        monkeypatch.setattr(plan, name, lambda run, name=name: order.append(name))
+    peaks = dict.fromkeys(Phase, 1 << 30)
+    monkeypatch.setattr(plan, "measured_peaks", lambda run: order.append("measured") or peaks)
+    run = compose_run(["env=toy", "plan=probe"])
+
+    plan.measured_base(run, None)
+
+    assert order[-2:] == ["look_at_rows", "measured"]
 
 
 def test_random_play_answers_with_shares_and_null_where_nothing_can_be_made(monkeypatch, capsys):

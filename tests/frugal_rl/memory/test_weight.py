@@ -12,7 +12,7 @@ from gymnasium import spaces
 
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
-from frugal_rl.memory import once, sizes
+from frugal_rl.memory import first_look, once, sizes
 from frugal_rl.memory.part import Part
 from frugal_rl.memory.weight import weight_name, workers_name
 from frugal_rl.run import weigh_workers as weighing
@@ -75,8 +75,8 @@ def test_what_was_weighed_once_is_planned_for_each_environment(run, monkeypatch)
     monkeypatch.setattr(once, "ask_child", lambda *words: asked.append(words) or {"bytes": HELD})
     before = planned(run)
 
-    sizes.weigh_environment(run)
-    sizes.weigh_environment(run)
+    first_look.weigh_environment(run)
+    first_look.weigh_environment(run)
 
     assert len(asked) == 1
     assert "environments" not in before
@@ -87,7 +87,7 @@ def test_what_was_weighed_once_is_planned_for_each_environment(run, monkeypatch)
 def test_one_that_only_this_process_knows_is_planned_without_it(run, monkeypatch):
     monkeypatch.setattr(once, "ask_child", lambda *words: None)
 
-    sizes.weigh_environment(run)
+    first_look.weigh_environment(run)
 
     assert "environments" not in planned(run)
 
@@ -100,8 +100,8 @@ def test_one_that_cannot_be_weighed_is_planned_without_it_and_asked_once(run, mo
         raise ConfigError("Weighing the environment ends without an answer.")
 
     monkeypatch.setattr(once, "ask_child", fails)
-    sizes.weigh_environment(run)
-    sizes.weigh_environment(run)
+    first_look.weigh_environment(run)
+    first_look.weigh_environment(run)
 
     assert len(asked) == 1
     assert "without an answer. The plan goes without it." in capsys.readouterr().err
@@ -125,8 +125,8 @@ def test_workers_that_were_weighed_once_are_planned_for_each_environment(workers
     monkeypatch.setattr(once, "ask_child", lambda *words: asked.append(words) or found)
     before = planned(workers)
 
-    sizes.weigh_workers(workers)
-    sizes.weigh_workers(workers)
+    first_look.weigh_workers(workers)
+    first_look.weigh_workers(workers)
 
     assert len(asked) == 1
     assert before["worker processes"] != planned(workers)["worker processes"]
@@ -137,7 +137,7 @@ def test_workers_that_were_weighed_once_are_planned_for_each_environment(workers
 def test_workers_whose_size_is_a_constant_are_not_weighed(run, monkeypatch):
     monkeypatch.setattr(once, "ask_child", lambda *words: pytest.fail("it was asked"))
 
-    sizes.weigh_workers(run)
+    first_look.weigh_workers(run)
 
 
 def test_what_an_environment_holds_in_its_worker_is_weighed_with_it(workers, monkeypatch):
