@@ -176,12 +176,14 @@ def test_seconds_are_told_as_people_say_them():
 
 
 def test_a_line_goes_through_what_was_timed(monkeypatch):
-    clock = [0.0]
+    clock, waited = [0.0], [0.0]  # of which a core was waited for
     monkeypatch.setattr(timing.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(timing, "waited_seconds", lambda: waited[0])
 
     def call(samples):
         def once():
-            clock[0] += 0.01 + 0.001 * samples
+            waited[0] += 0.5
+            clock[0] += 0.5 + 0.01 + 0.001 * samples
 
         return once
 
