@@ -16,6 +16,7 @@ from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.trace import (
     CPU,
     FEW_ROWS,
+    MEASURED_HOLES,
     Traced,
     act,
     heap_bytes_of,
@@ -118,7 +119,7 @@ def _measured(run: RunConfig, heap: float | None) -> Probe:
         fixed_bytes=0,
         first_bytes=int(learning.fixed) if shown else 0,
         bytes_per_sample=learning.per_sample,
-        heap_bytes_per_sample=heap_bytes_shown(run) if heap is None else heap,
+        heap_bytes_per_sample=heap_bytes_shown(run) if heap is None else MEASURED_HOLES * heap,
         parameter_bytes=weights,
         gradient_bytes=weights,
         optimizer_bytes=2 * weights,

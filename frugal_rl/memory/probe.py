@@ -43,7 +43,7 @@ class Probe:
     step_bytes: int = 0
     """What the optimiser's step makes; the activations are gone by then."""
     heap_bytes_per_sample: float = 0.0
-    """What of an update lies in the heap, and leaves holes there; 0 where no trace shows it."""
+    """Free blocks in the heap that updates leave to later ones; 0 where no trace shows it."""
     first_bytes: int = 0
     """What a first small update holds that a tiny run of the same network holds as well."""
     pace: Pace | None = None

@@ -39,9 +39,6 @@ WEIGHTS = frozenset({Kind.parameters, Kind.gradients, Kind.optimiser})
 BUFFER = "frugal_rl.store.rollout:RolloutBuffer"
 TRAJECTORIES = "frugal_rl.store.trajectories:TrajectoryBuffer"
 MERGED = "frugal_rl.store.merged:MergedRollout"
-MEASURED_HOLES = 0.5
-"""Free blocks beside those in use, of an update that was measured: where blocks come and go there
-are half as many of one as of the other (D. E. Knuth, The Art of Computer Programming 1, 2.5)."""
 
 
 def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
@@ -329,7 +326,6 @@ def _learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool
     """What was found of the learner, for the sizes of this run."""
     batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
     at_once, weights = min(run.memory.micro_batch or batch, batch), probe.parameter_bytes
-    holes = probe.heap_bytes_per_sample * (1.0 if probe.traced else MEASURED_HOLES)
     update = max(int(probe.bytes_per_sample * at_once), probe.step_bytes)
     act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
     return [
@@ -352,8 +348,8 @@ def _learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool
         ),
         (
             "holes in the heap",
-            f"{at_once} samples x {holes:,.0f} B that came and went",
-            0 if device else int(holes * at_once),
+            f"{at_once} samples x {probe.heap_bytes_per_sample:,.0f} B that came and went",
+            0 if device else int(probe.heap_bytes_per_sample * at_once),
             Kind.activations,
             UPDATE,
         ),

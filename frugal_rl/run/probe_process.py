@@ -21,7 +21,7 @@ from frugal_rl.learn.gauge import Gauge
 from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.timing import line
-from frugal_rl.learn.trace import heap_bytes_of
+from frugal_rl.learn.trace import MEASURED_HOLES, heap_bytes_of
 from frugal_rl.learn.update import Record, update_threads
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.base import TINY
@@ -77,7 +77,7 @@ def measure(run: RunConfig) -> Probe:
         gradient_bytes=parts["gradients"],
         optimizer_bytes=parts["optimiser"],
         forward_bytes_per_sample=acting.per_sample,
-        heap_bytes_per_sample=heap_bytes_of(run) or 0.0,
+        heap_bytes_per_sample=MEASURED_HOLES * (heap_bytes_of(run) or 0.0),
         pace=pace,
     )
 
