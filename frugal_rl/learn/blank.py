@@ -77,14 +77,21 @@ Call = Callable[[int, int | None], Callable[[], None]]
 """(B, static rows) -> what is measured or timed."""
 FEW_SAMPLES = 8
 """Of so many samples static rows are added to."""
+MORE_SAMPLES = 64
+"""What they hold is measured of so many as well: of few, copies of weights may hide it."""
 
 
-def cost_of_rows(call: Call, cost: Callable[[Callable[[], None]], float], rows: float) -> float:
+def cost_of_rows(
+    call: Call,
+    cost: Callable[[Callable[[], None]], float],
+    rows: float,
+    samples: int = FEW_SAMPLES,
+) -> float:
     """What all static rows but the first one of a minibatch add to a cost, each as much."""
     few, more = FEW_ROWS
     if rows <= few:
         return 0.0
-    one, some = (cost(call(FEW_SAMPLES, n)) for n in FEW_ROWS)
+    one, some = (cost(call(samples, n)) for n in FEW_ROWS)
     return max(0.0, some - one) / (more - few) * (rows - few)
 
 
@@ -134,5 +141,8 @@ def _line(gauge: Gauge, blank: Blank, call: Call, sizes: tuple[int, int], shown:
         return gauge.line(lambda n: call(n, None), few, largest)
     line = gauge.line(lambda n: call(n, 1), few, largest)
     rows = blank.policy.content.distinct(largest)
-    more = cost_of_rows(call, gauge.growth, rows)
+    more = max(
+        cost_of_rows(call, gauge.growth, rows, samples)
+        for samples in (FEW_SAMPLES, min(largest, MORE_SAMPLES))
+    )
     return Line(line.fixed, line.per_sample + more / largest)

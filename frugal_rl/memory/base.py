@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
 from frugal_rl.memory.child import ask_child
-from frugal_rl.memory.kernels import note_ready
+from frugal_rl.memory.kernels import MEASURED_CODE, note_ready, package_of
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
 
@@ -204,7 +204,7 @@ def _installation(run: RunConfig) -> str:
     names = ("torch", "stable-baselines3", "numba", "wandb", "numpy", "hydra-core", "gymnasium")
     versions = [f"{n}={metadata.version(n)}" for n in names]
     hardware = [run.tracking.wandb, run.hardware.device, str(os.cpu_count())]
-    code = remembered.code_digest("frugal_rl.learn", "frugal_rl.run", "frugal_rl.observation")
+    code = remembered.code_digest(*MEASURED_CODE)
     return remembered.fingerprint(sys.version, *versions, *hardware, run.memory.allocator, code)
 
 
@@ -213,6 +213,5 @@ def _kind(run: RunConfig) -> str:
     small = tiny(run)
     kinds = [repr(x) for x in (small.env, small.agent, small.algo, small.vec, small.memory)]
     flags = [f"visualization={small.visualization}", f"evaluates={small.evaluation.every_steps}"]
-    own = type(run.env).__module__.split(".")[0]
-    code = remembered.code_digest(own)
+    code = remembered.code_digest(package_of(run))
     return remembered.fingerprint(_installation(run), *kinds, *flags, code)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
 CORE = "frugal_rl"
+MEASURED_CODE = ("frugal_rl.learn", "frugal_rl.run", "frugal_rl.observation")
+"""What a bare process and a tiny run hold depends on these packages."""
 
 
 def is_ready(run: RunConfig) -> bool:
@@ -40,13 +42,17 @@ def note_ready(run: RunConfig, answer: dict[str, Any]) -> None:
 
 
 def _name(run: RunConfig) -> str:
-    """What decides which kernels a run uses: everything but sizes and settings of learning."""
+    """What decides which kernels a run uses: everything but sizes and settings of learning.
+
+    The code is part of it, as of a measured base: after an upgrade a kind is measured anew.
+    """
     env: Any = getattr(run.env, "tiny", lambda: run.env)()
     memory = replace(run.memory, budget_gib=None, max_hours=None)
     kind = (env, run.agent, type(run.algo), run.vec, memory)
     versions = (sys.version, metadata.version("numba"), str(_folder(package_of(run))))
     cache = os.environ.get("NUMBA_CACHE_DIR", "")
-    return f"kernels_{remembered.fingerprint(*map(repr, kind), *versions, cache)}"
+    code = remembered.code_digest(*MEASURED_CODE, package_of(run))
+    return f"kernels_{remembered.fingerprint(*map(repr, kind), *versions, cache, code)}"
 
 
 def package_of(run: RunConfig) -> str:

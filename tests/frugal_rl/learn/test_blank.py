@@ -147,15 +147,17 @@ def test_what_a_graph_costs_grows_with_how_many_a_minibatch_shows(monkeypatch):
             return Line(100.0, 1.0)
 
         def growth(self, call):
-            return grown.pop()
+            return grown.pop(0)
 
     monkeypatch.setattr(blank, "Gauge", Told)
     monkeypatch.setattr(blank, "heap_bytes_shown", lambda run: 3.0)
     rows = run.env.content(4, 32).distinct(128)
-    grown = [2000.0, 500.0, 2000.0, 500.0]
+    of_the_update = [500.0, 600.0, 500.0, 2000.0]  # few samples, where weights hide them, and more
+    grown = [*of_the_update, 0.0, 0.0, 0.0, 0.0]
     found = measure_blank(run)
 
     assert rows > 2
+    assert not grown
     assert found.bytes_per_sample == pytest.approx(1.0 + 500.0 * (rows - 1) / 128)
     assert (found.first_bytes, found.heap_bytes_per_sample) == (100, 3.0)
 

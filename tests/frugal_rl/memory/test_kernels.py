@@ -69,6 +69,13 @@ def test_a_kind_of_run_is_tried_out_once(asked):
     assert asked == [Env(), Env(levels=4)]
 
 
+def test_after_an_upgrade_a_kind_is_tried_out_again(asked, monkeypatch):
+    assert [try_out(Run(Env())) for _ in range(2)] == [True, False]
+    monkeypatch.setattr(remembered, "code_digest", lambda *packages: f"newer {packages}")
+
+    assert [try_out(Run(Env())) for _ in range(2)] == [True, False]
+
+
 def test_runs_that_begin_side_by_side_are_tried_out_once(asked, monkeypatch):
     began, slow = Barrier(2, timeout=20), auto.measured_base
 
