@@ -186,6 +186,7 @@ class Update:
             share = len(piece_advantages) / len(advantages)
             (losses.total if len(pieces) == 1 else losses.total * share).backward()  # type: ignore[no-untyped-call]
             record.add(losses, share)
+            del losses  # else what it was made of would lie beside the next piece
 
     def loss(self, batch: Minibatch, advantages: Tensor, terms: Terms) -> Losses:
         """What is minimised; a learner that learns from more than rewards adds to it."""
