@@ -1,6 +1,7 @@
 """PPO's loss and its records by hand: three samples, numbers that a reader can check."""
 
 import math
+import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -291,6 +292,22 @@ def test_processes_average_gradients_and_divergence_and_stop_together():
     assert ranks.averaged[1] is update.optimizer.gradient
     assert len(update.optimizer.steps) == 1
     assert ranks.averaged[0].dtype == torch.float64
+
+
+def test_a_piece_is_let_go_of_before_the_next_one():
+    alive = []
+
+    class Watching(Update):
+        def loss(self, batch, advantages, terms):
+            alive.append([made() is not None for made in seen])
+            losses = super().loss(batch, advantages, terms)
+            seen.append(weakref.ref(losses.total))
+            return losses
+
+    seen, plain = [], learner(1)
+    Watching(plain.policy, plain.optimizer, 1).learn(batch(), TERMS, Record())
+
+    assert alive == [[], [False], [False, False]]
 
 
 def test_whole_is_the_same_without_pieces():
