@@ -21,13 +21,14 @@ STYLE = """
 }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 84rem; padding: 0 1rem;
        color: var(--text); background: var(--page); overflow-wrap: anywhere; }
-table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto; }
+table { border-collapse: collapse; margin: 1rem 0; display: block; overflow-x: auto;
+        font-size: .87em; }
 th, td { border-bottom: 1px solid var(--line); padding: .3rem .5rem; text-align: left;
          overflow-wrap: normal; min-width: 3rem; }
 td.long { min-width: 18rem; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 th { background: var(--soft); } th.number { text-align: right; }
-figure { display: inline-block; vertical-align: top; width: 40rem; max-width: 100%;
+figure { display: inline-block; vertical-align: top; width: 37.5rem; max-width: 100%;
          margin: 1rem .8rem 1rem 0; } figcaption { font-size: .9em; opacity: .8; }
 img { max-width: 100%; background: #fff; border-radius: 4px; }
 pre { background: var(--soft); padding: .6rem .8rem; white-space: pre-wrap; }
