@@ -51,8 +51,8 @@ def _name(run: RunConfig) -> str:
     kind = (env, run.agent, type(run.algo), run.vec, memory)
     versions = (sys.version, metadata.version("numba"), str(_folder(package_of(run))))
     cache = os.environ.get("NUMBA_CACHE_DIR", "")
-    code = remembered.code_digest(*MEASURED_CODE, package_of(run))
-    return f"kernels_{remembered.fingerprint(*map(repr, kind), *versions, cache, code)}"
+    code = [remembered.code_digest(*names) for names in (MEASURED_CODE, (package_of(run),))]
+    return f"kernels_{remembered.fingerprint(*map(repr, kind), *versions, cache, *code)}"
 
 
 def package_of(run: RunConfig) -> str:
