@@ -143,6 +143,6 @@ def _line(gauge: Gauge, blank: Blank, call: Call, sizes: tuple[int, int], shown:
     rows = blank.policy.content.distinct(largest)
     more = max(
         cost_of_rows(call, gauge.growth, rows, samples)
-        for samples in (FEW_SAMPLES, min(largest, MORE_SAMPLES))
+        for samples in {FEW_SAMPLES, min(largest, MORE_SAMPLES)}
     )
     return Line(line.fixed, line.per_sample + more / largest)
