@@ -33,7 +33,12 @@ from frugal_rl.run.composing import (
     without_hydra,
 )
 from frugal_rl.run.config import RUN_FIELDS, RunConfig
-from frugal_rl.run.fitting import fitting_agent, fitting_words, refuse_without_overlay
+from frugal_rl.run.fitting import (
+    fitting_agent,
+    fitting_words,
+    refuse_profile,
+    refuse_without_overlay,
+)
 from frugal_rl.run.honouring import honouring
 from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra
 from frugal_rl.run.preflight import Command, Job
@@ -158,6 +163,7 @@ def _recompose(
     keys = {word.partition("=")[0] for word in new}
     gone = {word.partition("=")[0] for word in typed if word not in words}
     if not all(key.startswith("memory.") for key in keys) or gone - keys:
+        refuse_profile(words, values.get("choices") or {})
         return compose_run(words, str(values.get("config_name", "train")), check=False)
     memory = dict(values.get("memory") or {})
     for override in OverridesParser.create().parse_overrides(new):
