@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.run.disk import finished_or_absent
+from frugal_rl.run.progress import WINDOW
 
 if TYPE_CHECKING:
     from frugal_rl.report.results import Row, RunResult
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 BYTES = "_bytes"
 """How metrics end that count them."""
+EPISODES, FRACTION = "episode/", "/success"
+"""How metrics begin that are means of the episodes which ended in one rollout; how those end that
+lie between 0 and 1."""
 MEMORY = "memory"
 """What the picture of peaks draws, among the metrics."""
 COLOURS = ("#3366aa", "#cc6633", "#339966", "#aa3377", "#888888", "#bbaa22", "#66aadd", "#7755bb")
@@ -43,6 +47,7 @@ def curves(
 
     A picture names as many variants as there are colours, and shows the others in grey; there are
     as many pictures as that takes. Where no run has two points there is none: tables say it.
+    Episodes of training are averaged as the terminal does, if all runs are long enough for it.
 
     Args:
         runs: of one environment.
@@ -56,23 +61,34 @@ def curves(
         if steps:
             unit = MIB if metric.endswith(BYTES) else 1
             by_variant[run.variant].append((np.array(steps), np.array(values) / unit))
-    if all(len(steps) < 2 for found in by_variant.values() for steps, _ in found):
+    every = [points for found in by_variant.values() for points in found]
+    if all(len(steps) < 2 for steps, _ in every):
         return []
+    label = metric.replace(BYTES, ", MiB")
+    if metric.startswith(EPISODES) and all(len(steps) >= 2 * WINDOW for steps, _ in every):
+        by_variant = {v: [_averaged(*p) for p in found] for v, found in by_variant.items()}
+        label = f"{metric}, over {WINDOW} rollouts"
     called = list(by_variant)
     pages = [called[i : i + len(COLOURS)] for i in range(0, len(called), len(COLOURS))]
     drawn = []
     for number, page in enumerate(pages, 1):
         if any(by_variant[variant] for variant in page):
             place = path if number == 1 else path.with_stem(f"{path.stem}_{number}")
-            drawn.append(_page(by_variant, page, names or {}, metric, place))
+            drawn.append(_page(by_variant, page, names or {}, label, place))
     return drawn
+
+
+def _averaged(steps: np.ndarray, values: np.ndarray) -> Points:
+    """Each point with those before it in the window; the first that fills it begins the curve."""
+    means = np.lib.stride_tricks.sliding_window_view(values, WINDOW).mean(-1)
+    return steps[WINDOW - 1 :], means
 
 
 def _page(
     by_variant: Mapping[str, list[Points]],
     page: Sequence[str],
     names: Mapping[str, str],
-    metric: str,
+    called: str,
     path: Path,
 ) -> Path:
     """The curves of all variants, of which a few are named and coloured."""
@@ -90,7 +106,9 @@ def _page(
         _band(axes, by_variant[variant], COLOURS[page.index(variant)], label)
     _count_steps(axes)
     axes.set_xlabel("environment steps")
-    axes.set_ylabel(metric.replace(BYTES, ", MiB"))
+    axes.set_ylabel(called)
+    if FRACTION in called:
+        axes.set_ylim(-0.02, 1.02)  # a success of 1 in all is no noise between 0.96 and 1.04
     figure.legend(fontsize=8, loc="outside lower left")
     return _saved(figure, path)
 

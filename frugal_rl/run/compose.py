@@ -15,7 +15,6 @@ from hydra import compose
 from hydra._internal import utils
 from hydra._internal.hydra import Hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
@@ -33,16 +32,12 @@ from frugal_rl.run.composing import (
     without_hydra,
 )
 from frugal_rl.run.config import RUN_FIELDS, RunConfig
-from frugal_rl.run.fitting import (
-    fitting_agent,
-    fitting_words,
-    refuse_profile,
-    refuse_without_overlay,
-)
+from frugal_rl.run.fitting import fitting_agent, fitting_words, refuse_without_overlay
 from frugal_rl.run.honouring import honouring
 from frugal_rl.run.past_hydra import Refused, mode_known, past_hydra
 from frugal_rl.run.preflight import Command, Job
 from frugal_rl.run.search_path import folder, own_choices, searching, typed_folder
+from frugal_rl.run.varied import with_other_memory
 from frugal_rl.run.zoo.words import translated
 
 __all__ = ["as_yaml", "build", "build_run", "compose_run", "folder", "options", "run_from"]
@@ -153,22 +148,11 @@ def run_from(
 def _recompose(
     values: Mapping[str, Any], typed: Sequence[str], plugins: Sequence[str], words: Sequence[str]
 ) -> RunConfig:
-    """The run that other words would be.
-
-    Where only switches of the memory profile differ, which nothing else is made of, their values
-    are put in the place of those that were composed: a tenth of the time.
-    """
-    made = {f"{group}={choice}" for group, choice in (values.get("choices") or {}).items()}
-    new = [word for word in words if word not in typed and word not in made]
-    keys = {word.partition("=")[0] for word in new}
-    gone = {word.partition("=")[0] for word in typed if word not in words}
-    if not all(key.startswith("memory.") for key in keys) or gone - keys:
-        refuse_profile(words, values.get("choices") or {})
+    """The run that other words would be; composed only where more than its memory differs."""
+    varied = with_other_memory(values, typed, words)
+    if varied is None:
         return compose_run(words, str(values.get("config_name", "train")), check=False)
-    memory = dict(values.get("memory") or {})
-    for override in OverridesParser.create().parse_overrides(new):
-        memory[str(override.key_or_group).partition(".")[2]] = override.value()
-    return run_from({**values, "memory": memory}, words, plugins)
+    return run_from(varied, words, plugins)
 
 
 def compose_run(

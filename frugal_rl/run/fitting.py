@@ -64,21 +64,6 @@ def refuse_without_overlay(values: Mapping[str, Any]) -> None:
     )
 
 
-def refuse_profile(words: Sequence[str], chosen: Mapping[str, Any]) -> None:
-    """`refuse_without_overlay` of words before they are composed, where they tell enough.
-
-    Args:
-        words: what would be composed.
-        chosen: the choice of each group whose word is not among them.
-
-    Raises:
-        ConfigError: naming the profiles that fit.
-    """
-    named = dict(chosen) | {key: value for key, _, value in (word.partition("=") for word in words)}
-    memory = {"label": _label(str(named.get("memory")))}
-    refuse_without_overlay({"memory": memory, "choices": named})
-
-
 def _label(profile: str) -> Any:
     """What a memory profile costs."""
     return (values_of(f"memory/{profile}").get("memory") or {}).get("label")

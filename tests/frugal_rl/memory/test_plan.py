@@ -213,14 +213,6 @@ def test_a_smaller_problem_is_refused_by_name_where_no_sizes_are_known(profile):
         run_of(f"memory={profile}")
 
 
-def test_a_profile_without_sizes_is_refused_before_a_variant_of_it_is_composed(monkeypatch):
-    run = run_of()
-    monkeypatch.setattr("frugal_rl.run.compose.compose_plain", None)
-
-    with pytest.raises(ConfigError, match=r"has no sizes for env=toy\."):
-        run.variant(["memory=small"])
-
-
 def test_the_plan_as_plain_values_adds_up():
     plan = draw_up(run_of("memory=lossless"))
     values = plan.as_dict()

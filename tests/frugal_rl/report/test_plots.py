@@ -109,3 +109,52 @@ def test_a_single_evaluation_is_no_curve(tmp_path):
 
     assert plots.curves([Once(), Once()], "eval/success", tmp_path / "a.png") == []
     assert plots.curves([Once()], "train/loss", tmp_path / "b.png")
+
+
+class Played:
+    """A run of some rollouts, the first of which ended short episodes only."""
+
+    variant = "a"
+
+    def __init__(self, rollouts):
+        self.values = [40.0, *(3.0 for _ in range(rollouts - 1))]
+
+    def curve(self, metric):
+        return [float(s) for s in range(len(self.values))], self.values
+
+
+@pytest.fixture
+def axes(monkeypatch):
+    """The axes of each picture that is drawn."""
+    kept, plain = [], plots._axes
+
+    def keeping(height):
+        figure, axes = plain(height)
+        kept.append(axes)
+        return figure, axes
+
+    monkeypatch.setattr(plots, "_axes", keeping)
+    return kept
+
+
+def test_the_episodes_of_training_are_averaged_over_a_stated_window(tmp_path, axes):
+    plots.curves([Played(12)], "episode/return", tmp_path / "a.png")
+    (line,) = axes[0].get_lines()
+
+    assert axes[0].get_ylabel() == "episode/return, over 5 rollouts"
+    assert line.get_xdata().tolist() == list(range(4, 12))
+    assert line.get_ydata().tolist() == [(40 + 4 * 3) / 5, *[3.0] * 7]
+
+
+@pytest.mark.parametrize(("metric", "rollouts"), [("episode/return", 9), ("eval/return", 12)])
+def test_short_runs_and_evaluations_are_drawn_as_they_are(tmp_path, axes, metric, rollouts):
+    plots.curves([Played(12), Played(rollouts)], metric, tmp_path / "a.png")
+
+    assert axes[0].get_ylabel() == metric
+    assert 40.0 in axes[0].get_lines()[0].get_ydata()
+
+
+def test_a_success_is_drawn_between_none_and_all(tmp_path, axes):
+    plots.curves([run("a=1", (1.0, 1.0, 1.0))], "eval/success", tmp_path / "a.png")
+
+    assert axes[0].get_ylim() == (-0.02, 1.02)
