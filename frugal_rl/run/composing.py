@@ -211,6 +211,11 @@ def without_hydra(cfg: DictConfig) -> DictConfig:
     return cfg
 
 
+def typed_values(words: Sequence[str]) -> dict[str, Any]:
+    """The keys of words, and their values as Hydra reads them."""
+    return {str(o.key_or_group): o.value() for o in _parsed(words)}
+
+
 def named_plugins(words: Sequence[str]) -> list[str]:
     """Packages that `plugins=[...]` names among the words of a command line."""
     named: list[str] = []

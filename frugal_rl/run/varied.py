@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-
+from frugal_rl.run.composing import typed_values
 from frugal_rl.run.search_path import choices, values_of
 
 SWITCH = "memory."
@@ -45,9 +44,8 @@ def with_other_memory(
 
 def _switches(words: Iterable[str]) -> Values:
     """The values that words give to switches of the profile."""
-    of_memory = [word for word in words if word.startswith(SWITCH)]
-    parsed = OverridesParser.create().parse_overrides(of_memory)
-    return {str(o.key_or_group).removeprefix(SWITCH): o.value() for o in parsed}
+    typed = typed_values([word for word in words if word.startswith(SWITCH)])
+    return {key.removeprefix(SWITCH): value for key, value in typed.items()}
 
 
 def _profile(env: Any, name: Any) -> Values:
