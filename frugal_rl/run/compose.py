@@ -28,6 +28,7 @@ from frugal_rl.run.composing import (
     composing,
     named_plugins,
     plain,
+    typed_values,
     version_base,
     without_hydra,
 )
@@ -149,7 +150,7 @@ def _recompose(
     values: Mapping[str, Any], typed: Sequence[str], plugins: Sequence[str], words: Sequence[str]
 ) -> RunConfig:
     """The run that other words would be; composed only where more than its memory differs."""
-    varied = with_other_memory(values, typed, words)
+    varied = with_other_memory(values, typed, words, typed_values)
     if varied is None:
         return compose_run(words, str(values.get("config_name", "train")), check=False)
     return run_from(varied, words, plugins)

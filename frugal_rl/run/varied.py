@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from frugal_rl.run.composing import typed_values
 from frugal_rl.run.search_path import choices, values_of
 
 SWITCH = "memory."
 Values = dict[str, Any]
+Read = Callable[[Sequence[str]], Values]
+"""The keys of words and their values."""
 
 
 def with_other_memory(
-    values: Mapping[str, Any], typed: Sequence[str], words: Sequence[str]
+    values: Mapping[str, Any], typed: Sequence[str], words: Sequence[str], read: Read
 ) -> Values | None:
     """The plain values that other words compose, or None where they change more than the memory.
 
@@ -24,6 +25,7 @@ def with_other_memory(
         values: what was composed.
         typed: the words that it was composed of.
         words: those of the variant.
+        read: what Hydra reads of words.
     """
     chosen = dict(values.get("choices") or {})
     made = {f"{group}={choice}" for group, choice in chosen.items()}
@@ -33,19 +35,19 @@ def with_other_memory(
     if not all(key == "memory" or key.startswith(SWITCH) for key in keys) or gone - keys:
         return None
     if "memory" not in keys:
-        return {**values, "memory": dict(values.get("memory") or {}) | _switches(new)}
+        return {**values, "memory": dict(values.get("memory") or {}) | _switches(new, read)}
     name = next(word.partition("=")[2] for word in new if word.startswith("memory="))
     before, after = (_profile(chosen.get("env"), n) for n in (chosen.get("memory"), name))
-    if not (before and after) or before | _switches(typed) != values.get("memory"):
+    if not (before and after) or before | _switches(typed, read) != values.get("memory"):
         return None
     chosen |= {"memory": name, "memory/fit": f"{chosen['env']}_{name}"}
-    return {**values, "memory": after | _switches(words), "choices": chosen}
+    return {**values, "memory": after | _switches(words, read), "choices": chosen}
 
 
-def _switches(words: Iterable[str]) -> Values:
+def _switches(words: Sequence[str], read: Read) -> Values:
     """The values that words give to switches of the profile."""
-    typed = typed_values([word for word in words if word.startswith(SWITCH)])
-    return {key.removeprefix(SWITCH): value for key, value in typed.items()}
+    given = read([word for word in words if word.startswith(SWITCH)])
+    return {key.removeprefix(SWITCH): value for key, value in given.items()}
 
 
 def _profile(env: Any, name: Any) -> Values:

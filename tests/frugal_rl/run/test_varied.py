@@ -5,6 +5,7 @@ import pytest
 from frugal_rl.errors import ConfigError
 from frugal_rl.run import compose
 from frugal_rl.run.compose import compose_run
+from frugal_rl.run.composing import typed_values
 from frugal_rl.run.varied import with_other_memory
 
 PROFILES = ("attention", "baseline", "lossless", "sparse")
@@ -57,7 +58,7 @@ def test_profiles_that_set_more_than_the_memory_are_composed(typed, profile):
     run = compose_run(list(typed))
     words = words_of(typed, profile)
 
-    assert with_other_memory(run.resolved, run.overrides, words) is None
+    assert with_other_memory(run.resolved, run.overrides, words, typed_values) is None
     assert run.variant([f"memory={profile}"]).resolved == compose_run(words).resolved
 
 
@@ -72,7 +73,7 @@ def test_what_another_file_changed_of_a_profile_is_kept(tmp_path, monkeypatch):
     run = compose_run(["env=toy", "experiment=halves"])
     words = words_of(run.overrides, "sparse")
 
-    assert with_other_memory(run.resolved, run.overrides, words) is None
+    assert with_other_memory(run.resolved, run.overrides, words, typed_values) is None
     assert run.variant(["memory=sparse"]).resolved["memory"]["buffers"] == "new"
 
 
@@ -93,4 +94,9 @@ def test_profiles_of_somebody_else_are_read_by_hydra(file, tmp_path, monkeypatch
     monkeypatch.setattr("frugal_rl.run.search_path.plugin_conf", lambda name: tmp_path)
     run = compose_run(["env=toy"])
 
-    assert with_other_memory(run.resolved, run.overrides, words_of(run.overrides, "theirs")) is None
+    assert (
+        with_other_memory(
+            run.resolved, run.overrides, words_of(run.overrides, "theirs"), typed_values
+        )
+        is None
+    )
