@@ -22,7 +22,7 @@ from frugal_rl.doing import Work, hushed, now
 from frugal_rl.errors import DiskError
 from frugal_rl.report.streams import GONE, lead_nowhere, open_closed, visible
 
-FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 1.7, 30.0
+FIRST_SECONDS, PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 1.0, 1.5, 30.0
 """Silence before the first words, before further ones, and in the log of a run of many hours."""
 PATIENT_SECONDS = 900.0
 """So long nobody waits more than `PAUSE_SECONDS`; later a log need not grow that fast."""
