@@ -207,7 +207,8 @@ def main() -> None:
         for name in FAMILIES.get(asked, (asked,)):
             row = line(name)
             print(row, flush=True)
-            enter(name, row)
+            if ModuleNotFoundError.__name__ not in row:  # one that is not installed here
+                enter(name, row)
 
 
 if __name__ == "__main__":
