@@ -142,10 +142,11 @@ def test_workers_whose_size_is_a_constant_are_not_weighed(run, monkeypatch):
 
 def test_what_an_environment_holds_in_its_worker_is_weighed_with_it(workers, monkeypatch):
     small = weigh_workers(workers)
-    monkeypatch.setitem(globals(), "HELD", HELD + 20 * MIB)
+    more = 60 * MIB  # a fork of the whole test process is measured to within some 2 MiB
+    monkeypatch.setitem(globals(), "HELD", HELD + more)
     large = weigh_workers(workers)
 
-    assert large["each"] - small["each"] == pytest.approx(20 * MIB, rel=0.1)
+    assert large["each"] - small["each"] == pytest.approx(more, rel=0.1)
     assert large["once"] - small["once"] == pytest.approx(0, abs=3 * MIB)
 
 
