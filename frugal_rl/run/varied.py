@@ -57,11 +57,13 @@ def _profile(env: Any, name: Any) -> Values:
 
 def _alone(name: str) -> Values:
     file = values_of(f"memory/{name}")
+    parts = file.get("defaults", ["_self_"])
+    if file.keys() - {"defaults", "memory"} or "_self_" not in parts:
+        return {}
     values: Values = {}
-    for part in file.get("defaults", ["_self_"]):
+    for part in parts:
         more = file.get("memory") if part == "_self_" else _alone(str(part))
-        if not (more and isinstance(more, dict)) or file.keys() - {"defaults", "memory"}:
+        if not (more and isinstance(more, dict)):
             return {}
         values |= more
-    plainly = "_self_" in file.get("defaults", ["_self_"]) and "${" not in str(values)
-    return values if plainly else {}
+    return {} if "${" in str(values) else values
