@@ -9,6 +9,8 @@ import torch
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from frugal_rl.report import speech
+
 settings.register_profile(
     "frugal", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
@@ -79,3 +81,11 @@ def shared_data() -> Path:
 def nobody_called_us(monkeypatch):
     """How a test calls the console command is forgotten after it."""
     monkeypatch.setattr("frugal_rl.invocation._CALLED", [])
+
+
+@pytest.fixture(autouse=True)
+def nobody_starts():
+    """A command that a test called, and that ended before it spoke, says no more that it starts."""
+    yield
+    while speech._EARLY:
+        speech._EARLY.pop().stop()
