@@ -99,7 +99,7 @@ class HandledColumn(Column):
         self.rows.append(words_of(shown, self._whole), self._envs, self._new)
         self.handles.put(t, self._new, self.rows.end)
         if t + 1 == len(self.handles.values):
-            self.rows.rest()
+            self.rows.end_rollout()
 
     def gather(
         self, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, out: np.ndarray | None
@@ -230,7 +230,7 @@ class StackedColumn(Column):
         """No step comes before the next rollout: whole rows of now are needed no more."""
         self.last = np.zeros((0, self.spec.row_bytes), np.uint8)
         self._see()
-        self.rows.rest()
+        self.rows.end_rollout()
 
     def _take_apart(self, t: int, shown: np.ndarray) -> int:
         """Newest parts and pasts; how many are some other.

@@ -12,6 +12,8 @@ from frugal_rl.store.found.row_kernels import turn_pictures
 
 TURNED_BYTES = 1 << 18
 """Bytes of pictures that are turned at once."""
+MOST_ROOM = 1.5
+"""A full rollout's rows may lie in so many times their bytes: more is left by a larger one."""
 
 
 class Rows(ABC):
@@ -60,6 +62,12 @@ class Rows(ABC):
 
     def rest(self) -> None:  # noqa: B027 - most keep nothing of that kind
         """No row comes before `clear`: give back what only adding needs."""
+
+    def end_rollout(self) -> None:
+        """No row comes before `clear`: room that a larger rollout took is given back as well."""
+        self.rest()
+        if self.nbytes > MOST_ROOM * self.used_bytes:
+            self.trim()
 
     @abstractmethod
     def trim(self) -> None:

@@ -98,7 +98,7 @@ class Worded(Rows):
         if need > len(self.units):
             self.units.resize(max(need, int(GROWTH * len(self.units))), refcheck=False)
         if known == len(self.table) < MOST_WORDS:
-            wanted = min(MOST_WORDS, int(TABLE_GROWTH * known))
+            wanted = min(MOST_WORDS, max(FIRST_WORDS, int(TABLE_GROWTH * known)))
             self.table.resize(wanted, refcheck=False)
             if 4 * wanted > 3 * len(self.slots):
                 self.slots = np.full(2 * len(self.slots), NO_WORD)
