@@ -14,6 +14,8 @@ import importlib
 import json
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +29,37 @@ from matplotlib import pyplot as plt
 
 from frugal_rl.memory import usage
 
-ENVS, STEPS = 8, 128
-SETTINGS = {"n_steps": STEPS, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3,
+DEFAULTS = {"num_envs": 8, "n_steps": 128, "batch_size": 256, "n_epochs": 4, "learning_rate": 1e-3,
             "ent_coef": 0.01}  # fmt: skip
-VIEW = ("minigrid.wrappers.ImgObsWrapper", "gymnasium.wrappers.FlattenObservation")
-TASKS: dict[str, tuple[tuple[str, ...], int]] = {
-    "CartPole-v1": ((), 30 * ENVS * STEPS),
-    "MiniGrid-DoorKey-5x5-v0": (VIEW, 60 * ENVS * STEPS),
-    "InvertedPendulum-v5": ((), 40 * ENVS * STEPS),
+PONG = {**DEFAULTS, "learning_rate": 5e-4, "clip_range": 0.1}
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment in its wrappers, and how it is learned."""
+
+    steps: int
+    wrappers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    frames: int = 1
+    policy: str = "MlpPolicy"
+    agent: str = "mlp"
+    settings: Mapping[str, Any] = field(default_factory=lambda: DEFAULTS)
+
+
+VIEW: dict[str, dict[str, Any]] = {
+    "minigrid.wrappers.ImgObsWrapper": {},
+    "gymnasium.wrappers.FlattenObservation": {},
 }
+COURT: dict[str, dict[str, Any]] = {"pong_court.Court": {}}
+TASKS = {
+    "CartPole-v1": Task(30 * 1024),
+    "MiniGrid-DoorKey-5x5-v0": Task(60 * 1024, VIEW),
+    "InvertedPendulum-v5": Task(40 * 1024),
+    "ALE/Pong-v5": Task(
+        1000 * 1024, COURT, {"obs_type": "grayscale"}, 4, "CnnPolicy", "nature_cnn", PONG,
+    ),
+}  # fmt: skip
 RESULTS = Path(__file__).parent / "results" / "gymnasium_curves.jsonl"
 POINTS = 10
 NAMES = {"stock": "stock PPO", "compact": "stock PPO, compact", "ours": "env=gymnasium"}
@@ -44,20 +68,22 @@ COLOURS = {"stock": "C7", "compact": "C0", "ours": "C1"}
 
 def made(task: str) -> gym.Env[Any, Any]:
     """The environment in its wrappers."""
-    if task.startswith("MiniGrid"):
-        gym.register_envs(importlib.import_module("minigrid"))
-    env = gym.make(task)
-    for name in TASKS[task][0]:
+    for start, module in (("MiniGrid", "minigrid"), ("ALE", "ale_py")):
+        if task.startswith(start):
+            gym.register_envs(importlib.import_module(module))
+    env = gym.make(task, **TASKS[task].kwargs)
+    for name, kwargs in TASKS[task].wrappers.items():
         module, kind = name.rsplit(".", 1)
-        env = getattr(importlib.import_module(module), kind)(env)
+        env = getattr(importlib.import_module(module), kind)(env, **kwargs)
     return env
 
 
-def stock(task: str, seed: int, compacted: bool) -> dict[str, Any]:
-    """Stable-Baselines3's PPO."""
+def stock(task: str, seed: int, kind: str) -> dict[str, Any]:
+    """Stable-Baselines3's PPO, with its own rollout or ours."""
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
 
     from frugal_rl.sb3 import compact
 
@@ -73,11 +99,15 @@ def stock(task: str, seed: int, compacted: bool) -> dict[str, Any]:
             self.ended += [(self.num_timesteps, float(r)) for r in told]
             return True
 
-    env = make_vec_env(lambda: made(task), n_envs=ENVS, seed=seed)
-    keywords = compact(env) if compacted else {}
-    model = PPO("MlpPolicy", env, seed=seed, device="cpu", **SETTINGS, **keywords)
+    asked = TASKS[task]
+    settings = dict(asked.settings)
+    env: VecEnv = make_vec_env(lambda: made(task), n_envs=settings.pop("num_envs"), seed=seed)
+    if asked.frames > 1:
+        env = VecFrameStack(env, asked.frames)
+    keywords = compact(env) if kind == "compact" else {}
+    model = PPO(asked.policy, env, seed=seed, device="cpu", **settings, **keywords)
     episodes = Episodes()
-    model.learn(TASKS[task][1], callback=episodes)
+    model.learn(asked.steps, callback=episodes)
     weights = b"".join(p.detach().numpy().tobytes() for p in model.policy.parameters())
     return {"episodes": episodes.ended, "weights": hashlib.sha256(weights).hexdigest()}
 
@@ -85,15 +115,18 @@ def stock(task: str, seed: int, compacted: bool) -> dict[str, Any]:
 def ours(task: str, seed: int) -> dict[str, Any]:
     """`python scripts/train.py env=gymnasium env.id=...`, its mean return rollout by rollout."""
     import frugal_rl
+    from frugal_rl.run.zoo.words import written
 
-    words = ["env=gymnasium", f"env.id={task}", f"seed={seed}", f"algo.num_envs={ENVS}",
-             f"algo.total_steps={TASKS[task][1]}", "tracking.wandb=disabled",
+    asked = TASKS[task]
+    words = ["env=gymnasium", f"env.id={task}", f"seed={seed}",
+             f"agent={asked.agent}", f"algo.total_steps={asked.steps}",
+             f"env.frame_stack={asked.frames}", "tracking.wandb=disabled",
              "evaluation.episodes=1"]  # fmt: skip
-    words += [f"algo.{name}={value}" for name, value in SETTINGS.items()]
-    if task.startswith("MiniGrid"):
-        words.append("env.modules=[minigrid]")
-    if TASKS[task][0]:
-        words.append("env.wrappers=[" + ",".join(f"{{wrapper: {w}}}" for w in TASKS[task][0]) + "]")
+    words += [f"algo.{name}={value}" for name, value in asked.settings.items()]
+    words += [f"env.kwargs.{name}={value}" for name, value in asked.kwargs.items()]
+    if asked.wrappers:
+        nodes = [{"wrapper": w, "kwargs": dict(k)} for w, k in asked.wrappers.items()]
+        words.append(f"env.wrappers={written(nodes)}")
     with tempfile.TemporaryDirectory() as folder:
         summary = frugal_rl.train(frugal_rl.compose(words, run_dir=folder))
         lines = (Path(summary["run_dir"]) / "metrics.jsonl").read_text().splitlines()
@@ -107,7 +140,7 @@ def points(run: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     else:
         told = run["episodes"]
     steps, returns = np.array(told, float).reshape(-1, 2).T
-    edges = np.linspace(0, TASKS[run["task"]][1], POINTS + 1)
+    edges = np.linspace(0, TASKS[run["task"]].steps, POINTS + 1)
     places = np.clip(np.digitize(steps, edges) - 1, 0, POINTS - 1)
     held = [i for i in range(POINTS) if (places == i).any()]
     return edges[1:][held], np.array([returns[places == i].mean() for i in held])
@@ -152,7 +185,7 @@ def main() -> None:
         return
     torch.set_num_threads(1)
     task, kind, seed = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    found = ours(task, seed) if kind == "ours" else stock(task, seed, kind == "compact")
+    found = ours(task, seed) if kind == "ours" else stock(task, seed, kind)
     told = {"task": task, "kind": kind, "seed": seed} | found
     told["peak_mib"] = usage.peak_resident_bytes() / 2**20
     print({k: (v if k not in ("episodes", "rollouts") else v[-1:]) for k, v in told.items()})
