@@ -121,7 +121,7 @@ def ours(task: str, seed: int) -> dict[str, Any]:
     words = ["env=gymnasium", f"env.id={task}", f"seed={seed}",
              f"agent={asked.agent}", f"algo.total_steps={asked.steps}",
              f"env.frame_stack={asked.frames}", "tracking.wandb=disabled",
-             "evaluation.episodes=1"]  # fmt: skip
+             "evaluation.episodes=1", "hardware.threads=1"]  # fmt: skip
     words += [f"algo.{name}={value}" for name, value in asked.settings.items()]
     words += [f"env.kwargs.{name}={value}" for name, value in asked.kwargs.items()]
     if asked.wrappers:

@@ -27,7 +27,7 @@ from frugal_rl.run.config import Sweep
 from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.search_path import folder
-from frugal_rl.run.signals import passing_on
+from frugal_rl.run.signals import passing_on, told_to_follow
 from frugal_rl.untrusted.files import read_text
 from frugal_rl.untrusted.nested import parse_yaml
 
@@ -297,6 +297,7 @@ def started(job: Job) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        env=told_to_follow(),  # a sweep that was killed leaves no job behind
         errors="backslashreplace",  # an environment may print any bytes
     )
     with child, passing_on(lambda: [child.pid]) as asked:

@@ -33,7 +33,7 @@ from frugal_rl.run.of_run import groups_of_run
 from frugal_rl.run.outcome import Outcome, concluded, failed
 from frugal_rl.run.preflight import Command, Job, check_launcher, lock_of, preflight, writable
 from frugal_rl.run.search_path import check_named_configuration, groups, searching
-from frugal_rl.run.signals import StopAsked, stop_in_words
+from frugal_rl.run.signals import StopAsked, stop_in_words, stop_where_told
 from frugal_rl.run.sweep_table import sum_up
 from frugal_rl.run.zoo.words import translated
 from frugal_rl.threads import sleep_while_waiting
@@ -81,6 +81,7 @@ def main(
         def script() -> None:
             sleep_while_waiting()
             stop_in_words()
+            stop_where_told()
             command = Script(config_name, task, in_sweep)
             try:
                 with disk_in_words():

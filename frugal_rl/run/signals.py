@@ -26,6 +26,9 @@ WARNED = getattr(signal, "SIGUSR1", None)
 REPEATED = (WARNED, getattr(signal, "SIGXCPU", None))
 """Signals that may come again without meaning: at once."""
 
+FOLLOWED = "FRUGAL_RL_STOPS_WITH"
+"""The process whose end asks a command to stop, however it came: a sweep's, of its jobs."""
+
 
 class StopAsked(KeyboardInterrupt):
     """A signal asked to stop where nothing is there that could be saved; ends like Ctrl-C."""
@@ -52,7 +55,23 @@ def stop_in_words() -> None:
 
 def stop_with_parent() -> None:
     """Be asked to stop when the process that started this one ends, however it ends."""
-    once_gone(os.getppid(), partial(os.kill, os.getpid(), signal.SIGTERM))
+    _stop_with(os.getppid())
+
+
+def told_to_follow() -> dict[str, str]:
+    """The surroundings of a process that is to stop with this one (`stop_where_told`)."""
+    return {**os.environ, FOLLOWED: str(os.getpid())}
+
+
+def stop_where_told() -> None:
+    """Be asked to stop with the process that said so; what this one starts is told by this one."""
+    followed = os.environ.pop(FOLLOWED, "")
+    if followed:
+        _stop_with(int(followed))
+
+
+def _stop_with(process: int) -> None:
+    once_gone(process, partial(os.kill, os.getpid(), signal.SIGTERM))
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Jobs of a sweep have processes of their own, and what became of them is kept."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -39,6 +40,8 @@ if words["seed"] == "6":
     sys.stdout.buffer.write(b"\\xff\\xfe from a library\\n")
 if words["seed"] == "7":
     Path(words["hydra.run.dir"], "job.sh").touch()
+if words["seed"] == "9":
+    print(os.environ["FRUGAL_RL_STOPS_WITH"], os.getppid())
 if words["seed"] == "8":
     print(Path(words["hydra.run.dir"], "cell.json").read_text())
 if words.get("gamma") == "0.5" and "resume" in words:
@@ -82,6 +85,13 @@ def test_the_end_of_each_job_is_told_and_kept(job, seed, end, reason):
     cell = Cell.read(made.command.folder)
     assert (cell.words, cell.end, cell.reason) == (made.words, end, reason)
     assert outcome.status == int(end is not End.finished)
+
+
+def test_a_job_is_told_to_stop_with_its_sweep(job, capsys):
+    run_cell(job(9))
+
+    followed, parent = capsys.readouterr().out.splitlines()[-1].split()
+    assert followed == parent == str(os.getpid())
 
 
 def test_a_second_sweep_in_one_folder_is_refused(tmp_path, monkeypatch):

@@ -264,19 +264,23 @@ def test_visualization_draws_the_policy_at_the_end(tmp_path):
     assert "env=toy has no pictures" in plain.file.getvalue()
 
 
-def test_a_process_is_asked_to_stop_when_its_parent_was_killed(tmp_path):
+@pytest.mark.parametrize(
+    ("follow", "given"), [("stop_with_parent", "None"), ("stop_where_told", "told_to_follow()")]
+)
+def test_a_process_is_asked_to_stop_when_its_parent_was_killed(tmp_path, follow, given):
     child = (
-        "import signal, sys, time; from frugal_rl.run.signals import stop_with_parent;"
+        f"import os, signal, sys, time; from frugal_rl.run.signals import FOLLOWED, {follow};"
         "signal.signal(signal.SIGTERM, lambda *_: (open(sys.argv[1], 'w').close(), sys.exit()));"
-        "stop_with_parent(); print('ready', flush=True); time.sleep(60)"
+        f"{follow}(); print(FOLLOWED in os.environ, flush=True); time.sleep(60)"
     )
     start = (
-        "import subprocess, sys, time;"
-        f"subprocess.Popen([sys.executable, '-c', {child!r}, sys.argv[1]]); time.sleep(60)"
+        "import subprocess, sys, time; from frugal_rl.run.signals import told_to_follow;"
+        f"subprocess.Popen([sys.executable, '-c', {child!r}, sys.argv[1]], env={given});"
+        "time.sleep(60)"
     )
     asked = tmp_path / "asked"
     parent = subprocess.Popen([sys.executable, "-c", start, asked], stdout=subprocess.PIPE)
-    assert parent.stdout.readline() == b"ready\n"
+    assert parent.stdout.readline() == b"False\n"  # those it starts follow itself
     parent.kill()
     parent.wait()
     until = time.monotonic() + 20
