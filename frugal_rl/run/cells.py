@@ -27,7 +27,7 @@ from frugal_rl.run.config import Sweep
 from frugal_rl.run.disk import AppendedLines
 from frugal_rl.run.outcome import Outcome
 from frugal_rl.run.search_path import folder
-from frugal_rl.run.signals import passing_on, told_to_follow
+from frugal_rl.run.signals import passing_on, stops_with_this
 from frugal_rl.untrusted.files import read_text
 from frugal_rl.untrusted.nested import parse_yaml
 
@@ -293,11 +293,10 @@ def started(job: Job) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     words = [w for w in job.words if not (again and w.startswith("resume="))]
     own = [*again, f"hydra.run.dir={value(at)}", "hydra.output_subdir=null"]
     child = subprocess.Popen(
-        [*starting("train", folder("scripts")), *beside_ours, *words, *own],
+        [*starting("train", folder("scripts")), *beside_ours, *words, *own, *stops_with_this()],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env=told_to_follow(),  # a sweep that was killed leaves no job behind
         errors="backslashreplace",  # an environment may print any bytes
     )
     with child, passing_on(lambda: [child.pid]) as asked:

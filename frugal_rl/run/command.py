@@ -81,7 +81,7 @@ def main(
         def script() -> None:
             sleep_while_waiting()
             stop_in_words()
-            stop_where_told()
+            stop_where_told(sys.argv)
             command = Script(config_name, task, in_sweep)
             try:
                 with disk_in_words():

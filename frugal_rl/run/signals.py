@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing import parent_process
 from types import FrameType
 from typing import Any
 
@@ -26,8 +27,8 @@ WARNED = getattr(signal, "SIGUSR1", None)
 REPEATED = (WARNED, getattr(signal, "SIGXCPU", None))
 """Signals that may come again without meaning: at once."""
 
-FOLLOWED = "FRUGAL_RL_STOPS_WITH"
-"""The process whose end asks a command to stop, however it came: a sweep's, of its jobs."""
+STOPS_WITH = "--stops-with="
+"""Before the process whose end asks a command to stop, however it came: a sweep's, of its jobs."""
 
 
 class StopAsked(KeyboardInterrupt):
@@ -58,16 +59,18 @@ def stop_with_parent() -> None:
     _stop_with(os.getppid())
 
 
-def told_to_follow() -> dict[str, str]:
-    """The surroundings of a process that is to stop with this one (`stop_where_told`)."""
-    return {**os.environ, FOLLOWED: str(os.getpid())}
+def stops_with_this() -> list[str]:
+    """Words that let a command stop with this process, or the one that it works for."""
+    work_for = parent_process()  # joblib's workers outlive a sweep while their job trains
+    followed = [os.getpid(), *([work_for.pid] if work_for and work_for.pid else [])]
+    return [f"{STOPS_WITH}{process}" for process in followed]
 
 
-def stop_where_told() -> None:
-    """Be asked to stop with the process that said so; what this one starts is told by this one."""
-    followed = os.environ.pop(FOLLOWED, "")
-    if followed:
-        _stop_with(int(followed))
+def stop_where_told(words: list[str]) -> None:
+    """Be asked to stop with the processes that words name, and take those words away."""
+    for word in [w for w in words if w.startswith(STOPS_WITH)]:
+        words.remove(word)
+        _stop_with(int(word.removeprefix(STOPS_WITH)))
 
 
 def _stop_with(process: int) -> None:

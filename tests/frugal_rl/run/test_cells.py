@@ -7,12 +7,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from frugal_rl.errors import CrowdedError, FolderInUseError
 from frugal_rl.report.files import write_json
-from frugal_rl.run import cells
+from frugal_rl.run import cells, signals
 from frugal_rl.run.cells import CELL, Cell, End, cells_in, run_cell
 from frugal_rl.run.command import Script
 from frugal_rl.run.ledger import Ledger, Reservation
@@ -25,6 +26,7 @@ SWEEP = {"ledger": "", "budget_gib": None, "skip_impossible": False}
 TRAIN = """
 import os, signal, sys, time
 from pathlib import Path
+follows = sys.argv.pop()
 words = dict(w.split("=", 1) for w in sys.argv[1:])
 print("trains", " ".join(sys.argv[1:]), flush=True)
 if words["seed"] == "1":
@@ -41,7 +43,7 @@ if words["seed"] == "6":
 if words["seed"] == "7":
     Path(words["hydra.run.dir"], "job.sh").touch()
 if words["seed"] == "9":
-    print(os.environ["FRUGAL_RL_STOPS_WITH"], os.getppid())
+    print(follows, os.getppid())
 if words["seed"] == "8":
     print(Path(words["hydra.run.dir"], "cell.json").read_text())
 if words.get("gamma") == "0.5" and "resume" in words:
@@ -91,7 +93,13 @@ def test_a_job_is_told_to_stop_with_its_sweep(job, capsys):
     run_cell(job(9))
 
     followed, parent = capsys.readouterr().out.splitlines()[-1].split()
-    assert followed == parent == str(os.getpid())
+    assert (followed, parent) == (f"--stops-with={os.getpid()}", str(os.getpid()))
+
+
+def test_a_job_of_a_worker_is_told_to_stop_with_the_sweep_too(monkeypatch):
+    monkeypatch.setattr(signals, "parent_process", lambda: SimpleNamespace(pid=7))
+
+    assert signals.stops_with_this() == [f"--stops-with={os.getpid()}", "--stops-with=7"]
 
 
 def test_a_second_sweep_in_one_folder_is_refused(tmp_path, monkeypatch):

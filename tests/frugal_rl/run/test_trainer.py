@@ -264,23 +264,21 @@ def test_visualization_draws_the_policy_at_the_end(tmp_path):
     assert "env=toy has no pictures" in plain.file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("follow", "given"), [("stop_with_parent", "None"), ("stop_where_told", "told_to_follow()")]
-)
-def test_a_process_is_asked_to_stop_when_its_parent_was_killed(tmp_path, follow, given):
+@pytest.mark.parametrize("follow", ["stop_with_parent()", "stop_where_told(sys.argv)"])
+def test_a_process_is_asked_to_stop_when_its_parent_was_killed(tmp_path, follow):
     child = (
-        f"import os, signal, sys, time; from frugal_rl.run.signals import FOLLOWED, {follow};"
+        "import signal, sys, time; from frugal_rl.run.signals import *;"
         "signal.signal(signal.SIGTERM, lambda *_: (open(sys.argv[1], 'w').close(), sys.exit()));"
-        f"{follow}(); print(FOLLOWED in os.environ, flush=True); time.sleep(60)"
+        f"{follow}; print(len(sys.argv), flush=True); time.sleep(60)"
     )
     start = (
-        "import subprocess, sys, time; from frugal_rl.run.signals import told_to_follow;"
-        f"subprocess.Popen([sys.executable, '-c', {child!r}, sys.argv[1]], env={given});"
-        "time.sleep(60)"
+        "import subprocess, sys, time; from frugal_rl.run.signals import stops_with_this;"
+        f"told = stops_with_this() if {'told' in follow} else [];"
+        f"subprocess.Popen([sys.executable, '-c', {child!r}, *told, sys.argv[1]]); time.sleep(60)"
     )
     asked = tmp_path / "asked"
     parent = subprocess.Popen([sys.executable, "-c", start, asked], stdout=subprocess.PIPE)
-    assert parent.stdout.readline() == b"False\n"  # those it starts follow itself
+    assert parent.stdout.readline() == b"2\n"  # the word is taken away
     parent.kill()
     parent.wait()
     until = time.monotonic() + 20
