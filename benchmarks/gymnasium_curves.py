@@ -149,7 +149,7 @@ def points(run: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 def picture(out: str) -> None:
     """A panel per task, a line per seed; the table of last means and peaks."""
     runs = [json.loads(line) for line in RESULTS.read_text().splitlines()]
-    figure, panels = plt.subplots(1, len(TASKS), figsize=(12, 3.2))
+    figure, panels = plt.subplots(1, len(TASKS), figsize=(3.6 * len(TASKS), 3.2))
     print(
         "| task | kind | return in the last tenth, by seed | peak MiB | weights |\n"
         + "|---" * 5

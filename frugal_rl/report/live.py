@@ -21,8 +21,11 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
+import numpy as np
+
 from frugal_rl.doing import doing
 from frugal_rl.errors import DataError, FolderInUseError, FrugalError
+from frugal_rl.report.averaging import averaged, is_averaged
 from frugal_rl.report.files import FILMS, LONGEST_LINE_BYTES, METRICS, PICTURES, RUN, metrics_of
 from frugal_rl.report.live_page import PAGE, SCRIPT, STYLE
 from frugal_rl.report.results import RunResult
@@ -55,6 +58,14 @@ class Told(Protocol):
 def _is_told(value: Any) -> bool:
     """Whether a page can show it: JSON knows no number that is not finite."""
     return not isinstance(value, float) or math.isfinite(value)
+
+
+def drawn(metric: str, points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Steps and values of a curve as a report would draw it."""
+    if not is_averaged(metric, [len(points)]):
+        return list(points)
+    steps, means = averaged(*np.array(points).T)
+    return list(zip(steps.tolist(), means.tolist(), strict=True))
 
 
 class LiveRun:
@@ -93,7 +104,8 @@ class LiveRun:
             "total_steps": run.config.get("algo", {}).get("total_steps", 0),
             "seconds": self.last.get("seconds", 0.0),
             "steps_per_second": self.last.get("time/steps_per_second"),
-            "curves": self.curves,
+            "curves": {name: drawn(name, points) for name, points in self.curves.items()},
+            "averaged": [n for n, points in self.curves.items() if is_averaged(n, [len(points)])],
             "memory": self._memory(),
             "film": self._film_name(),
         }

@@ -71,7 +71,7 @@ function made(tag, className, text) {
   return node;
 }
 
-function curve(name, points) {
+function curve(name, points, called) {
   const xs = points.map((p) => p[0]), ys = points.map((p) => p[1]);
   const low = Math.min(...ys), high = Math.max(...ys);
   const left = xs[0], wide = (xs[xs.length - 1] - left) || 1, tall = high - low;
@@ -84,7 +84,7 @@ function curve(name, points) {
     `${(100 * (p[0] - left) / wide).toFixed(2)},${height(p[1]).toFixed(2)}`).join(" "));
   svg.append(line);
   const caption = made("figcaption");
-  caption.append(made("span", "", name), made("strong", "", short(name, ys[ys.length - 1])));
+  caption.append(made("span", "", called), made("strong", "", short(name, ys[ys.length - 1])));
   const foot = made("figcaption");
   foot.append(made("span", "", `low ${short(name, low)}`),
     made("span", "", `high ${short(name, high)}`));
@@ -112,7 +112,8 @@ function show(run) {
     + (run.steps_per_second ? `, ${Math.round(run.steps_per_second).toLocaleString()} steps/s` : "")
     + (run.state === "running" ? `, ${clock(left)} left` : "");
   const names = FIRST.filter((n) => (run.curves[n] || []).length > 1);
-  at("curves").replaceChildren(...names.map((n) => curve(n, run.curves[n])));
+  const called = (n) => run.averaged.includes(n) ? `${n}, averaged` : n;
+  at("curves").replaceChildren(...names.map((n) => curve(n, run.curves[n], called(n))));
   if (!names.length) at("curves").textContent = "No curve yet: two rollouts are needed.";
   const m = run.memory, planned = Object.entries(m.parts).sort((a, b) => b[1] - a[1]);
   at("held").textContent = `${bytes(m.held)} held, ${bytes(m.planned)} planned at the peak, `

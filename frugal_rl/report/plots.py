@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from frugal_rl.report.averaging import averaged, is_averaged
 from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.run.progress import WINDOW
 
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 BYTES = "_bytes"
 """How metrics end that count them."""
-EPISODES, FRACTION = "episode/", "/success"
-"""How metrics begin that are means of the episodes which ended in one rollout; how those end that
-lie between 0 and 1."""
+FRACTION = "/success"
+"""How metrics end that lie between 0 and 1."""
 MEMORY = "memory"
 """What the picture of peaks draws, among the metrics."""
 COLOURS = ("#3366aa", "#cc6633", "#339966", "#aa3377", "#888888", "#bbaa22", "#66aadd", "#7755bb")
@@ -65,8 +65,8 @@ def curves(
     if all(len(steps) < 2 for steps, _ in every):
         return []
     label = metric.replace(BYTES, ", MiB")
-    if metric.startswith(EPISODES) and all(len(steps) >= 2 * WINDOW for steps, _ in every):
-        by_variant = {v: [_averaged(*p) for p in found] for v, found in by_variant.items()}
+    if is_averaged(metric, (len(steps) for steps, _ in every)):
+        by_variant = {v: [averaged(*p) for p in found] for v, found in by_variant.items()}
         label = f"{metric}, over {WINDOW} rollouts"
     called = list(by_variant)
     pages = [called[i : i + len(COLOURS)] for i in range(0, len(called), len(COLOURS))]
@@ -76,12 +76,6 @@ def curves(
             place = path if number == 1 else path.with_stem(f"{path.stem}_{number}")
             drawn.append(_page(by_variant, page, names or {}, label, place))
     return drawn
-
-
-def _averaged(steps: np.ndarray, values: np.ndarray) -> Points:
-    """Each point with those before it in the window; the first that fills it begins the curve."""
-    means = np.lib.stride_tricks.sliding_window_view(values, WINDOW).mean(-1)
-    return steps[WINDOW - 1 :], means
 
 
 def _page(

@@ -94,10 +94,27 @@ def test_it_shows_what_the_run_has_logged_so_far(folder):
 
 def test_a_long_run_does_not_make_a_long_page(folder):
     logged(folder, *range(5, 3000))
-    points = LiveRun(folder).state()["curves"]["episode/return"]
+    curves = LiveRun(folder).state()["curves"]
+    points = curves["memory/held_bytes"]
 
-    assert len(points) <= MOST_POINTS
+    assert max(len(points), len(curves["episode/return"])) <= MOST_POINTS
     assert (points[0][0], points[-1][0]) == (1, 2999)
+    assert curves["episode/return"][-1][0] == 2999
+
+
+def test_episodes_are_averaged_as_in_a_report_once_there_are_enough(folder):
+    run = LiveRun(folder)
+    logged(folder, *range(5, 10))
+    short = run.state()
+    logged(folder, 10)
+    state = run.state()
+
+    assert (short["averaged"], len(short["curves"]["episode/return"])) == ([], 9)
+    assert state["averaged"] == ["episode/return"]
+    assert state["curves"]["episode/return"] == [
+        (s, pytest.approx((s - 2) / 10)) for s in range(5, 11)
+    ]
+    assert len(state["curves"]["memory/held_bytes"]) == 10
 
 
 def test_the_newest_film_is_served(folder):
