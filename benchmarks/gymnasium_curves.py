@@ -3,8 +3,10 @@
     python benchmarks/gymnasium_curves.py TASK KIND SEED     one run, entered into results/
     python benchmarks/gymnasium_curves.py picture OUT.png    all runs so far: a picture and a table
 
-TASK is one of TASKS, KIND one of stock, compact, ours. Stock episodes are told as they end,
+TASK is one of TASKS, KIND one of stock, compact, ours, seeded. Stock episodes are told as they end,
 ours as the mean of each rollout, by the steps of all environments. Peaks are of the whole process.
+`seeded` is stock PPO whose environments begin with the seeds that ours begin with, and whose
+pictures lie in memory as ours do.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import importlib
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,8 +64,9 @@ TASKS = {
 }  # fmt: skip
 RESULTS = Path(__file__).parent / "results" / "gymnasium_curves.jsonl"
 POINTS = 10
-NAMES = {"stock": "stock PPO", "compact": "stock PPO, compact", "ours": "env=gymnasium"}
-COLOURS = {"stock": "C7", "compact": "C0", "ours": "C1"}
+NAMES = {"stock": "stock PPO", "compact": "stock PPO, compact", "ours": "env=gymnasium",
+         "seeded": "stock PPO, our seeds"}  # fmt: skip
+COLOURS = {"stock": "C7", "compact": "C0", "ours": "C1", "seeded": "C2"}
 
 
 def made(task: str) -> gym.Env[Any, Any]:
@@ -83,9 +86,10 @@ def stock(task: str, seed: int, kind: str) -> dict[str, Any]:
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
-    from stable_baselines3.common.vec_env import VecEnv, VecFrameStack
+    from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecTransposeImage
 
     from frugal_rl.sb3 import compact
+    from frugal_rl.testing.stock import Contiguous, OurSeeds
 
     class Episodes(BaseCallback):
         """Steps and return of each episode that ends."""
@@ -101,20 +105,30 @@ def stock(task: str, seed: int, kind: str) -> dict[str, Any]:
 
     asked = TASKS[task]
     settings = dict(asked.settings)
-    env: VecEnv = make_vec_env(lambda: made(task), n_envs=settings.pop("num_envs"), seed=seed)
+    seeded = {"vec_env_cls": OurSeeds} if kind == "seeded" else {}
+    env: VecEnv = make_vec_env(
+        lambda: made(task), n_envs=settings.pop("num_envs"), seed=seed, **seeded
+    )
     if asked.frames > 1:
         env = VecFrameStack(env, asked.frames)
+        env = Contiguous(VecTransposeImage(env)) if seeded else env
     keywords = compact(env) if kind == "compact" else {}
     model = PPO(asked.policy, env, seed=seed, device="cpu", **settings, **keywords)
     episodes = Episodes()
     model.learn(asked.steps, callback=episodes)
-    weights = b"".join(p.detach().numpy().tobytes() for p in model.policy.parameters())
-    return {"episodes": episodes.ended, "weights": hashlib.sha256(weights).hexdigest()}
+    return {"episodes": episodes.ended, "weights": digest(model.policy.parameters())}
+
+
+def digest(parameters: Iterable[torch.Tensor]) -> str:
+    """Of all weights, in their order."""
+    weights = b"".join(p.detach().cpu().numpy().tobytes() for p in parameters)
+    return hashlib.sha256(weights).hexdigest()
 
 
 def ours(task: str, seed: int) -> dict[str, Any]:
     """`python scripts/train.py env=gymnasium env.id=...`, its mean return rollout by rollout."""
     import frugal_rl
+    from frugal_rl.run.checkpoints import load_checkpoint
     from frugal_rl.run.zoo.words import written
 
     asked = TASKS[task]
@@ -129,8 +143,10 @@ def ours(task: str, seed: int) -> dict[str, Any]:
         words.append(f"env.wrappers={written(nodes)}")
     with tempfile.TemporaryDirectory() as folder:
         summary = frugal_rl.train(frugal_rl.compose(words, run_dir=folder))
-        lines = (Path(summary["run_dir"]) / "metrics.jsonl").read_text().splitlines()
-    return {"rollouts": [json.loads(text) for text in lines]}
+        at = Path(summary["run_dir"])
+        lines = (at / "metrics.jsonl").read_text().splitlines()
+        policy = load_checkpoint(at / "checkpoints" / "last.pt")["learner"]["policy"]
+    return {"rollouts": [json.loads(text) for text in lines], "weights": digest(policy.values())}
 
 
 def points(run: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:

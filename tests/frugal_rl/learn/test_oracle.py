@@ -9,7 +9,6 @@ import torch
 from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
-from stable_baselines3.common.vec_env import DummyVecEnv
 
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.policy import FrugalPolicy
@@ -21,8 +20,9 @@ from frugal_rl.observation.spec import ObservationSpec, Stored
 from frugal_rl.observation.tables import Tables
 from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.sb3.adapter import PolicyFormEnv, Sb3VecEnv
+from frugal_rl.testing.stock import OurSeeds
 from frugal_rl.testing.toy import Toy
-from frugal_rl.vec_env.interface import EndedEpisodes, Step, VectorEnv, env_seeds
+from frugal_rl.vec_env.interface import EndedEpisodes, Step, VectorEnv
 
 UPDATES = 4
 ALGO = PpoConfig(
@@ -51,14 +51,6 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-class OurSeeds(DummyVecEnv):
-    """Environment i begins with the seed that our batches give it."""
-
-    def seed(self, seed=None):
-        self._seeds = env_seeds(self.num_envs, seed)
-        return self._seeds
 
 
 def toy_run(memory, algo=ALGO):

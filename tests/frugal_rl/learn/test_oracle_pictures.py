@@ -8,18 +8,13 @@ import pytest
 import torch
 from stable_baselines3 import PPO
 from stable_baselines3.common.utils import set_random_seed
-from stable_baselines3.common.vec_env import (
-    DummyVecEnv,
-    VecEnvWrapper,
-    VecFrameStack,
-    VecTransposeImage,
-)
+from stable_baselines3.common.vec_env import VecFrameStack, VecTransposeImage
 
 from frugal_rl.learn.agents import NatureCnnAgent
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.run.config import Hardware, RunConfig
-from frugal_rl.vec_env.interface import env_seeds
+from frugal_rl.testing.stock import Contiguous, OurSeeds
 from frugal_rl.vec_env.registered import Registered
 
 ENVS, STEPS, UPDATES, SEED = 3, 24, 4, 4
@@ -49,25 +44,6 @@ class Catch(gym.Env):
         picture[row : row + 4, column : column + 4] = 255
         picture[38:, self.paddle : self.paddle + 4] = 128
         return picture
-
-
-class OurSeeds(DummyVecEnv):
-    """Environment i begins with the seed that our batches give it."""
-
-    def seed(self, seed=None):
-        self._seeds = env_seeds(self.num_envs, seed)
-        return self._seeds
-
-
-class Contiguous(VecEnvWrapper):
-    """Pictures whose channels lie first in memory too: others are convolved in another order."""
-
-    def reset(self):
-        return np.ascontiguousarray(self.venv.reset())
-
-    def step_wait(self):
-        shown, *rest = self.venv.step_wait()
-        return np.ascontiguousarray(shown), *rest
 
 
 @pytest.fixture
