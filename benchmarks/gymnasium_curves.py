@@ -16,6 +16,7 @@ import importlib
 import json
 import sys
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,9 +145,11 @@ def ours(task: str, seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         summary = frugal_rl.train(frugal_rl.compose(words, run_dir=folder))
         at = Path(summary["run_dir"])
-        lines = (at / "metrics.jsonl").read_text().splitlines()
+        lines = map(json.loads, (at / "metrics.jsonl").read_text().splitlines())
         policy = load_checkpoint(at / "checkpoints" / "last.pt")["learner"]["policy"]
-    return {"rollouts": [json.loads(text) for text in lines], "weights": digest(policy.values())}
+        told = ("step", "episode/return", "eval/return")
+        rollouts = [{name: line[name] for name in told if name in line} for line in lines]
+    return {"rollouts": rollouts, "weights": digest(policy.values())}
 
 
 def points(run: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
@@ -165,6 +168,7 @@ def points(run: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
 def picture(out: str) -> None:
     """A panel per task, a line per seed; the table of last means and peaks."""
     runs = [json.loads(line) for line in RESULTS.read_text().splitlines()]
+    legend: dict[str, Any] = {}
     figure, panels = plt.subplots(1, len(TASKS), figsize=(3.6 * len(TASKS), 3.2))
     print(
         "| task | kind | return in the last tenth, by seed | peak MiB | weights |\n"
@@ -178,21 +182,39 @@ def picture(out: str) -> None:
             if not mine:
                 continue
             lines = [points(run) for run in mine]
-            for i, (steps, means) in enumerate(lines):
-                style = ":" if kind == "compact" else "-"
-                panel.plot(
-                    steps, means, style, color=colour, lw=1.4, label=None if i else NAMES[kind]
-                )
+            for steps, means in lines:
+                style = ":" if kind in ("compact", "seeded") else "-"
+                (drawn,) = panel.plot(steps / 1000, means, style, color=colour, lw=1.4)
+                legend.setdefault(NAMES[kind], drawn)
             last = ", ".join(f"{means[-1]:.2f}" for _, means in lines)
             peaks = ", ".join(f"{run['peak_mib']:.0f}" for run in mine)
             weights = ", ".join(run.get("weights", "-")[:8] for run in mine)
             print(f"| {task} | {NAMES[kind]} | {last} | {peaks} | {weights} |")
-        panel.set(title=task, xlabel="steps of all environments")
+        panel.set(title=task, xlabel="thousand steps of all environments")
         panel.grid(alpha=0.3)
     panels[0].set_ylabel("mean return")
-    panels[0].legend()
+    by_kind = {(r["task"], r["kind"], r["seed"]): r for r in runs}
+    for (task, kind, seed), run in by_kind.items():
+        if kind == "seeded":
+            print(rollouts_alike(run, by_kind[task, "ours", seed]))
     figure.tight_layout()
+    figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=len(legend))
+    figure.subplots_adjust(bottom=0.28)
     figure.savefig(out, dpi=90)
+
+
+def rollouts_alike(seeded: dict[str, Any], run: dict[str, Any]) -> str:
+    """How many of our rollouts tell the mean return of the episodes that ended in stock's."""
+    settings = TASKS[run["task"]].settings
+    size, ended = settings["num_envs"] * settings["n_steps"], defaultdict[int, list[float]](list)
+    for step, value in seeded["episodes"]:
+        ended[-(-step // size) * size].append(value)
+    told = {r["step"]: r["episode/return"] for r in run["rollouts"] if "episode/return" in r}
+    alike = sum(np.isclose(np.mean(ended[step]), told[step], rtol=1e-6) for step in told)
+    assert told.keys() == ended.keys()
+    return (
+        f"{run['task']}, seed {run['seed']}: {alike} of {len(told)} rollouts told the same return"
+    )
 
 
 def main() -> None:
