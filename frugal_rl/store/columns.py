@@ -41,6 +41,11 @@ class Column(ABC):
     def nbytes(self) -> int:
         """Bytes allocated."""
 
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of its largest rollout; most columns take as many for each."""
+        return self.nbytes
+
 
 def newest(spec: ColumnSpec, shown: np.ndarray, age: np.ndarray | None) -> np.ndarray:
     """The newest row [N, *shape] of a policy form."""

@@ -29,10 +29,10 @@ def remember_rows(run: RunConfig, learner: Any) -> None:
 
 
 def shares_in(rollout: RolloutBuffer) -> dict[str, float]:
-    """Of the size of its rows, what each column of a rollout takes that found out how."""
+    """Of the size of its rows, what each column that found out how took of the largest rollout."""
     sizes = rollout.buffer_size, rollout.n_envs
     found = {name: c for name, c in rollout.columns.items() if is_found(c.spec)}
-    return {name: c.nbytes / c.spec.dense_bytes(*sizes) for name, c in found.items()}
+    return {name: c.most_bytes / c.spec.dense_bytes(*sizes) for name, c in found.items()}
 
 
 def seen_in(replay: ReplayBuffer) -> Seen:

@@ -59,6 +59,7 @@ class FoundColumn(Column):
         self._shape = (num_envs, *spec.shape)
         self.form = AS_IT_IS
         self.rollouts = 0
+        self._most_bytes = 0
         self._outgrown = 0
         self._channels_last = False
         self._frozen = frozen(spec)
@@ -91,8 +92,11 @@ class FoundColumn(Column):
             self._look(seen)
         elif seen % FIRST_LOOK == 0 and seen < self.steps and self._too_large(seen):
             self._change(seen)
-        if self._frozen is None and seen == self.steps:
-            self._consider_following(seen)
+        if seen == self.steps:
+            if self._frozen is None:
+                self._consider_following(seen)
+            if self.rollouts > 1:
+                self._most_bytes = max(self._most_bytes, self.nbytes)
 
     def _consider_following(self, seen: int) -> None:
         """At the end of a rollout: the form of those that follow, where it is time or went wrong.
@@ -220,3 +224,8 @@ class FoundColumn(Column):
     def nbytes(self) -> int:
         """Bytes allocated."""
         return sum(segment.column.nbytes for segment in self.segments)
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of the largest full rollout after the first one, which looks for its form."""
+        return max(self._most_bytes, self.nbytes)

@@ -14,6 +14,7 @@ from frugal_rl.memory.weight import LEAST_STEPS, OF_PLAY, OF_RUN, keep_rollout, 
 from frugal_rl.run import play_rollout
 from frugal_rl.run.compose import compose_run
 from frugal_rl.store.column_spec import FIRST_LOOK
+from frugal_rl.store.layout import columns_of
 from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.store.seen import remember_rows, shares_in
 
@@ -116,6 +117,14 @@ def test_a_run_keeps_what_its_rollout_took_where_that_is_long_enough(steps):
     assert share < 0.5
     known = planned(run) == pytest.approx(OF_RUN * share * dense(steps) + dense(1), abs=1)
     assert known == (steps == LEAST_STEPS)
+
+
+def test_a_run_keeps_what_its_largest_rollout_took():
+    (spec,) = columns_of(made().encoding())
+    column = SimpleNamespace(spec=spec, nbytes=dense(8), most_bytes=dense(32))
+    rollout = SimpleNamespace(buffer_size=64, n_envs=ENVS, columns={"observation": column})
+
+    assert shares_in(rollout) == {"observation": 0.5}
 
 
 def test_an_environment_is_played_once_and_only_for_rollouts_that_find_out(monkeypatch):

@@ -111,3 +111,12 @@ def test_a_column_of_pictures_lets_go_of_a_night_at_the_end_of_a_day():
     assert taken[1] > 4 * taken[0]
     scratch = 16_384  # of packing, which the first day did not need
     assert taken[2] < taken[0] + scratch
+    assert column.most_bytes == taken[1]  # what a plan of the next run must count
+
+
+def test_the_first_rollout_tells_its_bytes_until_another_one_is_full():
+    column = FoundColumn(ColumnSpec("x", (9,), np.dtype(np.float32)), STEPS, ENVS)
+    for rollout_number in range(2):
+        for t in range(STEPS):
+            column.write(t, np.full((ENVS, 9), t + rollout_number, np.float32), None)
+            assert column.most_bytes == column.nbytes
