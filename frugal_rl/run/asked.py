@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.run.compose import run_from
-from frugal_rl.vec_env.following import once_gone
+from frugal_rl.run.signals import stop_with
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
@@ -23,7 +20,7 @@ def asked() -> dict[str, Any]:
     nobody would hear the answer.
     """
     request: dict[str, Any] = json.load(sys.stdin)
-    once_gone(request["parent"], partial(os.kill, os.getpid(), signal.SIGTERM))
+    stop_with(request["parent"])
     return request
 
 

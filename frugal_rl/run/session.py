@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ from frugal_rl.run.guard import watched_trial
 from frugal_rl.run.keeping import continuing
 from frugal_rl.run.saved import open_saved
 from frugal_rl.run.shares import share_of
-from frugal_rl.run.signals import stop_with_parent
+from frugal_rl.run.signals import stop_with
 from frugal_rl.run.tools import OPPONENTS, needed, own_findings
 from frugal_rl.run.trainer import train
 
@@ -61,7 +62,7 @@ def train_rank(run: RunConfig, probe: ProbeUpdate) -> None:
     The first one plans, and does all that is said and written. What goes wrong is handed to the
     launcher, which says it once.
     """
-    stop_with_parent()  # else a launcher that was killed would leave it training
+    stop_with(os.getppid())  # else a launcher that was killed would leave it training
     try:
         gpu = choose_device(run.hardware.device).type == "cuda"
         with joined(run.launch.timeout_s, gpu) as ranks:

@@ -54,9 +54,9 @@ def stop_in_words() -> None:
             signal.signal(number, stop_now)
 
 
-def stop_with_parent() -> None:
-    """Be asked to stop when the process that started this one ends, however it ends."""
-    _stop_with(os.getppid())
+def stop_with(process: int) -> None:
+    """Be asked to stop when a process ends, however it ends."""
+    once_gone(process, partial(os.kill, os.getpid(), signal.SIGTERM))
 
 
 def stops_with_this() -> list[str]:
@@ -70,11 +70,7 @@ def stop_where_told(words: list[str]) -> None:
     """Be asked to stop with the processes that words name, and take those words away."""
     for word in [w for w in words if w.startswith(STOPS_WITH)]:
         words.remove(word)
-        _stop_with(int(word.removeprefix(STOPS_WITH)))
-
-
-def _stop_with(process: int) -> None:
-    once_gone(process, partial(os.kill, os.getpid(), signal.SIGTERM))
+        stop_with(int(word.removeprefix(STOPS_WITH)))
 
 
 @contextmanager

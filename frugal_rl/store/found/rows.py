@@ -13,7 +13,7 @@ from frugal_rl.store.found.row_kernels import turn_pictures
 TURNED_BYTES = 1 << 18
 """Bytes of pictures that are turned at once."""
 MOST_ROOM = 1.5
-"""A full rollout's rows may lie in so many times their bytes: more is left by a larger one."""
+"""A full rollout's rows may lie in the room of one that was so many times as large."""
 
 
 class Rows(ABC):
@@ -22,6 +22,8 @@ class Rows(ABC):
     name: str
     weight = 1.0
     """By how much its bytes count more than those of a faster form."""
+    largest_bytes = 0
+    """Used by the largest full rollout since room was given back."""
 
     @abstractmethod
     def __init__(self, num_envs: int, words: int) -> None: ...
@@ -66,8 +68,11 @@ class Rows(ABC):
     def end_rollout(self) -> None:
         """No row comes before `clear`: room that a larger rollout took is given back as well."""
         self.rest()
-        if self.nbytes > MOST_ROOM * self.used_bytes:
+        used = self.used_bytes
+        if self.largest_bytes > MOST_ROOM * used:
             self.trim()
+            self.largest_bytes = 0
+        self.largest_bytes = max(self.largest_bytes, used)
 
     @abstractmethod
     def trim(self) -> None:

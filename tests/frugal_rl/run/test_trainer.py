@@ -264,10 +264,10 @@ def test_visualization_draws_the_policy_at_the_end(tmp_path):
     assert "env=toy has no pictures" in plain.file.getvalue()
 
 
-@pytest.mark.parametrize("follow", ["stop_with_parent()", "stop_where_told(sys.argv)"])
+@pytest.mark.parametrize("follow", ["stop_with(os.getppid())", "stop_where_told(sys.argv)"])
 def test_a_process_is_asked_to_stop_when_its_parent_was_killed(tmp_path, follow):
     child = (
-        "import signal, sys, time; from frugal_rl.run.signals import *;"
+        "import os, signal, sys, time; from frugal_rl.run.signals import *;"
         "signal.signal(signal.SIGTERM, lambda *_: (open(sys.argv[1], 'w').close(), sys.exit()));"
         f"{follow}; print(len(sys.argv), flush=True); time.sleep(60)"
     )
