@@ -22,9 +22,11 @@ from frugal_rl.late import Late
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.hindsight import check_goals
 from frugal_rl.learn.on_policy_config import Value
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.replay import ReplayNetworks, replay_parts, replay_size
 from frugal_rl.memory.replay_data import MOST, expected
 from frugal_rl.ranges import above, at_least, between, check_ranges
+from frugal_rl.store.places import replay_location
 
 if TYPE_CHECKING:
     from frugal_rl.learn.off_policy import OffPolicyLearner
@@ -124,9 +126,18 @@ class OffPolicyConfig(ABC):
         """
         self.check(run.env.action_space())
         agent_of(run, self.kind)
+        self._goes_where(run.memory.rollout_location)
         if self.her:
             size = self.buffer_size
             check_goals(run, size // self.num_envs if isinstance(size, int) else None)
+
+    def _goes_where(self, location: RolloutLocation) -> None:
+        """Refuse places that a replay cannot be drawn from."""
+        if replay_location(location) is RolloutLocation.device and self.her:
+            raise ConfigError(
+                "algo.her=true changes the goals of what it draws, in memory: "
+                "memory.rollout_location=device would hold the replay twice. Leave one out."
+            )
 
     def replay_class(self) -> Callable[..., DictReplayBuffer]:
         """What keeps the transitions."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.base import TYPICAL_BYTES
-from frugal_rl.memory.machine import find_limit
+from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.memory.machine import find_limit, has_accelerator
 from frugal_rl.memory.part import REPLAY, Confidence, Part, human
 from frugal_rl.memory.replay_data import CHAIN_SHARE, RowSeen, rows_seen
 from frugal_rl.memory.sizes import environment_parts
@@ -26,6 +27,10 @@ PAIR_COPIES = 6
 """Tensors of all pairs of quantiles that a loss over them and its backward pass hold at once."""
 CHAIN_TABLES = 6
 """Bytes beside each chained row: its start, and its share of links and anchors."""
+MIRROR_TABLES = 8
+"""Bytes in memory beside each chained row that lies on the device as well: where it lies there."""
+ENTRY_SHARE = 1.7
+"""Bytes on the device per byte of differences, room to grow included: 1.4 to 2.0 of five games."""
 USED_SHARE = 0.8
 """Of what is left of the budget, `auto` gives this share to the replay."""
 
@@ -55,6 +60,9 @@ def replay_parts(run: RunConfig, size: int, networks: ReplayNetworks) -> list[Pa
         else _seen_part(name, nbytes, frames, size, seen[name], source)
         for name, nbytes, frames in rows_of(run)
     ]
+    if run.memory.rollout_location is RolloutLocation.device:
+        chained = [(n, b) for n, b, _ in rows_of(run) if b >= CHAIN_FROM_BYTES]
+        parts += [p for n, b in chained for p in _mirror_parts(run, n, b, size, seen.get(n))]
     each = _scalar_bytes(run)
     parts.append(Part(f"{REPLAY}scalars", f"{size:,} x {each} B", size * each))
     if getattr(run.algo, "prioritised", False):
@@ -157,6 +165,29 @@ def _seen_part(name: str, nbytes: int, frames: int, size: int, seen: RowSeen, so
     bound = human(size * (nbytes + CHAIN_TABLES + int(frames > 1)))
     formula = f"{size:,} x {each} B of {nbytes}, {source}; at most {bound} where nothing repeats"
     return Part(f"{REPLAY}{name}", formula, size * each, confidence=Confidence.probed)
+
+
+def _mirror_parts(
+    run: RunConfig, name: str, nbytes: int, size: int, seen: RowSeen | None
+) -> list[Part]:
+    """The same rows on the device as units of two bytes that changed, four bytes for each."""
+    differs = seen.record_bytes if seen else CHAIN_SHARE * nbytes
+    shared = seen.anchors * nbytes / KEY_EVERY if seen else 0.0
+    each = math.ceil(ENTRY_SHARE * differs + shared)
+    there = size * each
+    held = has_accelerator(run.hardware.device)
+    return [
+        Part(
+            f"{REPLAY}{name} on the device",
+            f"{size:,} x {each} B of {nbytes}",
+            0 if held else there,
+            there if held else 0,
+            confidence=Confidence.calibrated,
+        ),
+        Part(
+            f"{REPLAY}{name}, places there", f"{size:,} x {MIRROR_TABLES} B", size * MIRROR_TABLES
+        ),
+    ]
 
 
 def _scalar_bytes(run: RunConfig) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.drawn import Cast, Drawn
 from frugal_rl.store.hindsight import Hindsight
 from frugal_rl.store.layout import action_layout
+from frugal_rl.store.places import replay_location
 from frugal_rl.store.returns import discounted, steps_counted
 from frugal_rl.store.stacks import FoundColumn
 
@@ -55,7 +57,8 @@ class ReplayBuffer(stock.ReplayBuffer):
             dictionary; what is not named is found out.
         n_steps: steps whose rewards a drawn transition sums up.
         gamma: discount of those rewards.
-        location: RAM or a mapped file in `folder`.
+        location: `ram`, `memmap` (a file in `folder`), or `device`: once more there, where
+            minibatches are then decoded (`frugal_rl.store.mirror`), but for normalised ones.
         folder: where a mapped file lies; the system's temporary folder if empty.
     """
 
@@ -72,7 +75,7 @@ class ReplayBuffer(stock.ReplayBuffer):
         frame_stack: int | Mapping[str, int] | None = None,
         n_steps: int = 1,
         gamma: float = 0.99,
-        location: RolloutLocation = RolloutLocation.ram,
+        location: RolloutLocation | str = RolloutLocation.ram,
         folder: str = "",
     ) -> None:
         if optimize_memory_usage:
@@ -87,12 +90,14 @@ class ReplayBuffer(stock.ReplayBuffer):
         self.optimize_memory_usage = False
         self.handle_timeout_termination = handle_timeout_termination
         self.n_steps, self.gamma = n_steps, gamma
+        place = replay_location(location)
+        self._mirrored = place is RolloutLocation.device
         self._allocate_scalars()
         self.count = 0
         stacks = {"obs": frame_stack} if isinstance(frame_stack, int) else dict(frame_stack or {})
         self.columns = {
             name: FoundColumn(
-                shape, space.dtype, self.buffer_size, n_envs, stacks.get(name), location, folder
+                shape, space.dtype, self.buffer_size, n_envs, stacks.get(name), place, folder
             )
             for name, (space, shape) in self._entries().items()
         }
@@ -215,7 +220,7 @@ class ReplayBuffer(stock.ReplayBuffer):
         rewards = self._normalize_reward(self.rewards[at].reshape(-1, 1), env)
         if self.n_steps > 1:
             last, rewards, discounts = self._several(places, n, env)
-        now, then = self._observed(places, last, n)
+        now, then = self._observed(places, last, n, self._mirrored and env is None)
         return self._samples_type(
             self._delivered(self._normalize_obs(now, env)),
             self.to_torch(self.actions[at], copy=False),
@@ -232,15 +237,21 @@ class ReplayBuffer(stock.ReplayBuffer):
     def _delivered(self, values: Any) -> Any:
         return self.to_torch(values, copy=False)
 
-    def _observed(self, first: np.ndarray, last: np.ndarray, n: np.ndarray) -> tuple[Any, Any]:
-        """What was observed at places `first`, and what places `last` led to."""
-        return self._drawn_pair(self.columns["obs"], first, last, n)
+    def _observed(
+        self, first: np.ndarray, last: np.ndarray, n: np.ndarray, there: bool
+    ) -> tuple[Any, Any]:
+        """What was observed at places `first`, and what places `last` led to.
+
+        There: as tensors that were decoded on the device.
+        """
+        return self._drawn_pair(self.columns["obs"], first, last, n, there)
 
     def _drawn_pair(
-        self, column: FoundColumn, first: np.ndarray, last: np.ndarray, n: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        now, then = column.draw(self.steps_at(first), n)
-        return now, then if last is first else column.draw(self.steps_at(last), n)[1]
+        self, column: FoundColumn, first: np.ndarray, last: np.ndarray, n: np.ndarray, there: bool
+    ) -> tuple[Any, Any]:
+        draw: Any = partial(column.draw_there, self.device) if there else column.draw
+        now, then = draw(self.steps_at(first), n)
+        return now, then if last is first else draw(self.steps_at(last), n)[1]
 
     def _several(
         self, places: np.ndarray, n: np.ndarray, env: Any
@@ -365,9 +376,11 @@ class DictReplayBuffer(ReplayBuffer, stock.DictReplayBuffer):  # type: ignore[ov
     def _delivered(self, values: Any) -> Any:
         return {name: self.to_torch(entry, copy=False) for name, entry in values.items()}
 
-    def _observed(self, first: np.ndarray, last: np.ndarray, n: np.ndarray) -> tuple[Any, Any]:
+    def _observed(
+        self, first: np.ndarray, last: np.ndarray, n: np.ndarray, there: bool
+    ) -> tuple[Any, Any]:
         columns = self.columns.items()
-        drawn = {name: self._drawn_pair(column, first, last, n) for name, column in columns}
+        drawn = {name: self._drawn_pair(column, first, last, n, there) for name, column in columns}
         return tuple({name: pair[i] for name, pair in drawn.items()} for i in (0, 1))  # type: ignore[return-value]
 
 

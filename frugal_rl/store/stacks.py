@@ -1,4 +1,4 @@
-"""Finds out whether an observation stacks frames, before the replay keeps the first one."""
+"""Finds out whether an observation stacks frames, before one is kept. Imports torch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.store.chain import FrameChain
+from frugal_rl.store.mirror import DeviceMirror
 from frugal_rl.store.replay_column import CHAIN_FROM_BYTES, MOST_FRAMES, ReplayColumn
 
 LOOKS_AT = 32
@@ -34,6 +37,7 @@ class FoundColumn:
         self.steps, self.num_envs = steps, num_envs
         self.staged: list[tuple[np.ndarray, np.ndarray]] = []
         self.column: ReplayColumn | None = None
+        self._mirror: DeviceMirror | None = None
         if frames is not None:
             if not 1 <= frames <= MOST_FRAMES or (frames > 1 and self.shape[0] % frames):
                 raise ConfigError(
@@ -59,7 +63,7 @@ class FoundColumn:
 
     def reset(self) -> None:
         """Hold no step."""
-        self.staged = []
+        self.staged, self._mirror = [], None
         if self.column is not None:
             self.column.reset()
 
@@ -96,6 +100,21 @@ class FoundColumn:
         """Observations and next observations [B, *shape] of absolute steps."""
         return self.decided().draw(steps, n)
 
+    def draw_there(
+        self, device: torch.device, steps: np.ndarray, n: np.ndarray
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The same as tensors on the device, where chains of rows are decoded.
+
+        Rows that are no chain are copied as they are.
+        """
+        column = self.decided()
+        if not isinstance(column.rows, FrameChain):
+            now, then = column.draw(steps, n)
+            return torch.as_tensor(now, device=device), torch.as_tensor(then, device=device)
+        if self._mirror is None:
+            self._mirror = DeviceMirror(column, column.rows, device)
+        return self._mirror.draw(steps, n)
+
     def state(self) -> dict[str, Any]:
         """The column with the number of frames that was found, for an exact resume."""
         column = self.decided()
@@ -112,12 +131,13 @@ class FoundColumn:
             raise DataError(f"a replay says that its observations are {frames} frames.")
         if self.column is None or self.column.frames != frames:
             self.column = self._made(frames)
-        self.staged = []
+        self.staged, self._mirror = [], None
         self.column.load(state["column"])
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickles and copies (SB3's `save_replay_buffer`): a region of addresses has none."""
-        return vars(self) | {"column": None if self.column is None else self.state()}
+        column = None if self.column is None else self.state()
+        return vars(self) | {"column": column, "_mirror": None}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         vars(self).update(kept, column=None)
@@ -127,4 +147,6 @@ class FoundColumn:
     def parts(self) -> dict[str, int]:
         """Bytes by name."""
         staged = sum(int(a.nbytes + b.nbytes) for a, b in self.staged)
-        return {"staged": staged} if self.column is None else self.column.parts()
+        if self.column is None:
+            return {"staged": staged}
+        return self.column.parts() | (self._mirror.parts() if self._mirror else {})

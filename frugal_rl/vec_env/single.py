@@ -160,8 +160,9 @@ class Singles:
         self._begun(i, report)
 
     def close(self) -> None:
-        """Close all environments."""
+        """Close all environments and let go of them, so that what they hold ends before Python."""
         close_all(self.envs)
+        self.envs, self.cores = [], []
 
     def _restart(self, i: int) -> None:
         try:

@@ -70,6 +70,20 @@ def test_a_replay_lies_where_it_is_told_to_and_is_drawn_in_one_way():
         compose_run(words("toy", "algo=dqn", "memory.shuffle=copy"))
 
 
+@pytest.mark.parametrize(
+    ("place", "her", "said"),
+    [
+        ("pinned", False, "'pinned'.*Choose ram, device, memmap"),
+        ("device", True, r"algo.her=true.*memory.rollout_location=device"),
+    ],
+)
+def test_a_replay_is_not_pinned_and_hindsight_does_not_draw_on_the_device(place, her, said):
+    run = compose_run(words("toy", "algo=dqn", f"memory.rollout_location={place}"))
+
+    with pytest.raises(ConfigError, match=said):
+        replace(run.algo, her=her).goes_with(run)
+
+
 @pytest.mark.parametrize("env", ENVS)
 def test_the_value_that_a_run_has_anyway_may_be_typed(env):
     run = compose_run(words(env, "memory.level_data=shared", "memory.graphs=lazy"))

@@ -16,6 +16,7 @@ from frugal_rl.learn.off_policy_kinds import QrDqnConfig, TqcConfig
 from frugal_rl.learn.trace import Shown
 from frugal_rl.learn.trace_replay import Networks
 from frugal_rl.memory import replay
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.machine import Limit
 from frugal_rl.memory.part import Confidence, Part
 from frugal_rl.memory.replay import (
@@ -23,6 +24,7 @@ from frugal_rl.memory.replay import (
     replay_parts,
     replay_size,
 )
+from frugal_rl.memory.replay_data import RowSeen
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import EPISODE, ObservationSpec, Stored
 from frugal_rl.run.compose import compose_run
@@ -40,14 +42,14 @@ STEPS = 9
 NETWORKS = ReplayNetworks(700, 300, 50.0, 20.0)
 
 
-def run_of(spec=SPEC, batch: int = 10, **algo):
+def run_of(spec=SPEC, batch: int = 10, place: RolloutLocation = RolloutLocation.ram, **algo):
     encoding = Encoding.choose(spec)
     action = spaces.Box(-1, 1, (2,), np.float32)
     return SimpleNamespace(
         encoding=lambda: encoding,
         env=SimpleNamespace(episode_steps=STEPS, action_space=lambda: action),
         algo=SimpleNamespace(batch_size=batch, **algo),
-        memory=SimpleNamespace(budget_gib=None),
+        memory=SimpleNamespace(budget_gib=None, rollout_location=place),
         hardware=SimpleNamespace(ram_gib=1, vram_gib=None, cores=3, device="cpu"),
     )
 
@@ -82,6 +84,28 @@ def test_rows_are_chained_from_256_bytes_on(length, each):
 
     assert parts(spec=spec)["replay: row"].ram_bytes == 1000 * each
     assert "replay: age" not in parts(spec=spec)
+
+
+@pytest.mark.parametrize("accelerator", [True, False])
+def test_large_rows_lie_on_the_device_once_more_where_they_are_asked_to(accelerator, monkeypatch):
+    monkeypatch.setattr(replay, "has_accelerator", lambda device: accelerator)
+    found = parts(place=RolloutLocation.device)
+    there = found["replay: frame on the device"]
+
+    assert there.ram_bytes == (0 if accelerator else 1000 * 51)  # 1.7 times a twentieth of 600
+    assert there.vram_bytes == (1000 * 51 if accelerator else 0)
+    assert there.formula == "1,000 x 51 B of 600"
+    assert found["replay: frame, places there"].ram_bytes == 1000 * 8
+    assert set(found) - set(parts()) == {there.name, "replay: frame, places there"}
+
+
+def test_what_was_seen_of_large_rows_is_what_lies_on_the_device(monkeypatch):
+    seen = {"frame": RowSeen(40.0, 0.5, 1.0)}
+    monkeypatch.setattr(replay, "rows_seen", lambda run: (seen, "as in the last run"))
+    part = parts(place=RolloutLocation.device)["replay: frame on the device"]
+
+    assert part.ram_bytes == 1000 * (68 + 10)  # 1.7 x 40, and half a row for each 32
+    assert part.confidence is Confidence.calibrated
 
 
 def test_a_window_of_rows_that_are_kept_whole_takes_a_byte_more():

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory import once, replay_data
+from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.memory.facts import Facts, replay_on_disk
 from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.replay import ReplayNetworks, replay_parts
@@ -59,6 +60,7 @@ def run_of(total, num_envs):
         encoding=lambda: encoding,
         env=SimpleNamespace(episode_steps=LIMIT, action_space=lambda: action),
         algo=SimpleNamespace(num_envs=num_envs, total_steps=total, n_steps=1, train_freq=1),
+        memory=SimpleNamespace(rollout_location=RolloutLocation.ram),
         checkpoint_every_steps=0,
         evaluation=SimpleNamespace(every_steps=0),
         keep_checkpoints=3,

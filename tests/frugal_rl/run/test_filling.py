@@ -44,6 +44,17 @@ def test_what_a_replay_will_hold_is_seen_from_a_quarter_of_it(row_bytes, total):
     assert late["memory/replay_bytes"] > 2.5 * early["memory/replay_bytes"]
 
 
+@pytest.mark.parametrize(("device", "counted"), [("cpu", True), ("cuda", False)])
+def test_what_lies_on_an_accelerator_takes_no_memory(device, counted):
+    parts = {"replay/obs/records": 100, "replay/obs/on the device": 50}
+    place = SimpleNamespace(type=device)
+    replay = SimpleNamespace(
+        count=10, buffer_size=10, n_envs=1, device=place, parts=lambda: dict(parts)
+    )
+
+    assert filling(replay, 10)["memory/replay_bytes"] == (150 if counted else 100)
+
+
 def run_of(monkeypatch, resident, **memory):
     monkeypatch.setattr(told.usage, "resident_bytes", lambda: resident)
     limit = SimpleNamespace(ram_bytes=1000 << 20, ram_source="memory.budget_gib")

@@ -126,6 +126,17 @@ def test_a_stock_algorithm_learns_the_same(algorithm, kind, num_envs, stack):
     check_equal(algorithm, kind, num_envs, stack, 200)
 
 
+@pytest.mark.parametrize("kind", ["pixels", "dict"])
+def test_a_stock_algorithm_learns_the_same_from_rows_that_lie_on_the_device(kind):
+    buffer = DictReplayBuffer if kind == "dict" else ReplayBuffer
+    place = {"replay_buffer_kwargs": {"location": "device"}}
+    ours = trained(sb3.DQN, buffer, kind, num_envs=2, steps=400, **place)
+    theirs = trained(sb3.DQN, None, kind, num_envs=2, steps=400)
+
+    assert any(part.endswith("on the device") for part in ours.replay_buffer.parts())
+    assert_equal_parameters(ours, theirs)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "kind", "num_envs", "stack"), WHOLE)
 def test_a_stock_algorithm_learns_the_same_in_2000_steps(algorithm, kind, num_envs, stack):
