@@ -62,13 +62,13 @@ class Watched:
     def look(self) -> int:
         """Note a new line of metrics; the step of the last one."""
         ended = self.running.poll()
-        if ended is not None and self.step < self.last_step:
-            self.errors.seek(0)
-            sys.exit(f"{self.words} ended with {ended}: {self.errors.read()[-2000:]}")
         line = _last_line(self.folder / "metrics.jsonl")
         if line and line["step"] > self.step:
             awake = self.awake + time.monotonic() - self.woken
             self.seen.append((int(line["step"]), awake, _processor_seconds(self.process)))
+        if ended is not None and self.step < self.last_step:
+            self.errors.seek(0)
+            sys.exit(f"{self.words} ended with {ended}: {self.errors.read()[-2000:]}")
         return self.step
 
     @property
@@ -86,6 +86,12 @@ class Watched:
         self.woken = time.monotonic()
         _signal(self.process, signal.SIGCONT)
 
+    def end(self) -> None:
+        """Let nothing of it go on, a stopped process least of all."""
+        if hasattr(self, "running"):
+            _signal(self.process, signal.SIGKILL)
+            self.running.wait()
+
     def rates(self, stretches: int) -> list[Rate]:
         """Between the first line that counts and the last one, in equal stretches."""
         rows = [row for row in self.seen if row[0] >= self.first_step]
@@ -100,6 +106,15 @@ def in_turns(
     groups: list[list[Watched]], stretches: int, told: Callable[[str], None] = print
 ) -> list[list[Rate]]:
     """Each group's rates, one per stretch; the runs of a group are side by side in its turns."""
+    try:
+        _take_turns(groups, told)
+    finally:
+        for run in (run for group in groups for run in group):
+            run.end()
+    return [_together(group, stretches) for group in groups]
+
+
+def _take_turns(groups: list[list[Watched]], told: Callable[[str], None]) -> None:
     for n, group in enumerate(groups):
         told(f"starting {n + 1} of {len(groups)}")
         for run in group:
@@ -117,7 +132,6 @@ def in_turns(
             run.wake()
         for run in group:
             run.running.wait()
-    return [_together(group, stretches) for group in groups]
 
 
 def _turn(group: list[Watched], until: Callable[[Watched], int]) -> None:
