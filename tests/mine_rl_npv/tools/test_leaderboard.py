@@ -133,6 +133,34 @@ def test_the_command_of_a_board_holds_what_was_changed(tmp_path):
     assert "board.methods=[lp,toposort:shift+polish]" in words
 
 
+@pytest.mark.parametrize(("compiled", "times"), [(0, 1), (3, 2)])
+def test_a_cell_that_compiled_is_computed_again(mines, tmp_path, monkeypatch, compiled, times):
+    asked = []
+
+    def run(cell, output, most_seconds):
+        asked.append(cell.name)
+        first = len(asked) == 1
+        return {"seconds": 20.0 if first else 0.5, cells.COMPILED: compiled if first else 0}
+
+    monkeypatch.setattr(cells, "_in_process", run)
+    cell = Cell(str(mines / "one/first"), "cpit", "greedy", 1.0, 0, 0, 1, True)
+    row = run_cell(cell, tmp_path, 300)
+
+    assert len(asked) == times
+    assert row["seconds"] == (20.0, 0.5)[times - 1]
+    assert cells.COMPILED not in json.loads((tmp_path / f"{cell.name}.json").read_text())
+
+
+@pytest.mark.slow
+def test_a_cell_tells_how_many_kernels_it_compiled(mines, tmp_path, monkeypatch):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "nothing yet"))
+    cell = Cell(str(mines / "one/first"), "cpit", "greedy", 1.0, 0, 0, 1, True)
+    rows = [cells._in_process(cell, tmp_path / "out.sol", 300) for _ in range(2)]
+
+    assert rows[0][cells.COMPILED] > 0
+    assert rows[1][cells.COMPILED] == 0
+
+
 def test_a_refused_cell_leaves_the_others_standing(mines, tmp_path, monkeypatch):
     def run(cell, output, most_seconds):
         if cell.entry == "exact":
