@@ -23,6 +23,7 @@ from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.hindsight import check_goals
 from frugal_rl.learn.on_policy_config import Value
 from frugal_rl.memory.choices import RolloutLocation
+from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.replay import ReplayNetworks, replay_parts, replay_size
 from frugal_rl.memory.replay_data import MOST, expected
 from frugal_rl.ranges import above, at_least, between, check_ranges
@@ -126,14 +127,21 @@ class OffPolicyConfig(ABC):
         """
         self.check(run.env.action_space())
         agent_of(run, self.kind)
-        self._goes_where(run.memory.rollout_location)
+        self._goes_where(run.memory.rollout_location, run.hardware.device)
         if self.her:
             size = self.buffer_size
             check_goals(run, size // self.num_envs if isinstance(size, int) else None)
 
-    def _goes_where(self, location: RolloutLocation) -> None:
-        """Refuse places that a replay cannot be drawn from."""
-        if replay_location(location) is RolloutLocation.device and self.her:
+    def _goes_where(self, location: RolloutLocation, device: str) -> None:
+        """Refuse places that a replay cannot be drawn from, or where it would lie twice."""
+        if replay_location(location) is not RolloutLocation.device:
+            return
+        if not has_accelerator(device):
+            raise ConfigError(
+                "memory.rollout_location=device would hold the replay twice in memory: there is no "
+                "accelerator. Leave it out."
+            )
+        if self.her:
             raise ConfigError(
                 "algo.her=true changes the goals of what it draws, in memory: "
                 "memory.rollout_location=device would hold the replay twice. Leave one out."

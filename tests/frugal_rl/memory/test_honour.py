@@ -71,14 +71,16 @@ def test_a_replay_lies_where_it_is_told_to_and_is_drawn_in_one_way():
 
 
 @pytest.mark.parametrize(
-    ("place", "her", "said"),
+    ("place", "device", "her", "said"),
     [
-        ("pinned", False, "'pinned'.*Choose ram, device, memmap"),
-        ("device", True, r"algo.her=true.*memory.rollout_location=device"),
+        ("pinned", "cuda", False, "'pinned'.*Choose ram, device, memmap"),
+        ("device", "cuda", True, r"algo.her=true.*memory.rollout_location=device"),
+        ("device", "cpu", False, "twice in memory: there is no accelerator"),
     ],
 )
-def test_a_replay_is_not_pinned_and_hindsight_does_not_draw_on_the_device(place, her, said):
-    run = compose_run(words("toy", "algo=dqn", f"memory.rollout_location={place}"))
+def test_a_replay_lies_where_it_can_be_drawn_from_and_once(place, device, her, said):
+    where = (f"memory.rollout_location={place}", f"hardware.device={device}")
+    run = compose_run(words("toy", "algo=dqn", *where))
 
     with pytest.raises(ConfigError, match=said):
         replace(run.algo, her=her).goes_with(run)
