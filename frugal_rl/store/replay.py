@@ -24,7 +24,7 @@ from frugal_rl.store.hindsight import Hindsight
 from frugal_rl.store.layout import action_layout
 from frugal_rl.store.places import replay_location
 from frugal_rl.store.returns import discounted, steps_counted
-from frugal_rl.store.stacks import FoundColumn
+from frugal_rl.store.stacks import FoundStack
 
 CODEC = 1
 """Version of the form in which rows are kept; a saved replay of another one is refused."""
@@ -96,7 +96,7 @@ class ReplayBuffer(stock.ReplayBuffer):
         self.count = 0
         stacks = {"obs": frame_stack} if isinstance(frame_stack, int) else dict(frame_stack or {})
         self.columns = {
-            name: FoundColumn(
+            name: FoundStack(
                 shape, space.dtype, self.buffer_size, n_envs, stacks.get(name), place, folder
             )
             for name, (space, shape) in self._entries().items()
@@ -247,7 +247,7 @@ class ReplayBuffer(stock.ReplayBuffer):
         return self._drawn_pair(self.columns["obs"], first, last, n, there)
 
     def _drawn_pair(
-        self, column: FoundColumn, first: np.ndarray, last: np.ndarray, n: np.ndarray, there: bool
+        self, column: FoundStack, first: np.ndarray, last: np.ndarray, n: np.ndarray, there: bool
     ) -> tuple[Any, Any]:
         draw: Any = partial(column.draw_there, self.device) if there else column.draw
         now, then = draw(self.steps_at(first), n)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
     from frugal_rl.store.replay import ReplayBuffer
     from frugal_rl.store.rollout import RolloutBuffer
-    from frugal_rl.store.stacks import FoundColumn
+    from frugal_rl.store.stacks import FoundStack
 
 
 def remember_rows(run: RunConfig, learner: Any) -> None:
@@ -44,7 +44,7 @@ def seen_in(replay: ReplayBuffer) -> Seen:
     return Seen(held, replay.n_envs, ends, limits, rows)
 
 
-def _row_seen(column: FoundColumn, ends: int) -> RowSeen:
+def _row_seen(column: FoundStack, ends: int) -> RowSeen:
     """Of one entry, where so many ends were followed by a step: only then is a row beside known."""
     rows = column.decided().rows
     if isinstance(rows, DenseRows):

@@ -19,7 +19,7 @@ LOOKS_AT = 32
 """Steps that are kept as they are before it is decided; the first draw decides earlier."""
 
 
-class FoundColumn:
+class FoundStack:
     """A `ReplayColumn` whose number of frames is declared, or found in the first steps."""
 
     def __init__(

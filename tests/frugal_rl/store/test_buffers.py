@@ -12,7 +12,7 @@ from frugal_rl.store.priorities import PrioritisedReplayBuffer, SumTree
 from frugal_rl.store.replay import HerReplayBuffer, ReplayBuffer
 from frugal_rl.store.replay_column import ReplayColumn
 from frugal_rl.store.rollout import RolloutBuffer
-from frugal_rl.store.stacks import FoundColumn
+from frugal_rl.store.stacks import FoundStack
 from frugal_rl.store.trajectories import (
     Item,
     TrajectoryBuffer,
@@ -36,7 +36,7 @@ U8, F32 = np.dtype(np.uint8), np.dtype(np.float32)
     ],
 )  # fmt: skip
 def test_frames_may_be_any_divisor_of_the_first_axis_of_what_is_large(shape, dtype, candidates):
-    column = FoundColumn(shape, dtype, 40, 1)
+    column = FoundStack(shape, dtype, 40, 1)
 
     assert column._candidates() == candidates
     assert (column.column is None) == bool(candidates)
@@ -47,9 +47,9 @@ def test_frames_may_be_any_divisor_of_the_first_axis_of_what_is_large(shape, dty
 )
 def test_frames_that_do_not_divide_the_first_axis_are_refused(frames, fits):
     if fits:
-        assert FoundColumn((4, 8, 8), np.uint8, 40, 1, frames).column.frames == frames
+        assert FoundStack((4, 8, 8), np.uint8, 40, 1, frames).column.frames == frames
         return
-    assert text_of(ConfigError, lambda: FoundColumn((4, 8, 8), np.uint8, 40, 1, frames)) == (
+    assert text_of(ConfigError, lambda: FoundStack((4, 8, 8), np.uint8, 40, 1, frames)) == (
         f"frame_stack={frames} does not divide the first axis of an observation of shape "
         "(4, 8, 8) into at most 16 frames. Leave frame_stack out to have it found."
     )
@@ -62,7 +62,7 @@ def stacks(steps: int):
 
 @pytest.mark.parametrize(("steps", "decides_at"), [(40, 32), (10, 10)])
 def test_steps_are_kept_as_they_are_until_it_is_decided_what_they_stack(steps, decides_at):
-    column, shown = FoundColumn((4, 64), np.uint8, steps, 1), stacks(steps)
+    column, shown = FoundStack((4, 64), np.uint8, steps, 1), stacks(steps)
     for t in range(decides_at - 1):
         column.add(shown[t], shown[t + 1])
     assert column.parts() == {"staged": (decides_at - 1) * 2 * 256}
@@ -77,7 +77,7 @@ def test_steps_are_kept_as_they_are_until_it_is_decided_what_they_stack(steps, d
 @pytest.mark.parametrize("before", [5, 40])
 def test_after_a_reset_nothing_of_before_is_held(before):
     """Also not what was waiting to be looked at: it would decide what the new rows stack."""
-    column, shown = FoundColumn((4, 64), np.uint8, 40, 1), stacks(40)
+    column, shown = FoundStack((4, 64), np.uint8, 40, 1), stacks(40)
     for t in range(before):
         column.add(shown[t][:, ::-1], shown[t + 1][:, ::-1])
     column.reset()
@@ -92,11 +92,11 @@ def test_after_a_reset_nothing_of_before_is_held(before):
 
 @pytest.mark.parametrize("frames", [1, 2, 4])
 def test_a_saved_column_goes_on_with_the_frames_that_it_had(frames):
-    column, other = (FoundColumn((4, 64), np.uint8, 40, 1, frames) for _ in range(2))
+    column, other = (FoundStack((4, 64), np.uint8, 40, 1, frames) for _ in range(2))
     shown = stacks(9)
     for t in range(9):
         column.add(shown[t], shown[t + 1])
-    anew = FoundColumn((4, 64), np.uint8, 40, 1)
+    anew = FoundStack((4, 64), np.uint8, 40, 1)
     for each in (other, anew):
         each.load(column.state())
         assert each.column.frames == frames
@@ -105,14 +105,14 @@ def test_a_saved_column_goes_on_with_the_frames_that_it_had(frames):
 
 @pytest.mark.parametrize("frames", [0, 3, 17])
 def test_a_saved_column_of_frames_that_cannot_be_is_refused(frames):
-    state = FoundColumn((4, 64), np.uint8, 40, 1, 4).state() | {"frames": frames}
+    state = FoundStack((4, 64), np.uint8, 40, 1, 4).state() | {"frames": frames}
 
     with pytest.raises(DataError, match=f"says that its observations are {frames} frames"):
-        FoundColumn((4, 64), np.uint8, 40, 1).load(state)
+        FoundStack((4, 64), np.uint8, 40, 1).load(state)
 
 
 def test_rows_that_stand_still_or_jump_are_no_stack():
-    still, jumps = (FoundColumn((4, 64), np.uint8, 9, 1) for _ in range(2))
+    still, jumps = (FoundStack((4, 64), np.uint8, 9, 1) for _ in range(2))
     shown = stacks(9)
     for t in range(9):
         still.add(np.ones((1, 4, 64)), np.ones((1, 4, 64)))

@@ -11,7 +11,7 @@ from frugal_rl.errors import ConfigError
 from frugal_rl.memory.choices import RolloutLocation
 from frugal_rl.store.entry_ring import EntryRing, SlotTable
 from frugal_rl.store.replay import DictReplayBuffer, ReplayBuffer
-from frugal_rl.store.stacks import FoundColumn
+from frugal_rl.store.stacks import FoundStack
 
 CPU = torch.device("cpu")
 
@@ -79,7 +79,7 @@ def test_what_is_decoded_on_the_device_is_what_is_walked_in_memory(
 ):
     rng, games = np.random.default_rng(1), Games(envs, frames, frame, dtype, noise, 0)
     shape = (frames * frame[0], *frame[1:])
-    column = FoundColumn(shape, np.dtype(dtype), size, envs, frames)
+    column = FoundStack(shape, np.dtype(dtype), size, envs, frames)
     for step in range(6 * size + 40):
         now, then = games.step()
         column.add(*(x.reshape(envs, *shape) for x in (now, then)))
