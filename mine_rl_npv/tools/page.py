@@ -31,7 +31,7 @@ STYLE = """
 :root { color-scheme: light dark; --line: #8884; --good: #18794e; --bad: #c62a2f; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; }
 h1 { font-size: 1.5rem; margin: .5rem 0 0; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; margin-bottom: 1rem; font-variant-numeric: tabular-nums; }
 th, td { border-bottom: 1px solid var(--line); padding: .25rem .7rem; text-align: right; }
 th:first-child, td:first-child { text-align: left; }
 .wide { overflow-x: auto; } img { max-width: 100%; height: auto; background: #fff; }
@@ -103,7 +103,7 @@ def _body(solution: Solution, model: BlockModel | None, config: SolveConfig) -> 
 def _certificate(solution: Solution, model: BlockModel | None) -> Iterator[str]:
     verdict = solution.verdict
     sure = not solution.condition
-    kept = sure and (verdict.slopes is None or verdict.slopes.kept)
+    kept = None if verdict.slopes is None else sure and verdict.slopes.kept
     rows = [
         ("method", html.escape(solution.method)),
         ("value", f"{verdict.value:,.2f}"),
@@ -119,8 +119,10 @@ def _certificate(solution: Solution, model: BlockModel | None) -> Iterator[str]:
     yield f"<div class='wide told'><table>{cells}</table></div>"
 
 
-def _verdict(words: str, good: bool) -> str:
-    return f"<span class='{'good' if good else 'bad'}'>{html.escape(words)}</span>"
+def _verdict(words: str, good: bool | None) -> str:
+    """Words in the colour of what they say; in none where nothing was judged."""
+    kind = {True: " class='good'", False: " class='bad'", None: ""}[good]
+    return f"<span{kind}>{html.escape(words)}</span>"
 
 
 def _periods(instance: Instance, shares: np.ndarray) -> tuple[list[str], list[list[str]]]:

@@ -14,6 +14,7 @@ from mine_rl_npv.data.minelib_write import write_instance
 from mine_rl_npv.data.solutions import period_of
 from mine_rl_npv.data.synthetic import Deposit, block_model, varied_instance
 from mine_rl_npv.data.units import Length, Units
+from mine_rl_npv.tools.page import _verdict
 from mine_rl_npv.tools.planner import UNSTATED, open_mine, run
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import BoundKind, Kind, Method, SolveConfig
@@ -134,6 +135,14 @@ def unnamed_at(path, bottom):
         table.writeheader()
         table.writerows(rows)
     path.write_text(path.read_text().replace("z_up", "z", 1))
+
+
+@pytest.mark.parametrize(
+    ("judged", "span"),
+    [(True, "<span class='good'>"), (False, "<span class='bad'>"), (None, "<span>")],
+)
+def test_what_was_not_judged_has_no_colour(judged, span):
+    assert _verdict("not audited", judged) == f"{span}not audited</span>"
 
 
 def test_the_direction_of_heights_is_printed_and_the_page_says_it(tmp_path, path, capsys):
