@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.base import TYPICAL_BYTES
 from frugal_rl.memory.choices import RolloutLocation
-from frugal_rl.memory.machine import find_limit, has_accelerator
+from frugal_rl.memory.machine import find_limit
 from frugal_rl.memory.part import REPLAY, Confidence, Part, human
 from frugal_rl.memory.replay_data import CHAIN_SHARE, RowSeen, rows_seen
 from frugal_rl.memory.sizes import environment_parts
@@ -62,7 +62,7 @@ def replay_parts(run: RunConfig, size: int, networks: ReplayNetworks) -> list[Pa
     ]
     if run.memory.rollout_location is RolloutLocation.device:
         chained = [(n, b) for n, b, _ in rows_of(run) if b >= CHAIN_FROM_BYTES]
-        parts += [p for n, b in chained for p in _mirror_parts(run, n, b, size, seen.get(n))]
+        parts += [p for n, b in chained for p in _mirror_parts(n, b, size, seen.get(n))]
     each = _scalar_bytes(run)
     parts.append(Part(f"{REPLAY}scalars", f"{size:,} x {each} B", size * each))
     if getattr(run.algo, "prioritised", False):
@@ -167,26 +167,16 @@ def _seen_part(name: str, nbytes: int, frames: int, size: int, seen: RowSeen, so
     return Part(f"{REPLAY}{name}", formula, size * each, confidence=Confidence.probed)
 
 
-def _mirror_parts(
-    run: RunConfig, name: str, nbytes: int, size: int, seen: RowSeen | None
-) -> list[Part]:
+def _mirror_parts(name: str, nbytes: int, size: int, seen: RowSeen | None) -> list[Part]:
     """The same rows on the device as units of two bytes that changed, four bytes for each."""
     differs = seen.record_bytes if seen else CHAIN_SHARE * nbytes
     shared = seen.anchors * nbytes / KEY_EVERY if seen else 0.0
     each = math.ceil(ENTRY_SHARE * differs + shared)
-    there = size * each
-    held = has_accelerator(run.hardware.device)
+    formula, place = f"{size:,} x {each} B of {nbytes}", f"{REPLAY}{name} on the device"
+    tables = f"{size:,} x {MIRROR_TABLES} B"
     return [
-        Part(
-            f"{REPLAY}{name} on the device",
-            f"{size:,} x {each} B of {nbytes}",
-            0 if held else there,
-            there if held else 0,
-            confidence=Confidence.calibrated,
-        ),
-        Part(
-            f"{REPLAY}{name}, places there", f"{size:,} x {MIRROR_TABLES} B", size * MIRROR_TABLES
-        ),
+        Part(place, formula, 0, size * each, confidence=Confidence.calibrated),
+        Part(f"{REPLAY}{name}, places there", tables, size * MIRROR_TABLES),
     ]
 
 

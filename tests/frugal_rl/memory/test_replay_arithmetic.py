@@ -86,14 +86,11 @@ def test_rows_are_chained_from_256_bytes_on(length, each):
     assert "replay: age" not in parts(spec=spec)
 
 
-@pytest.mark.parametrize("accelerator", [True, False])
-def test_large_rows_lie_on_the_device_once_more_where_they_are_asked_to(accelerator, monkeypatch):
-    monkeypatch.setattr(replay, "has_accelerator", lambda device: accelerator)
+def test_large_rows_lie_on_the_device_once_more_where_they_are_asked_to():
     found = parts(place=RolloutLocation.device)
     there = found["replay: frame on the device"]
 
-    assert there.ram_bytes == (0 if accelerator else 1000 * 51)  # 1.7 times a twentieth of 600
-    assert there.vram_bytes == (1000 * 51 if accelerator else 0)
+    assert (there.ram_bytes, there.vram_bytes) == (0, 1000 * 51)  # 1.7 times a twentieth of 600
     assert there.formula == "1,000 x 51 B of 600"
     assert found["replay: frame, places there"].ram_bytes == 1000 * 8
     assert set(found) - set(parts()) == {there.name, "replay: frame, places there"}
@@ -104,7 +101,7 @@ def test_what_was_seen_of_large_rows_is_what_lies_on_the_device(monkeypatch):
     monkeypatch.setattr(replay, "rows_seen", lambda run: (seen, "as in the last run"))
     part = parts(place=RolloutLocation.device)["replay: frame on the device"]
 
-    assert part.ram_bytes == 1000 * (68 + 10)  # 1.7 x 40, and half a row for each 32
+    assert part.vram_bytes == 1000 * (68 + 10)  # 1.7 x 40, and half a row for each 32
     assert part.confidence is Confidence.calibrated
 
 
