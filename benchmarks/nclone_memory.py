@@ -77,7 +77,7 @@ def leak(obs: str, num_envs: int, steps: int) -> dict[str, Any]:
     pin_allocator()
     env = build(obs, num_envs, tuple(PLAIN))
     env.reset(0)
-    for number in env.game.level_number:  # the bounded table of distances fills once
+    for number in env.game.levels.number:  # the bounded table of distances fills once
         env.game.distances.release(env.game.distances.acquire(int(number), 0))
     found, ended = [], 0
     for _ in range(11):

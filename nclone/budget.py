@@ -21,6 +21,7 @@ from nclone.graph.fields import graph_table
 from nclone.graph.goals import MAX_DOORS
 from nclone.graph.landmarks import find_landmarks
 from nclone.graph.size import graph_edges, graph_size
+from nclone.levels.played import LEVEL_BYTES
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
@@ -54,6 +55,10 @@ def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encodin
     """The plan's lines for `num_envs` environments whose level data exists `level_copies` times."""
     one, two, marks = _of_two_sizes(config, encoding)
     lines = [_graphs(marks, config, level_copies)] if marks else []
+    if config.evolved:
+        formula = f"{config.evolved:,} levels x {LEVEL_BYTES:,} B beside their rows of tables"
+        total = config.evolved * LEVEL_BYTES
+        lines.append(Part("env evolved", formula, total, confidence=Confidence.calibrated))
     for name, first in one.items():
         if name == "graphs":
             continue
@@ -143,7 +148,10 @@ def _graphs_of(marks: Landmarks) -> int:
 
 
 def _measured(game: NppGame, encoding: Encoding) -> dict[str, int]:
-    for number in np.unique(game.level_number):
+    for number in np.unique(game.levels.number):
         game.distances.reserve(int(number))
+    goals = [len(marks.goals) for marks in game.marks]
+    for _ in range(game.levels.more):  # as many as the level that has most
+        game.distances.reserve(int(np.argmax(goals)), again=True)
     rows = Encoder(encoding, game.tables, game.num_worlds).nbytes
     return game.parts() | {"rows": rows}

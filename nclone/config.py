@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+import numpy as np
 from gymnasium import spaces
 
 from frugal_rl.errors import ConfigError
@@ -15,25 +16,33 @@ from frugal_rl.late import Late
 from frugal_rl.memory.honour import DRAWN, ENCODED
 from frugal_rl.observation.encoding import Encoding, offered
 from frugal_rl.observation.spec import ObservationSpec, Padding
+from frugal_rl.ranges import at_least, check_ranges
 from frugal_rl.vec_env.serial import Serial
 from nclone.budget import content, parts
 from nclone.env import NppEnv
 from nclone.geometry import COLUMNS, MAP_WIDTH_PX, ROWS
 from nclone.guide import Guide, switches
 from nclone.levels.curriculum import CurriculumConfig
-from nclone.levels.sources import check_names, open_grouped, pool_places, widest_moments
+from nclone.levels.evolution import LevelEvolution
+from nclone.levels.sampler import LevelSampler
+from nclone.levels.sources import (
+    check_names,
+    open_grouped,
+    pool_places,
+    search_efforts,
+    widest_moments,
+)
 from nclone.rewards.config import PRESETS, Reach, Reward
 from nclone.spec import ACTIONS, Drawing, Observation, observation_spec
 from nclone.vec_env import NppVecEnv
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from frugal_rl.memory.part import Part
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.content import Content
     from frugal_rl.vec_env.interface import VectorEnv
     from nclone.levels.level import Level
+    from nclone.levels.played import PlayedLevels
 
 bests = Late("nclone.levels.bests")
 """Replays of won levels, which only a reward by time reads."""
@@ -156,6 +165,9 @@ class NppConfig:
     """Begin with the first category of `levels` and go on as success allows; categories only."""
     curriculum_rules: CurriculumConfig = field(default_factory=CurriculumConfig)
     """When a stage is left, and how earlier ones are mixed in."""
+    evolved: Annotated[int, at_least(0)] = 0
+    """Most levels that are made while learning, by small changes to those that are won as often as
+    lost; each is proved winnable, and levels are drawn by how uncertain their result is."""
     frame_skip: int = 4
     """Simulated frames per action; an episode's last step may be shorter."""
     start_frames: int = 24
@@ -175,6 +187,7 @@ class NppConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", _without_group(self.fields, self.obs))
+        check_ranges(self, "env")
         if not 1 <= self.stack <= MOST_STACK:
             raise ConfigError(f"env.stack is {self.stack}; use 1 to {MOST_STACK} (usual: 4).")
         _check_frames(self)
@@ -186,6 +199,16 @@ class NppConfig:
             raise ConfigError(f"env.start_frames is {self.start_frames}; use 0 or more.")
         if not self.levels:
             raise ConfigError("env.levels is empty; name at least one level, e.g. [walk].")
+        if self.evolved and self.curriculum:
+            raise ConfigError(
+                "env.curriculum=true and env.evolved both choose what is played next; leave one "
+                "of them out: env.evolved=0."
+            )
+        if self.evolved and self.reward is RewardPreset.speedrun:
+            raise ConfigError(
+                "env.reward=speedrun needs a best time of each level, and those that env.evolved "
+                "makes have none; choose another reward, or env.evolved=0."
+            )
         if not 0.0 < self.gamma <= 1.0:
             raise ConfigError(f"env.gamma is {self.gamma}; use a value above 0, at most 1.")
 
@@ -227,9 +250,16 @@ class NppConfig:
         frames: np.ndarray = bests.best_frames(levels, named)
         return frames
 
-    def pool_places(self) -> list[tuple[str, str]]:
-        """Category and source of every training level, for a curriculum over categories."""
-        return pool_places(self.levels)
+    def chooser(self, levels: PlayedLevels) -> LevelSampler | LevelEvolution | None:
+        """What decides which level comes next; None where all come equally often."""
+        if self.curriculum:
+            places = pool_places(self.levels)
+            return LevelSampler(places, self.curriculum_rules, ids=levels.playlist)
+        if not self.evolved:
+            return None
+        known = search_efforts(self.levels)
+        efforts = np.array([known.get(level.key, 0) for level in levels.table.level])
+        return LevelEvolution(levels, efforts)
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""
@@ -253,6 +283,11 @@ class NppConfig:
                 f"{' '.join(f'env.fields.{n}=derived' for n in stored)}, or choose env.stack=1."
             )
         single, chosen = not (vec is None or vec.native), switches(self.guide, memory)
+        if self.evolved and split == "train" and (single or chosen.is_before):
+            raise ConfigError(
+                "env.evolved makes levels for all environments of a process at once: choose "
+                "vec=batch and a memory profile that shares levels, or env.evolved=0."
+            )
         if (single or chosen.is_before) and split == "train":
             backend = vec if single else Serial()
             maker = replace(self, guide=chosen)

@@ -45,7 +45,7 @@ class NppEnv(GameEnv):
 
     def start(self) -> None:
         """Start an episode on a drawn level, or on the one that `options` named."""
-        level = None if self._level is None else self.game.playlist[[self._level]]
+        level = None if self._level is None else self.game.levels.playlist[[self._level]]
         self.game.begin(FIRST, level)
 
     def action_masks(self) -> np.ndarray:

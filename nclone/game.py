@@ -7,6 +7,7 @@ equal episodes in both.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,8 @@ from nclone.graph.distance import DistanceTables
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH
 from nclone.graph.interned import InternedGraphs
-from nclone.graph.landmarks import Landmarks, find_landmarks
-from nclone.graph.routes import Reach, door_places, reach_of, write_routes
-from nclone.levels.sampler import LevelSampler
+from nclone.graph.routes import Reach, reach_of, write_routes
+from nclone.levels.played import PlayedLevels
 from nclone.observation.foresight import FORESIGHT_FIELD, Followed, Foresight, path_left
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
 from nclone.observation.places import PLAYER_PLACE, write_player_places
@@ -29,16 +29,8 @@ from nclone.render.moment import write_moment
 from nclone.rewards.kernels import COMPONENTS, Events, Motion
 from nclone.rewards.tracker import RewardTracker
 from nclone.sim import state as st
-from nclone.sim.table import LevelTable
 from nclone.sim.world import World
-from nclone.spec import (
-    ACTIONS,
-    HAZARDS,
-    LEVEL_TABLE,
-    level_row,
-    level_table,
-    raw_arrays,
-)
+from nclone.spec import ACTIONS, HAZARDS, LEVEL_TABLE, level_row, level_table, raw_arrays
 
 if TYPE_CHECKING:
     from nclone.config import NppConfig
@@ -62,26 +54,24 @@ class NppGame(Game):
     ) -> None:
         self.config, self.order, self.num_worlds = config, order, num_worlds
         self.action_space = spaces.Discrete(ACTIONS)
-        self.level_table = LevelTable(levels)
-        self.distances = DistanceTables(config.distances_mib)
-        self.marks: list[Landmarks] = [find_landmarks(level) for level in self.level_table.level]
-        self.level_number = self.distances.add_levels(self.marks)
-        self.places = np.array([marks.exit_places for marks in self.marks])
-        self.tables = Tables({LEVEL_TABLE: level_table(config.obs)})
-        for level, marks in zip(self.level_table.level, self.marks, strict=True):
-            self.tables[LEVEL_TABLE].intern(
-                level.key, lambda level=level, marks=marks: level_row(config.obs, level, marks)
-            )
+        self.levels = PlayedLevels(
+            levels,
+            level_table(config.obs),
+            partial(level_row, config.obs),
+            DistanceTables(config.distances_mib),
+            config.evolved if order == "random" else 0,
+        )
+        self.level_table, self.marks = self.levels.table, self.levels.marks
+        self.distances = self.levels.distances
+        self.tables = Tables({LEVEL_TABLE: self.levels.static})
         self.graph_id = np.zeros(num_worlds, np.int64)
         self.has_routes = config.obs.has_graph or config.obs.has_path
         self.graphs: InternedGraphs | None = None
         if config.obs.has_graph:
             self.graphs = InternedGraphs(self.distances, config.graphs_mib)
             self.tables[GRAPH_TABLE] = self.graphs.table
-        self.doors = door_places(self.distances.levels)
-        self.playlist = np.array([self.level_table.id_of(level) for level in levels])
         self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
-        self.world.make_room(self.playlist)
+        self.world.make_room(self.levels.playlist)
         self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
         self.best_frames: np.ndarray | None = None
         if self.tracker.config.speed:
@@ -92,12 +82,7 @@ class NppGame(Game):
         self.switch_hit = np.zeros(num_worlds, np.bool_)
         self.steps = np.zeros(num_worlds, np.int64)
         self.turns = np.arange(num_worlds)
-        self.curriculum: LevelSampler | None = None
-        if config.curriculum and order == "random":
-            self.curriculum = LevelSampler(config.pool_places(), config.curriculum_rules)
-        self._place_of_level = {
-            int(k): place for place, k in reversed(list(enumerate(self.playlist)))
-        }
+        self.curriculum = config.chooser(self.levels) if order == "random" else None
         self.spec = config.spec()
         self.raw = raw_arrays(self.spec, num_worlds)
         self.foresight: Foresight | None = None
@@ -119,7 +104,7 @@ class NppGame(Game):
             return
         draws = np.array([self._rngs[n].random(3) for n in which])
         if levels is None:
-            levels = self.playlist[self._next(which, draws[:, 0])]
+            levels = self._next(which, draws[:, 0])
         self.world.reset(which, levels)
         frames = (draws[:, 1] * (self.config.start_frames + 1)).astype(np.int64)
         w = self.world
@@ -182,15 +167,10 @@ class NppGame(Game):
         milestone[won] = EXIT_DOOR
         ended = won | died
         if self.curriculum is not None:
-            self._tell_curriculum(won, ended | self._truncated)
+            self.curriculum.steps += self.num_worlds
+            done = np.flatnonzero(ended | self._truncated)
+            self.curriculum.record(w.level[done], won[done])
         return Advance(reward, ended, self._truncated, {"died": died, "milestone": milestone})
-
-    def _tell_curriculum(self, won: np.ndarray, done: np.ndarray) -> None:
-        assert self.curriculum is not None
-        self.curriculum.steps += self.num_worlds
-        ended = np.flatnonzero(done)
-        places = [self._place_of_level[int(k)] for k in self.world.level[ended]]
-        self.curriculum.record(np.array(places, np.int64), won[ended])
 
     def observe(self, which: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Raw fields of all worlds, or of those listed; views that the next call overwrites."""
@@ -232,9 +212,9 @@ class NppGame(Game):
         return path_left(self.world, self._followed(), which)
 
     def _followed(self) -> Followed:
-        levels = self.level_number[self.world.level]
+        levels = self.levels.number[self.world.level]
         reach = reach_of(self.distances)
-        return Followed(reach, self.doors, levels, self.entry, self.switch_hit)
+        return Followed(reach, self.levels.doors, levels, self.entry, self.switch_hit)
 
     def _observe_state(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
         """Physics, routes to the exit, dangers and the action mask; of pixels alone, the mask."""
@@ -255,7 +235,7 @@ class NppGame(Game):
         written = Rows(*(rows[name] for name in Rows._fields))
 
         def write(first: int, end: int) -> None:
-            observe(worlds, routes, self.places, chosen, self._nearest, written, first, end)
+            observe(worlds, routes, self.levels.places, chosen, self._nearest, written, first, end)
 
         w.share(len(chosen), write)
 
@@ -264,8 +244,8 @@ class NppGame(Game):
         w = self.world
         write_routes(
             reach,
-            self.doors,
-            self.level_number[w.level],
+            self.levels.doors,
+            self.levels.number[w.level],
             self.entry,
             w.worlds["x"],
             w.worlds["y"],
@@ -300,7 +280,7 @@ class NppGame(Game):
             "gold": w.gold[which].astype(np.float64),
         }
         if self.curriculum is not None:
-            stats["stage"] = np.full(len(which), float(self.curriculum.stage))
+            stats |= self.curriculum.told(w.level[which])
         for code, name in ((1, "mine"), (2, "impact"), (3, "hazard"), (4, "other")):
             stats[f"death_{name}"] = (cause == code).astype(np.float64)
         return stats | {f"reward_{name}": sums[:, k] for k, name in enumerate(COMPONENTS)}
@@ -323,6 +303,8 @@ class NppGame(Game):
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue from `state()`."""
+        if self.curriculum is not None:
+            self.curriculum.load(state["curriculum"])  # levels that joined have worlds
         w = self.world
         for name, stored in state["world"].items():
             dtype, shape = getattr(w, name).dtype, np.shape(stored)[:-1]
@@ -334,8 +316,6 @@ class NppGame(Game):
             getattr(self, name)[:] = state[name]
         if self.graphs is not None:
             self.graphs.intern_again(state["graphs"])
-        if self.curriculum is not None:
-            self.curriculum.load(state["curriculum"])
         self._find_entries(self._every)
         self._find_graphs(self._every)
         self.tracker.load(state["rewards"])
@@ -352,24 +332,27 @@ class NppGame(Game):
         }
         if self.foresight is not None:
             parts["copies of worlds"] = self.foresight.nbytes
+        if self.curriculum is not None:
+            parts["levels"] += self.curriculum.nbytes
         return parts if self.graphs is None else parts | {"graphs": self.graphs.table.nbytes}
 
     def _next(self, which: np.ndarray, draw: np.ndarray) -> np.ndarray:
-        """Places in `playlist` of the next levels."""
+        """Ids of the next levels."""
         if self.curriculum is not None:
             return self.curriculum.next(draw)
+        playlist = self.levels.playlist
         if self.order == "random":
-            return (draw * len(self.playlist)).astype(np.int64)
-        turn = self.turns[which] % len(self.playlist)
+            return playlist[(draw * len(playlist)).astype(np.int64)]
+        turn = self.turns[which] % len(playlist)
         self.turns[which] += self.num_worlds
-        return turn
+        return playlist[turn]
 
     def _find_entries(self, which: np.ndarray) -> None:
         """The distance tables that belong to the worlds' present levels and open doors."""
         level = self.world.level[which]
         entry = self.entry[which]
         bits = np.array([self._door_bits(n) for n in which], np.int64)
-        self.distances.reacquire(entry, self.level_number[level], bits, range(len(which)))
+        self.distances.reacquire(entry, self.levels.number[level], bits, range(len(which)))
         self.entry[which] = entry
         self.door_bits[which] = bits
 
@@ -379,7 +362,7 @@ class NppGame(Game):
             return
         for n in which:
             objective = EXIT_DOOR if self.switch_hit[n] else EXIT_SWITCH
-            number = int(self.level_number[self.world.level[n]])
+            number = int(self.levels.number[self.world.level[n]])
             self.graph_id[n] = self.graphs.id_of(number, self._door_bits(n), objective)
 
     def _door_bits(self, n: int) -> int:
@@ -392,7 +375,7 @@ class NppGame(Game):
         return Motion(*(self.world.worlds[name] for name in names))
 
     def _paths(self) -> Any:
-        level = self.level_number[self.world.level]
+        level = self.levels.number[self.world.level]
         return self.tracker.paths(
             self.distances, self.entry, level, self.switch_hit, self.world.entity_state
         )

@@ -36,7 +36,7 @@ class NppVecEnv(GameVecEnv):
             grouped = [grouped[k] for k in interleaved([group for group, _ in grouped])]
         groups, levels = [group for group, _ in grouped], [level for _, level in grouped]
         game = NppGame(config, levels, num_envs, order, threads)
-        named = dict(zip(game.playlist.tolist(), groups, strict=True))
+        named = dict(zip(game.levels.playlist.tolist(), groups, strict=True))
         game.level_names = [named[k] for k in range(len(game.level_table.level))]
         super().__init__(game, encoding, memory.buffers is Buffers.reused)
 

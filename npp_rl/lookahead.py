@@ -78,7 +78,7 @@ class LookaheadPlayer:
         self.copies = max(each, min(MOST_COPIES, each * count))
         config = env.game.config
         guide = type(config.reward).guide  # one that needs no best times; rewards are not read
-        config = replace(config, reward=guide, curriculum=False)
+        config = replace(config, reward=guide, curriculum=False, evolved=0)
         levels = env.game.level_table.level
         self.scratch = NppGame(config, levels, self.copies, order="in turn")
         self.encoder = Encoder(env.encoding, self.scratch.tables, self.copies, reuse=False)

@@ -37,12 +37,20 @@ class GrowingArray:
     def append(self, rows: np.ndarray) -> None:
         """Add rows [n, *shape] at the end; the array may move."""
         need = self.used + len(rows)
-        if need > len(self.values):
-            grown = np.zeros((capacity_for(need, len(self.values)), *self.shape), self.dtype)
-            grown[: self.used] = self.values[: self.used]
-            self.values = grown
+        self._grow_to(capacity_for(need, len(self.values)))
         self.values[self.used : need] = rows
         self.used = need
+
+    def reserve(self, rows: int) -> None:
+        """Take room for that many more rows now."""
+        self._grow_to(self.used + rows)
+
+    def _grow_to(self, capacity: int) -> None:
+        """Let the array have at least so many rows."""
+        if capacity > len(self.values):
+            grown = np.zeros((capacity, *self.shape), self.dtype)
+            grown[: self.used] = self.values[: self.used]
+            self.values = grown
 
     def read(self, first: int, end: int) -> np.ndarray:
         """Rows [end - first, *shape]; a view."""

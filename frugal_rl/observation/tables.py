@@ -90,6 +90,15 @@ class StaticTable:
         self.ids[key] = len(self.ids)
         return self.ids[key]
 
+    def reserve(self, count: int) -> None:
+        """Take room for that many more rows now, each as long as the longest here."""
+        for name, arena in self.arenas.items():
+            if self.fields[name].ragged:
+                arena.reserve(count * int(np.diff(self.offsets(name)).max(initial=0)))
+                self._offsets[name].reserve(count)
+            else:
+                arena.reserve(count)
+
     def places(self, ids: np.ndarray) -> np.ndarray:
         """Ids [...] -> where their rows lie in the arrays: the ids themselves, as nothing moves."""
         return ids

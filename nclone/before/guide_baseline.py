@@ -8,6 +8,7 @@ they are observed, as the predecessor did; graphs and entity tables are built in
 from __future__ import annotations
 
 from collections import OrderedDict
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,7 +101,7 @@ class GuideEnv(NppEnv):
         if self.switches.lazy_graphs:
             return
         game = self.game
-        number = int(game.level_number[game.world.level[0]])
+        number = int(game.levels.number[game.world.level[0]])
         objective = EXIT_DOOR if game.switch_hit[0] else EXIT_SWITCH
         key = (number, game._door_bits(0), objective)
         if key != self._graph_key:
@@ -134,7 +135,7 @@ class GuideEnv(NppEnv):
     def _find_reachable(self) -> None:
         """The number of nodes that can be reached from where the ninja is."""
         game = self.game
-        number = int(game.level_number[game.world.level[0]])
+        number = int(game.levels.number[game.world.level[0]])
         x, y = (float(v) for v in game.world.position[0])
         key = (game.distances.levels[number].key, game._door_bits(0), x // STEP_PX, y // STEP_PX)
         if self.switches.reachability_cache and key in _REACHABLE:
@@ -192,6 +193,9 @@ def _share_levels(game: NppGame, config: NppConfig) -> None:
     while len(_LEVELS) > 8:
         del _LEVELS[next(iter(_LEVELS))]
     if first is not game:
+        own = game.levels.playlist
+        game.levels = copy(first.levels)
+        game.levels.playlist = own
         game.level_table = game.world.table = first.level_table
         game.distances, game.marks = first.distances, first.marks
         if game.graphs is not None:

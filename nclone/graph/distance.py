@@ -158,9 +158,12 @@ class DistanceTables:
         self._holders[slot] += 1
         return slot
 
-    def reserve(self, level: int) -> None:
-        """Take places as for one entry of a level, where nobody will look: to count their bytes."""
-        key = _Key(level, NO_DOORS, b"")
+    def reserve(self, level: int, again: bool = False) -> None:
+        """Take places as for one entry of a level, where nobody will look: to count their bytes.
+
+        `again` takes more where there are some already.
+        """
+        key = _Key(level, NO_DOORS, len(self._slots).to_bytes(8, "little") if again else b"")
         if key not in self._slots:
             self._keep(key, self._placed(self.levels[level]))
 

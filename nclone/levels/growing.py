@@ -123,7 +123,8 @@ class PoolMaker:
                     continue
                 self._seen.add(content)
                 tally.proved += 1
-                self.members.append(PoolLevel(category, split, recipe, proof.inputs, level.key))
+                found = proof.inputs, level.key, proof.frames_spent
+                self.members.append(PoolLevel(category, split, recipe, *found))
                 yield self.members[-1]
                 if tally.proved == wanted:
                     return

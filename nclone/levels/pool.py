@@ -44,6 +44,8 @@ class PoolLevel:
     inputs: Inputs
     key: str
     """`Level.key` of the level that was proved."""
+    effort: int = 0
+    """Frames that the searcher simulated until it won; 0 in pools of before this was kept."""
 
 
 class LevelPool:
@@ -101,6 +103,7 @@ class LevelPool:
             "seed": np.array([m.recipe.seed for m in self.members], np.uint64),
             "mirrored": [m.recipe.mirrored for m in self.members],
             "key": np.array([int(m.key, 16) for m in self.members], np.uint64),
+            "effort": np.array([m.effort for m in self.members], np.uint32),
             "ends": np.cumsum([len(r.actions) for r in runs]).astype(np.int32),
             "actions": np.concatenate([r.actions for r in runs]) if runs else np.zeros(0, np.uint8),
             "lengths": np.concatenate([r.lengths for r in runs]) if runs else np.zeros(0, np.uint8),
@@ -140,6 +143,7 @@ def load_pool(path: Path = BUNDLED) -> LevelPool:
 def _members(arrays: dict[str, np.ndarray]) -> list[PoolLevel]:
     members = []
     begin = 0
+    efforts = arrays.get("effort", np.zeros(len(arrays["ends"]), np.uint32))
     for k, end in enumerate(arrays["ends"]):
         generator, preset = str(arrays["sources"][arrays["source"][k]]).split("/")
         mirrored = bool(arrays["mirrored"][k])
@@ -150,6 +154,7 @@ def _members(arrays: dict[str, np.ndarray]) -> list[PoolLevel]:
                 Recipe(generator, preset, int(arrays["seed"][k]), mirrored),
                 Inputs(arrays["actions"][begin:end], arrays["lengths"][begin:end]),
                 f"{int(arrays['key'][k]):016x}",
+                int(efforts[k]),
             )
         )
         begin = int(end)

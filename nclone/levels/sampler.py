@@ -23,6 +23,7 @@ class LevelSampler:
             categories are the stages, in the order of the curriculum.
         rules: when a stage is left.
         log: receives every event; `replay_log` repeats the decisions from them.
+        ids: [levels] the level id of each place; None where they are the places.
     """
 
     def __init__(
@@ -30,8 +31,11 @@ class LevelSampler:
         places: Sequence[tuple[str, str]],
         rules: CurriculumConfig,
         log: Sink | None = None,
+        ids: np.ndarray | None = None,
     ) -> None:
         self._place = list(places)
+        self._ids = np.arange(len(self._place)) if ids is None else ids
+        self._place_of = {int(k): p for p, k in reversed(list(enumerate(self._ids)))}
         self._levels: dict[tuple[str, str], np.ndarray] = {}
         for place in dict.fromkeys(self._place):
             self._levels[place] = np.flatnonzero([p == place for p in self._place])
@@ -49,22 +53,32 @@ class LevelSampler:
         """Steps after that, place and success of the episodes that ended here since."""
 
     @property
+    def nbytes(self) -> int:
+        """Bytes of which level each place is."""
+        return int(self._ids.nbytes)
+
+    @property
     def stage(self) -> int:
         """Number of the present stage, 0 for the first."""
         return self._order.index(self.curriculum.stage)
 
     def next(self, draws: np.ndarray) -> np.ndarray:
-        """Places of the next levels in `env.levels`; draws [M] in [0, 1) decide them."""
+        """Ids of the next levels; draws [M] in [0, 1) decide them."""
         chosen = np.empty(len(draws), np.int64)
         for i, draw in enumerate(draws):
             rng = np.random.default_rng(int(draw * 2**53))
             levels = self._levels[self.curriculum.draw(rng)[0]]
-            chosen[i] = levels[rng.integers(len(levels))]
+            chosen[i] = self._ids[levels[rng.integers(len(levels))]]
         return chosen
 
-    def record(self, places: np.ndarray, won: np.ndarray) -> None:
-        """The episodes that ended in one step: places of their levels [M], won [M] bool."""
-        for place, success in zip(places, won, strict=True):
+    def told(self, ids: np.ndarray) -> dict[str, np.ndarray]:
+        """What episodes on these levels [M] tell of the curriculum: the stage that it is at."""
+        return {"stage": np.full(len(ids), float(self.stage))}
+
+    def record(self, ids: np.ndarray, won: np.ndarray) -> None:
+        """The episodes that ended in one step: their levels' ids [M], won [M] bool."""
+        for level, success in zip(ids, won, strict=True):
+            place = self._place_of[int(level)]
             stage, source = self._place[place]
             self.curriculum.record(Episode(stage, source, bool(success), self.steps))
             if self.agreed is not None:

@@ -111,6 +111,12 @@ def pool_places(names: Sequence[str]) -> list[tuple[str, str]]:
     return [(m.category, f"{m.recipe.generator}/{m.recipe.preset}") for m in members]
 
 
+def search_efforts(names: Sequence[str]) -> dict[str, int]:
+    """Frames that the searcher took for training levels, by their keys; of pools alone."""
+    members = [m for name in names for m in pool_members(name) or ()]
+    return {m.key: m.effort for m in members}
+
+
 def check_names(names: Iterable[str]) -> None:
     """Refuse a name that nothing is called; no file is opened.
 

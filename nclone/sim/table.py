@@ -59,12 +59,16 @@ class LevelTable:
         self.level: list[Level] = []
         self._ids: dict[str, int] = {}
         self._used = [0] * len(_DTYPES)
+        self._widest = [0] * len(_DTYPES)  # rows of the largest level in each array
         self._arrays = [np.zeros(1, dtype) for dtype in _DTYPES]
         for level in levels:
             self.add(level)
 
     def __len__(self) -> int:
         return len(self.level)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._ids
 
     @property
     def tables(self) -> Tables:
@@ -86,20 +90,36 @@ class LevelTable:
             return self._ids[level.key]
         for slot, rows in enumerate(_compile(level, self._used)):
             self._append(slot, rows)
+            self._widest[slot] = max(self._widest[slot], len(rows))
         self._ids[level.key] = len(self.level)
         self.level.append(level)
         return self._ids[level.key]
+
+    def reserve(self, count: int) -> None:
+        """Take room for that many more levels, each as large as the largest here."""
+        for slot, widest in enumerate(self._widest):
+            self._make_room(slot, self._used[slot] + count * widest)
+
+    def has_room(self, level: Level) -> bool:
+        """Whether a level is no larger than the largest here, in each array."""
+        sizes = zip(_compile(level, self._used), self._widest, strict=True)
+        return all(len(rows) <= widest for rows, widest in sizes)
 
     def _append(self, slot: int, rows: NDArray) -> None:
         used = self._used[slot]
         need = used + len(rows)
         array = self._arrays[slot]
         if need > len(array):
-            grown = np.zeros(max(need, 3 * len(array) // 2), array.dtype)
-            grown[:used] = array[:used]
-            self._arrays[slot] = array = grown
-        array[used:need] = rows
+            self._make_room(slot, max(need, 3 * len(array) // 2))
+        self._arrays[slot][used:need] = rows
         self._used[slot] = need
+
+    def _make_room(self, slot: int, rows: int) -> None:
+        """Let an array have at least so many rows."""
+        array, used = self._arrays[slot], self._used[slot]
+        if rows > len(array):
+            self._arrays[slot] = np.zeros(rows, array.dtype)
+            self._arrays[slot][:used] = array[:used]
 
 
 def _compile(level: Level, used: list[int]) -> Tables:

@@ -38,7 +38,7 @@ def write_report(spectator: Spectator, options: PlayOptions) -> Iterator[str]:
     folder = Path(options.report)
     folder.mkdir(parents=True, exist_ok=True)
     lines = []
-    for number in range(len(spectator.game.playlist)):
+    for number in range(len(spectator.game.levels.playlist)):
         lines.append(_played(spectator, folder, number, max(EVERY, options.every)))
         line = lines[-1]
         yield f"{line.level}: {line.end} after {line.seconds:.1f} s"

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from frugal_rl.doing import doing
 from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.update import ALONE
 from npp_rl.teaching.shares import Samples
@@ -62,13 +63,17 @@ def clone(
     slower = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2, factor=0.5)
     rng = np.random.default_rng(config.seed)
     best, best_loss, since, history = None, float("inf"), 0, []
+    size = config.batch_size
     for number in range(config.epochs):
         policy.set_training_mode(True)
         order = rng.permutation(learn)
-        losses = [
-            _learn(policy, demos, order[i : i + config.batch_size], config, samples, optimizer)
-            for i in range(0, len(order), config.batch_size)
-        ]
+        losses = []
+        words = f"imitating, pass {number + 1} of {config.epochs}"
+        with doing(words, -(-len(order) // size), "minibatches") as work:
+            for i in range(0, len(order), size):
+                batch = order[i : i + size]
+                losses.append(_learn(policy, demos, batch, config, samples, optimizer))
+                work.done += 1
         loss, accuracy = samples.ranks.summed(np.mean(losses, axis=0))
         judged = float(loss), float(accuracy)
         if len(judge):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.doing import doing
 from frugal_rl.errors import DataError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.history import History
@@ -79,20 +80,22 @@ def record(
     seen: list[dict[str, np.ndarray]] = []
     playing, won = np.ones(len(inputs), np.bool_), np.zeros(len(inputs), np.bool_)
     kept, rewards, allowed = [], [], []
-    for actions in plan:
-        index = np.flatnonzero(playing)
-        seen.append({name: row[index].copy() for name, row in rows.items()})
-        kept.append(index)
-        allowed.append(env.game.raw["action_mask"][index, actions[index]] > 0)
-        step = env.step(actions)
-        rewards.append(np.where(playing, step.reward, 0.0))
-        if step.ended is not None:
-            ours = playing[step.ended.index]
-            won[step.ended.index[ours]] = step.ended.stats["success"][ours] > 0
-            playing[step.ended.index] = False
-        rows, _ = history.push(step.rows, step.done)
-        if not playing.any():
-            break
+    with doing(f"playing {len(inputs):,} solutions", longest, "steps") as work:
+        for actions in plan:
+            index = np.flatnonzero(playing)
+            seen.append({name: row[index].copy() for name, row in rows.items()})
+            kept.append(index)
+            allowed.append(env.game.raw["action_mask"][index, actions[index]] > 0)
+            step = env.step(actions)
+            rewards.append(np.where(playing, step.reward, 0.0))
+            if step.ended is not None:
+                ours = playing[step.ended.index]
+                won[step.ended.index[ours]] = step.ended.stats["success"][ours] > 0
+                playing[step.ended.index] = False
+            rows, _ = history.push(step.rows, step.done)
+            work.done += 1
+            if not playing.any():
+                break
     able = np.concatenate(allowed)
     if skip is not None:
         time = np.repeat(np.arange(len(kept)), [len(k) for k in kept])
@@ -108,13 +111,14 @@ def in_order(
     chosen: np.ndarray | None = None,
 ) -> NppVecEnv:
     """Environments of which number n plays training level n, or `chosen[n]`, from its start."""
-    quiet = replace(config, start_frames=0, eval_levels=(), curriculum=False)
+    quiet = replace(config, start_frames=0, eval_levels=(), curriculum=False, evolved=0)
     env = quiet.batch(count, encoding, memory)
     env.game.order = "in turn"
     if chosen is not None:
-        env.game.playlist = env.game.playlist[chosen]
-    if len(env.game.playlist) != count:
-        raise DataError(f"There are {len(env.game.playlist)} levels, but inputs for {count}.")
+        env.game.levels.playlist = env.game.levels.playlist[chosen]
+    if len(env.game.levels.playlist) != count:
+        found = len(env.game.levels.playlist)
+        raise DataError(f"There are {found} levels, but inputs for {count}.")
     return env
 
 

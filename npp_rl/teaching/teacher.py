@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from frugal_rl.doing import doing
 from frugal_rl.learn.update import ALONE
 from frugal_rl.observation.history import History
 from frugal_rl.run.evaluate import PolicyPlayer
@@ -71,7 +72,7 @@ def played(
     taken: list[np.ndarray] = []
     length, won = np.zeros(len(chosen), np.int64), np.zeros(len(chosen), np.bool_)
     died, playing = won.copy(), np.ones(len(chosen), np.bool_)
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(), doing("playing", len(chosen), "training levels") as work:
         torch.manual_seed(seed)
         while playing.any():
             actions = player(rows)
@@ -83,6 +84,7 @@ def played(
                     if playing[n]:
                         won[n], died[n] = success > 0, not step.truncated[n] and success == 0
                         playing[n] = False
+            work.done = int((~playing).sum())
             rows, _ = history.push(step.rows, step.done)
     plan = np.stack(taken)
     return [
@@ -106,15 +108,16 @@ def lessons(
     prover = Prover(budget_frames=teacher.budget_frames)
     levels, rng = config.open_levels("train"), np.random.default_rng(seed)
     found = []
-    for episode in episodes:
-        if episode.won:
-            continue
-        own = asked_at(episode, rng)
-        past = episode.actions[:own]
-        proof = prover.prove(levels[episode.level], seed, after=past, frame_skip=config.frame_skip)
-        if proof.inputs is not None:
-            shown = proof.inputs.per_step(config.frame_skip)
-            found.append(Lesson(episode.level, np.concatenate([past, shown]), own))
+    lost = [episode for episode in episodes if not episode.won]
+    with doing("searching wins", len(lost), "lost episodes") as work:
+        for episode in lost:
+            work.done += 1
+            own = asked_at(episode, rng)
+            past, level = episode.actions[:own], levels[episode.level]
+            proof = prover.prove(level, seed, after=past, frame_skip=config.frame_skip)
+            if proof.inputs is not None:
+                shown = proof.inputs.per_step(config.frame_skip)
+                found.append(Lesson(episode.level, np.concatenate([past, shown]), own))
     return found
 
 

@@ -122,7 +122,7 @@ def test_the_planned_bytes_are_those_of_the_arrays(config, num_envs):
 
     env = NppVecEnv(config, num_envs, encoding, MemoryProfile(), threads=1)
     env.reset(0)
-    for number in env.game.level_number:
+    for number in env.game.levels.number:
         env.game.distances.acquire(int(number), 0)
 
     assert planned == {f"env {name}": size for name, size in env.parts().items()}
