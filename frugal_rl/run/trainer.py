@@ -192,7 +192,8 @@ class Trainer:
                 if crosses(before, now, self.run.checkpoint_every_steps):
                     self.on_the_way(self.save)
                 asked = self.heed(self.watch(), stop)
-            if not asked:
+            if not asked and self.run.evaluation.episodes:
+                self.on_the_way(self.save)  # it may take longer than what was learned
                 self.try_out()
                 asked = self.ranks.any(self.cut_off)[0]
             return self.finish(bar.rate(self.learner.num_steps), asked)

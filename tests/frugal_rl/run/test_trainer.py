@@ -146,6 +146,20 @@ def test_an_evaluation_is_cut_off_where_the_run_is_asked_to_stop(
     assert summary["eval/episodes"] == 2
 
 
+def test_what_was_learned_is_saved_before_the_last_evaluation(tmp_path, monkeypatch):
+    """A kill -9 inside it, which nobody is told of, loses nothing."""
+    kept = []
+
+    def last_words(run, env, player, stopped):
+        kept.append(load_checkpoint(tmp_path)["num_steps"])
+        return evaluate(run, env, player, stopped)
+
+    monkeypatch.setattr(trainer, "evaluate", last_words)
+    train(toy_run(tmp_path, evaluation=Evaluation(episodes=2)), Kept(), console=quiet())
+    assert kept[0] == 192
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["last.pt"]
+
+
 @pytest.mark.parametrize("moment", range(4))
 def test_ctrl_c_twice_inside_a_save_keeps_the_checkpoint_before_and_names_it(
     moment, tmp_path, monkeypatch
