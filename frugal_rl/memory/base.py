@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl import remembered
 from frugal_rl.memory.child import ask_child
 from frugal_rl.memory.kernels import MEASURED_CODE, note_ready, package_of
-from frugal_rl.memory.machine import has_accelerator
+from frugal_rl.memory.machine import device_here, has_accelerator
 from frugal_rl.memory.part import Confidence, Kind, Part, Phase
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ TYPICAL_BYTES = 520 * MIB
 """CPython 3.11 with torch 2.13 (CPU), stable-baselines3 2.9, numba 0.68, hydra 1.3, wandb 0.31."""
 CONTEXT_BYTES = 500 * MIB
 """A CUDA context; between 0.3 and 0.6 GiB by device and driver."""
+WITHOUT_GPU = ", on the CPU here: what CUDA's libraries hold comes on top"
 TINY = {"num_envs": 4, "n_steps": 4, "batch_size": 8, "total_steps": 48}
 """Three rollouts, so that what happens only once is over."""
 LIBRARIES = "libraries"
@@ -65,9 +66,10 @@ class Base:
             Confidence.probed: "a tiny run in a process of its own",
             Confidence.calibrated: "this installation" if self.found else "a typical one",
         }
+        here = self.device and device_here("cuda") == "cpu"
         always = Part(
             "interpreter and libraries",
-            how.get(self.confidence, ""),
+            how.get(self.confidence, "") + (WITHOUT_GPU if here else ""),
             self.process_bytes,
             CONTEXT_BYTES if self.device else 0,
             confidence=self.confidence,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
 from frugal_rl.errors import ConfigError
+from frugal_rl.memory.machine import device_here
 from frugal_rl.memory.part import Phase
 
 if TYPE_CHECKING:
@@ -169,8 +170,8 @@ def estimate(run: RunConfig, probe: Probe | None) -> Duration | None:
         processor = sum(timed.iteration(run, pace, lambda timed: timed.processor))
         tried_out = _evaluations(run) * run.evaluation.episodes * timed.episode
         return Duration(collecting, updating, tried_out, iterations, True, processor)
-    if pace is None:
-        return None
+    if pace is None or device_here(run.hardware.device) != run.hardware.device:
+        return None  # a CPU's seconds say nothing of a GPU
     pieces = _in_pieces(pace, _batch_of(algo, steps), run.memory.micro_batch)
     acting = steps_of(algo) * pace.acting.at(algo.num_envs)
     return Duration(acting, _minibatches(algo, steps) * pieces, 0.0, iterations, False)

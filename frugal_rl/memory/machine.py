@@ -140,6 +140,11 @@ def has_accelerator(device: str) -> bool:
     return device == "auto" and bool(_accelerators())
 
 
+def device_here(device: str) -> str:
+    """Where a measurement runs: on the CPU if a GPU is planned for that this machine lacks."""
+    return "cpu" if device.startswith("cuda") and not _accelerators() else device
+
+
 def has_bf16(device: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether the run's arithmetic has units for bf16: the accelerator's, else the processor's.
 

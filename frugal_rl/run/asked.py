@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from frugal_rl.memory.machine import device_here
 from frugal_rl.run.compose import run_from
 from frugal_rl.run.signals import stop_with
 
@@ -24,11 +25,15 @@ def asked() -> dict[str, Any]:
     return request
 
 
-def asked_run() -> RunConfig:
-    """The run of the request.
+def asked_run(measured: bool = True) -> RunConfig:
+    """The run of the request; one that is `measured` computes on a device of this machine.
 
     Raises:
         FrugalError: it is refused.
     """
     request = asked()
-    return run_from(request["values"], plugins=tuple(request["plugins"] or ()))
+    values = request["values"]
+    if measured:
+        hardware = values["hardware"]
+        values |= {"hardware": {**hardware, "device": device_here(hardware["device"])}}
+    return run_from(values, plugins=tuple(request["plugins"] or ()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 
 from frugal_rl.memory.base import Base, measured_peaks, tiny
+from frugal_rl.memory.machine import device_here
 from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.plan import residual
 from frugal_rl.run.asked import asked
@@ -23,7 +24,7 @@ def main() -> None:
     """Read the request, print the answer as one line of JSON."""
     values = asked()["values"]
     like = [f"tracking.wandb={values['tracking']['wandb']}"]
-    like += [f"hardware.device={values['hardware']['device']}"]
+    like += [f"hardware.device={device_here(values['hardware']['device'])}"]
     run = compose_run([*WORDS, *like, f"memory.allocator={values['memory']['allocator']}"])
     nothing = Base.everywhere(0, Confidence.probed)
     found = probe_update(run)

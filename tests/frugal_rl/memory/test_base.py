@@ -5,14 +5,16 @@ import sys
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import metadata
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 
 from frugal_rl import remembered
-from frugal_rl.memory import base, plan
+from frugal_rl.memory import base, duration, machine, plan
 from frugal_rl.memory.base import Base, tiny
 from frugal_rl.memory.choices import Allocator
+from frugal_rl.memory.duration import Line, Pace
 from frugal_rl.memory.part import Confidence, Kind, Phase
 from frugal_rl.observation.choices import Storage
 from frugal_rl.run.compose import compose_run
@@ -92,7 +94,8 @@ def test_a_phase_that_was_not_measured_is_taken_to_hold_the_most():
         (Confidence.exact, True, ""),
     ],
 )
-def test_a_base_says_where_its_numbers_come_from(confidence, found, words):
+def test_a_base_says_where_its_numbers_come_from(confidence, found, words, monkeypatch):
+    monkeypatch.setattr(machine, "_accelerators", lambda: [24 << 30])
     always, beyond = Base({Phase.rollout: 4, Phase.update: 7}, confidence, True, found).parts
 
     assert (always.formula, always.ram_bytes, always.vram_bytes) == (words, 4, 500 * MIB)
@@ -303,3 +306,22 @@ def test_a_kind_that_was_tried_out_moves_with_its_libraries_too(tmp_path, monkey
 
     assert found is not None
     assert found.by_phase == dict.fromkeys(Phase, 280 * MIB)
+
+
+def test_a_run_for_a_gpu_that_is_not_here_is_measured_on_the_cpu(monkeypatch):
+    """It ended in `torch finds no CUDA device` where nothing had been measured yet."""
+    monkeypatch.setattr(machine, "_accelerators", list)
+    words = ["env=toy", "hardware.device=cuda", "hardware.vram_gib=24", "tracking=disabled"]
+    run = compose_run(words)
+
+    found = base.measured_peaks(run)
+    assert set(found) == set(Phase)
+    parts = Base(found, Confidence.probed, True).parts
+    assert "what CUDA's libraries hold comes on top" in parts[0].formula
+    assert parts[0].vram_bytes == base.CONTEXT_BYTES
+    pace = Pace(Line(0.1, 0.001), Line(0.1, 0.001))
+    timed = SimpleNamespace(pace=pace)
+    monkeypatch.setattr(duration.remembered, "read", lambda name: None)
+    assert duration.estimate(run, timed) is None
+    here = replace(run, hardware=replace(run.hardware, device="cpu"))
+    assert duration.estimate(here, timed).hours > 0
