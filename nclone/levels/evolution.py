@@ -8,19 +8,20 @@ ACCEL (Parker-Holder et al. 2022), with the variance in place of a regret.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from frugal_rl.errors import DataError
+from nclone.levels.evolved import levels_in
 from nclone.levels.generators.dice import Dice
-from nclone.levels.level import load_level
 from nclone.levels.mutation import mutated
 from nclone.search.proof import Prover
 
 if TYPE_CHECKING:
     from frugal_rl.learn.ranks import Ranks
+    from nclone.levels.level import Level
     from nclone.levels.played import PlayedLevels
 
 ROOTS_SHARE = 0.5
@@ -114,14 +115,13 @@ class LevelEvolution:
                 continue
             proof = self._prover.prove(child, seed=self.tries)
             if proof.inputs is not None:
-                self._join([child.map_data], [proof.frames_spent])
+                self._join(child, proof.frames_spent)
 
-    def _join(self, evolved: Sequence[bytes], efforts: Sequence[int]) -> None:
-        first = len(self.levels)
-        self.levels.add([load_level(data) for data in evolved])
+    def _join(self, level: Level, effort: int) -> None:
         known = np.array(self.efforts[: self.roots])
-        self.expected[first : len(self.levels)] = expected_rates(np.array(efforts), known)
-        self.efforts += efforts
+        self.expected[len(self.levels)] = expected_rates(np.array([effort]), known)[0]
+        self.levels.add([level])
+        self.efforts.append(effort)
 
     def state(self) -> dict[str, Any]:
         """All that an exact resume needs; evolved levels as their bytes, one after the other."""
@@ -145,17 +145,14 @@ class LevelEvolution:
         Raises:
             DataError: it holds levels that this run has no room for.
         """
-        kept, first = bytes(np.asarray(state["evolved"], np.uint8)), 0
-        for end, effort in zip(state["ends"], state["efforts"], strict=True):
-            level = load_level(kept[first : int(end)], "a level of the checkpoint")
+        for level, effort in zip(levels_in(state), state["efforts"], strict=True):
             if not self.levels.fits(level):
                 raise DataError(
                     f"The checkpoint holds {len(state['ends'])} levels that were evolved, more or "
                     f"larger ones than env.evolved={self.most} has room for; resume it with the "
                     "env.levels and env.evolved that it was begun with."
                 )
-            self._join([level.map_data], [int(effort)])
-            first = int(end)
+            self._join(level, int(effort))
         count = len(self.levels)
         self.plays[:count], self.wins[:count] = state["plays"], state["wins"]
         for name in ("steps", "seed", "tries", "ended"):

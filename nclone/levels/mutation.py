@@ -26,7 +26,8 @@ SOLID = 1
 GOALS = (EntityType.NINJA, EntityType.EXIT, EntityType.EXIT_SWITCH)
 KEPT = (*GOALS, *SWITCH_OF, *SWITCH_OF.values())
 """Never taken away: a level needs the first three, and a door its switch."""
-TITLE = "changed"
+CHANGED = " changed"
+"""Behind the name of the level that it was made from."""
 
 
 def mutated(level: Level, dice: Dice) -> Level | None:
@@ -35,7 +36,8 @@ def mutated(level: Level, dice: Dice) -> Level | None:
     for _ in range(dice.between(1, MOST_CHANGES)):
         records = dice.pick(CHANGES)(tiles, records, dice)
     try:
-        made = load_level(fmt.pack_level(tiles, records, TITLE))
+        name = level.name.removesuffix(CHANGED)[: fmt.TITLE_BYTES - len(CHANGED)]
+        made = load_level(fmt.pack_level(tiles, records, name + CHANGED))
     except LevelError:
         return None
     same = made.map_data[fmt.TILES_AT :] == level.map_data[fmt.TILES_AT :]

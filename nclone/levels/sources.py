@@ -8,6 +8,7 @@ A name is one of
     pools/pool.npz:simple    one category of it
     my_level.map, .txt       level bytes, or a drawing
     run.replay, run.attract  the level inside a replay
+    evolved:RUN              the levels that a run evolved (`env.evolved`)
     my_levels                a folder: every file in it that is one of these, by name
     mirrored:NAME            any of them with left and right exchanged
 """
@@ -27,6 +28,7 @@ from frugal_rl.run.nearness import nearest
 from nclone.errors import LevelError, LevelWarning, ReplayError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
 from nclone.levels.drawn import drawn_levels, drawn_solutions
+from nclone.levels.evolved import EVOLVED, evolved_levels
 from nclone.levels.files import DRAWING, read_level
 from nclone.levels.generators import CATEGORIES, generate, mirror_level
 from nclone.levels.inputs import mirrored_actions
@@ -66,6 +68,8 @@ def open_grouped(
     for name in wanted:
         members, levels = pool_members(name, split), _open(name, split, skip_unreadable)
         groups = [level.name for level in levels] if members is None else _categories(members)
+        if name.startswith(EVOLVED):
+            groups = [EVOLVED.removesuffix(":")] * len(levels)
         found += zip(groups, levels, strict=True)
     return found
 
@@ -125,7 +129,7 @@ def check_names(names: Iterable[str]) -> None:
     """
     known = {*bundled_names(), DRAWN}
     for name in names:
-        plain = name.removeprefix(MIRRORED)
+        plain = name.removeprefix(MIRRORED).removeprefix(EVOLVED)
         if not (plain in known or _is_pool(plain) or Path(plain).exists()):
             raise _unknown(name)
 
@@ -195,6 +199,8 @@ def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
     if name.startswith(MIRRORED):
         plain = _open(name.removeprefix(MIRRORED), split, skip_unreadable)
         return [load_level(mirror_level(level.map_data)) for level in plain]
+    if name.startswith(EVOLVED):
+        return evolved_levels(name.removeprefix(EVOLVED))
     if name in bundled_names():
         return [bundled_level(name)]
     if name == DRAWN:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from frugal_rl.errors import ConfigError, DataError
+from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.compose import compose_run
 from nclone.config import NppConfig, RewardPreset
+from nclone.errors import LevelError
 from nclone.game import NppGame
 from nclone.levels import evolution
 from nclone.levels import format as fmt
@@ -15,7 +17,7 @@ from nclone.levels.entity_types import EntityType
 from nclone.levels.evolution import expected_rates
 from nclone.levels.generators.dice import Dice
 from nclone.levels.mutation import mutated
-from nclone.levels.sources import open_levels, search_efforts
+from nclone.levels.sources import check_names, open_grouped, open_levels, search_efforts
 from nclone.search.proof import Prover
 from nclone.spec import Observation
 
@@ -151,6 +153,22 @@ def test_levels_of_a_checkpoint_for_which_there_is_no_room_are_refused():
     kept = played(begun(), 30 * evolution.EVERY_EPISODES).curriculum.state()
     with pytest.raises(DataError, match=r"env\.evolved=2 has room for"):
         begun(replace(CONFIG, evolved=2)).curriculum.load(kept)
+
+
+def test_what_a_run_evolved_can_be_named_as_levels(tmp_path):
+    game = played(begun(), 30 * evolution.EVERY_EPISODES)
+    state = {"learner": {"collector": {"common": game.curriculum.state()}}}
+    save_checkpoint(tmp_path / "run.pt", state)
+    names = [f"evolved:{tmp_path / 'run.pt'}"]
+    check_names(names)
+    found = open_grouped(names)
+    made = game.level_table.level[game.curriculum.roots :]
+    assert [level.map_data for _, level in found] == [level.map_data for level in made]
+    assert {group for group, _ in found} == {"evolved"}
+    assert all(level.name.endswith("changed") for level in made)
+    save_checkpoint(tmp_path / "run.pt", {"learner": {"collector": {"common": None}}})
+    with pytest.raises(LevelError, match=r"evolved no levels; train with env\.evolved"):
+        open_grouped(names)
 
 
 @pytest.mark.parametrize(
