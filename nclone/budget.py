@@ -21,7 +21,7 @@ from nclone.graph.fields import graph_table
 from nclone.graph.goals import MAX_DOORS
 from nclone.graph.landmarks import find_landmarks
 from nclone.graph.size import graph_edges, graph_size
-from nclone.levels.played import LEVEL_BYTES
+from nclone.levels.played import LEVEL_BYTES, SEARCHER_BYTES
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
@@ -56,8 +56,10 @@ def parts(config: NppConfig, num_envs: int, level_copies: int, encoding: Encodin
     one, two, marks = _of_two_sizes(config, encoding)
     lines = [_graphs(marks, config, level_copies)] if marks else []
     if config.evolved:
-        formula = f"{config.evolved:,} levels x {LEVEL_BYTES:,} B beside their rows of tables"
-        total = config.evolved * LEVEL_BYTES
+        formula = (
+            f"{config.evolved:,} levels x {LEVEL_BYTES:,} B beside their tables, and a searcher"
+        )
+        total = config.evolved * LEVEL_BYTES + SEARCHER_BYTES
         lines.append(Part("env evolved", formula, total, confidence=Confidence.calibrated))
     for name, first in one.items():
         if name == "graphs":

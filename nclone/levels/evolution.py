@@ -33,6 +33,8 @@ PRIOR_PLAYS = 1.0
 EVERY_EPISODES, TRIES = 64, 4
 """After so many episodes so many levels are changed and searched."""
 BUDGET_FRAMES = 100_000
+DRAWS = 1 << 20
+"""Equal parts of which a draw of the dice is one."""
 
 
 class LevelEvolution:
@@ -109,7 +111,8 @@ class LevelEvolution:
         """Change a few levels at the edge; those that the searcher wins join."""
         dice = Dice("evolved", self.seed + self.tries)
         self.tries += TRIES
-        for parent in self._weighted(np.array([dice.between(0, 999) for _ in range(TRIES)]) / 1000):
+        draws = np.array([dice.between(0, DRAWS - 1) for _ in range(TRIES)]) / DRAWS
+        for parent in self._weighted(draws):
             child = mutated(self.levels.table.level[parent], dice)
             if child is None or self.evolved == self.most or not self.levels.fits(child):
                 continue
