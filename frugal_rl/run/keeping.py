@@ -36,23 +36,22 @@ OTHER = "other_version.pt"
 def save_newest(folder: Path, content: Mapping[str, Any], keep: int) -> Path:
     """Save `last.pt`; the one before stays under its own steps, `keep` of them in all.
 
-    Nothing older is moved or removed before the new one was read back. One of the same steps is
-    replaced: it would push out an older one that is worth more.
+    Nothing older is moved or removed before the new one was read back.
     """
     last = folder / LAST
 
     def accept(part: Path) -> None:
         verify_file(part)
         if keep > 1:
-            _put_aside(last, content.get("num_steps"))
+            _put_aside(last)
 
     write_whole(last, pieces_of(content), accept)
     _prune(folder, keep)
     return last
 
 
-def _put_aside(last: Path, now: Any) -> None:
-    """Give the newest checkpoint a second name, by its steps, if those are not those of now."""
+def _put_aside(last: Path) -> None:
+    """Give the newest checkpoint a second name, by its steps."""
     try:
         values = read_manifest(last).values
     except OtherFormatError:
@@ -64,8 +63,6 @@ def _put_aside(last: Path, now: Any) -> None:
     except CheckpointError:
         return  # none there, or one that nobody can read
     steps = values.get("num_steps") if isinstance(values, dict) else None
-    if steps is not None and steps == now:
-        return
     aside = last.with_name(OLDER.format(steps if type(steps) is int else 0))
     aside.unlink(missing_ok=True)
     try:

@@ -34,11 +34,18 @@ class Saves:
     best_kept: bool = False
     """Whether this run has written its best checkpoint."""
     unread: Unread = field(default_factory=Unread)
+    saved_at: int = -1
+    """Steps of the newest checkpoint that this run has written itself."""
 
     @property
     def folder(self) -> Path:
         """Where the run's checkpoints lie."""
         return Path(self.run.run_dir) / CHECKPOINTS
+
+    @property
+    def stale(self) -> bool:
+        """Whether something was learned since the last checkpoint."""
+        return self.saved_at != self.learner.num_steps
 
     def resume(self, path: str) -> Resumed:
         """Continue exactly where the newest sound checkpoint of an earlier run ended.
@@ -65,6 +72,7 @@ class Saves:
         try:
             content = set_aside(content, self.folder)
             self.newest = save_newest(self.folder, content, self.run.keep_checkpoints)
+            self.saved_at = self.learner.num_steps
             forget_unused(self.folder, self.unread)
         except OSError as error:
             raise self._unwritten(error) from error

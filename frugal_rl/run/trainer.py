@@ -193,7 +193,8 @@ class Trainer:
                     self.on_the_way(self.save)
                 asked = self.heed(self.watch(), stop)
             if not asked and self.run.evaluation.episodes:
-                self.on_the_way(self.save)  # it may take longer than what was learned
+                if self.saves.stale:  # the evaluation may take longer than what was learned
+                    self.on_the_way(self.save)
                 self.try_out()
                 asked = self.ranks.any(self.cut_off)[0]
             return self.finish(bar.rate(self.learner.num_steps), asked)
@@ -384,9 +385,8 @@ class Trainer:
         self.log.summary(summary)
         self.log.file(saved)
         if interrupted:
-            say(
-                f"Stopped on request; continue with {override('resume', self.folder)}", self.console
-            )
+            words = f"Stopped on request; continue with {override('resume', self.folder)}"
+            say(words, self.console)
         return summary
 
 

@@ -18,7 +18,7 @@ from nclone.levels.evolution import expected_rates
 from nclone.levels.generators.dice import Dice
 from nclone.levels.mutation import mutated
 from nclone.levels.sources import check_names, open_grouped, open_levels, search_efforts
-from nclone.search.proof import Prover
+from nclone.search.proof import Proof, Prover
 from nclone.spec import Observation
 
 CONFIG = NppConfig(obs=Observation.state, levels=("simplest_few_mines",), evolved=6)
@@ -82,6 +82,32 @@ def test_levels_that_join_are_new_proved_and_no_larger_than_the_largest():
     for level in levels[game.curriculum.roots :]:
         assert any(Prover().prove(level, seed=k).inputs is not None for k in range(3))
     assert game.parts()["levels"] == held
+
+
+def test_what_the_searcher_does_not_win_does_not_join(monkeypatch):
+    asked = []
+
+    def refuses_every_other(self, level, **options):
+        asked.append(level.key)
+        found = np.zeros(1, np.uint8) if len(asked) % 2 else None
+        return Proof(found, 1)
+
+    monkeypatch.setattr(Prover, "prove", refuses_every_other)
+    game = played(begun(), 30 * evolution.EVERY_EPISODES)
+    joined = [level.key for level in game.level_table.level[game.curriculum.roots :]]
+    assert joined == asked[::2][: len(joined)]
+    assert len(joined) == CONFIG.evolved
+
+
+def test_a_level_that_is_known_or_larger_than_all_given_does_not_fit():
+    game = begun()
+    known, larger = game.level_table.level[0], open_levels(["marathon"])[0]
+    changed = next(c for k in range(9) if (c := mutated(known, Dice("fit", k))) is not None)
+    assert game.levels.fits(changed)
+    assert not game.levels.fits(known)
+    assert not game.levels.fits(larger)
+    game.levels.more = 0
+    assert not game.levels.fits(changed)
 
 
 def test_the_plan_counts_what_the_levels_that_join_will_hold():
