@@ -132,7 +132,7 @@ class GameBoyConfig:
     def spec(self) -> ObservationSpec:
         """The observation; only games of four shades offer packed frames."""
         shades = self.game.system is System.dmg
-        return observation_spec(self.camera, four_shades=shades, named=len(self.game.features))
+        return observation_spec(self.camera, four_shades=shades, named=len(self.game.feature_names))
 
     def action_space(self) -> spaces.Space[Any]:
         """The profile's sets of buttons (and macros), or eight switches."""

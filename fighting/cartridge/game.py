@@ -134,7 +134,7 @@ class CartridgeGame(Game):
             raw[f"frame_{self.packed}" if self.packed else "frame"] = self.frames[rows]
         if self.config.shows_memory:
             features = [rule(self.scene) for rule in self.rules.features.values()]
-            raw["features"] = np.stack(features, axis=1).astype(np.float32)[rows]
+            raw["features"] = np.vstack(features).T.astype(np.float32)[rows]
         return raw
 
     def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:

@@ -1,9 +1,13 @@
-"""What an expression of a profile is worth: its tree becomes functions of a scene, [N] float64."""
+"""What an expression of a profile is worth: its tree becomes functions of a scene, [N] float64.
+
+An expression that is meant `each` times, `n` counting, gives [each, N] in one go: `n` is a column.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 
@@ -131,14 +135,17 @@ class Meanings:
     maps: dict[int, int] = field(default_factory=dict)
     """Slots of `seen`, and the map of each."""
     used: set[str] = field(default_factory=set)
+    each: int = 0
+    """Of the expression that is being compiled."""
 
-    def of(self, text: str) -> Value:
-        """The value of an expression.
+    def of(self, text: str, each: int = 0) -> Value:
+        """The value of an expression; `each` is how many `n` it is asked for, 0 without `n`.
 
         Raises:
             ExpressionError: it cannot be read, or names something unknown.
         """
-        return _whole(self._value(parse(text), inside=""))
+        self.each = each
+        return _whole(self._value(parse(text), inside=""), each)
 
     def _value(self, tree: Tree, inside: str) -> Value:
         if isinstance(tree, Number):
@@ -157,6 +164,9 @@ class Meanings:
     def _name(self, tree: Name) -> Value:
         if tree.name in CLOCKS:
             return CLOCKS[tree.name]
+        if self.each and tree.name == "n":
+            numbers = np.arange(self.each, dtype=np.float64)[:, None]
+            return lambda scene: numbers
         address = self.memory.get(tree.name)
         if address is None:
             known = ", ".join([*self.memory, *CLOCKS])
@@ -175,6 +185,8 @@ class Meanings:
     def _of_time(self, tree: Call, inside: str) -> Value:
         self._count(tree, 1, 1)
         if tree.name in KEPT:
+            if self.each:
+                raise ExpressionError(f"{tree.name} cannot stand in an expression of each", tree.at)
             return self._kept(tree)
         if inside:
             raise ExpressionError(f"{tree.name} cannot stand inside {inside}", tree.at)
@@ -196,26 +208,42 @@ class Meanings:
 
     def _read(self, tree: Call) -> Value:
         self._count(tree, *READS[tree.name])
-        numbers = [self._constant(operand, tree.name) for operand in tree.operands]
+        first, *others = tree.operands
+        counts = 0
+        if self.each and tree.name != "pixel" and _is_sum_with_n(first):
+            first, counts = first.operands[0], self.each
+        numbers = [self._constant(operand, tree.name) for operand in (first, *others)]
         if tree.name == "pixel":
             return self._pixel(numbers, tree.at)
         address, size = numbers[0], numbers[1] if len(numbers) > 1 else 1
         kind = Kind(tree.name) if tree.name in ("bcd", "digits") else Kind.binary
         if tree.name in ("word", "word_be"):
             size = 2
-        if not LOWEST <= address <= HIGHEST - size + 1 or not 1 <= size <= 8:
+        last = address + size - 1 + max(counts - 1, 0)
+        if address < LOWEST or last > HIGHEST or not 1 <= size <= 8:
             words = f"{size} bytes at ${address:04X} lie outside ${LOWEST:04X}-${HIGHEST:04X}"
             raise ExpressionError(words, tree.at)
-        return self._at(
-            Address(
-                address,
-                size=size,
-                kind=kind,
-                signed=tree.name == "signed",
-                big=tree.name == "word_be",
-                zero=numbers[2] if len(numbers) > 2 else 0,
-            )
+        found = Address(
+            address,
+            size=size,
+            kind=kind,
+            signed=tree.name == "signed",
+            big=tree.name == "word_be",
+            zero=numbers[2] if len(numbers) > 2 else 0,
         )
+        return self._in_turn(found, counts) if counts else self._at(found)
+
+    def _in_turn(self, address: Address, count: int) -> Value:
+        """The numbers at `count` addresses that follow each other, [count, N]."""
+        first, size = address.addr, address.size
+        assert first is not None
+        columns = [[self.watched.byte(first + n + i) for i in range(size)] for n in range(count)]
+
+        def numbers(scene: Scene) -> np.ndarray:
+            data = scene.memory[:, columns].reshape(-1, size)
+            return address.numbers(data).reshape(-1, count).T
+
+        return numbers
 
     def _at(self, address: Address) -> Value:
         """The number at an address, of all machines."""
@@ -273,10 +301,19 @@ def _met(bits: np.ndarray, which: np.ndarray, values: np.ndarray) -> np.ndarray:
     return new.astype(np.float64)
 
 
-def _whole(value: Value) -> Value:
+def _is_sum_with_n(tree: Tree) -> TypeGuard[Call]:
+    """Whether it reads `... + n`."""
+    if not isinstance(tree, Call) or tree.name != "+":
+        return False
+    last = tree.operands[1]
+    return isinstance(last, Name) and last.name == "n"
+
+
+def _whole(value: Value, each: int) -> Value:
     """A value per machine also where an expression is one number for all."""
 
     def whole(scene: Scene) -> np.ndarray:
-        return np.broadcast_to(value(scene), scene.steps.shape).astype(np.float64)
+        shape = (each, *scene.steps.shape) if each else scene.steps.shape
+        return np.broadcast_to(value(scene), shape).astype(np.float64)
 
     return whole

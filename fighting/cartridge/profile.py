@@ -80,6 +80,12 @@ class Profile:
     fastest_startup: int = 0
     longest_startup: int = 0
 
+    @property
+    def feature_names(self) -> list[str]:
+        """A name for each number of the features: `lives`, `around_0`, `around_1`, ..."""
+        counted = {f: [f"{f}_{n}" for n in range(t.each)] or [f] for f, t in self.features.items()}
+        return [name for names in counted.values() for name in names]
+
     def address(self, name: str) -> Address:
         """An address that must be known."""
         found = self.memory.get(name)

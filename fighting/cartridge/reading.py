@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,8 @@ STEPS = {
 LOWEST, HIGHEST = 0x8000, 0xFFFF
 BYTE = (0, 255)
 LONGEST_MACRO_FRAMES = 3600
+MOST_FEATURES = 1024
+"""Of one name."""
 
 
 def load_profile(name: str) -> Profile:
@@ -98,7 +101,7 @@ class _Reader:
             },
             source=self.source,
             goal=self._goal(node),
-            features=self._texts(node, "features"),
+            features=self._features(node),
             start=tuple(self._step(i, step) for i, step in enumerate(self._list(node, "start"))),
             fastest_startup=self._whole(node, "fastest_startup", (), 0, BYTE),
             longest_startup=self._whole(node, "longest_startup", (), 0, BYTE),
@@ -194,6 +197,20 @@ class _Reader:
 
     def _texts(self, node: Mapping[str, Any], key: str) -> dict[str, Text]:
         return {n: self._text(v, (key, n)) for n, v in self._mapping(node, key).items()}
+
+    def _features(self, node: Mapping[str, Any]) -> dict[str, Text]:
+        """Expressions by name; `{each: 49, is: ...}` gives 49 numbers, n counting from 0."""
+        found: dict[str, Text] = {}
+        for name, value in self._mapping(node, "features").items():
+            if not isinstance(value, dict):
+                found[name] = self._text(value, ("features", name))
+                continue
+            keys = ("features", name)
+            self._known(value, {"each", "is"}, *keys)
+            text = self._text(value.get("is"), (*keys, "is"))
+            each = self._whole(value, "each", keys, 0, (1, MOST_FEATURES))
+            found[name] = replace(text, each=each)
+        return found
 
     def _text(self, value: Any, keys: Keys) -> Text:
         if isinstance(value, bool) or not isinstance(value, str | int | float):

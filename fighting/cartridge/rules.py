@@ -30,7 +30,7 @@ class Rule:
     value: Value
 
     def __call__(self, scene: Scene) -> np.ndarray:
-        """[N] float64, finite."""
+        """[N] float64, finite; [each, N] where the text says `each`."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):
                 found = self.value(scene)
@@ -93,7 +93,7 @@ def compiled(profile: Profile, weights: Weights, accept_guesses: bool = False) -
 def rule_of(meanings: Meanings, text: Text) -> Rule:
     """An expression compiled; what cannot be read is refused with line and column."""
     try:
-        return Rule(text, meanings.of(text.text))
+        return Rule(text, meanings.of(text.text, text.each))
     except ExpressionError as problem:
         raise text.problem(str(problem), problem.at) from problem
 

@@ -69,6 +69,8 @@ class Text:
     text: str
     keys: Keys
     source: Source
+    each: int = 0
+    """Values that it gives, `n` counting from 0; 0: it gives one and knows no `n`."""
 
     def problem(self, words: str, offset: int = 0) -> ConfigError:
         """A refusal that names line and column and shows the expression."""

@@ -212,3 +212,41 @@ def test_seen_counts_different_values_of_an_episode_and_pays_each_once():
     assert [float(v) for v in world.values[0](world.scene)] == [1, 3]  # the other plays on
     world.step(xC000=5)
     assert [float(v) for v in world.values[1](world.scene)] == [1, 0]
+
+
+def test_an_expression_of_each_gives_one_number_per_n():
+    texts = [
+        "byte(0xC000 + n) - n",
+        "lives == n",
+        "word(0xC010 + n)",
+        "rise(byte(0xC000 + n))",
+        "7",
+    ]
+    meanings = Meanings(MEMORY)
+    values = [meanings.of(text, each=4) for text in texts]
+    scene = Scene.empty(2, meanings.watched, 0)
+    for address, column in meanings.watched.addresses.items():
+        scene.memory[:, column] = (BYTES.get(address, 0), 1)
+    found = [value(scene) for value in values]
+    assert all(v.shape == (4, 2) for v in found)
+    assert found[0].T.tolist() == [[3, 0x12 - 1, 0x34 - 2, 0xFE - 3], [1, 0, -1, -2]]
+    assert found[1].T.tolist() == [[0, 0, 0, 1], [0, 1, 0, 0]]
+    assert found[2][:, 0].tolist() == [0x8F81, 0x098F, 9, 0]
+    assert found[3].T.tolist() == [[3, 0x12, 0x34, 0xFE], [1, 1, 1, 1]]  # from zeros before
+    assert (found[4] == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "each", "words"),
+    [
+        ("byte(0xC000 + n)", 0, "byte takes whole numbers, written out"),
+        ("byte(n)", 4, "byte takes whole numbers, written out"),
+        ("pixel(3 + n, 3)", 4, "pixel takes whole numbers, written out"),
+        ("n", 0, "no value 'n'"),
+        ("best(n)", 4, "best cannot stand in an expression of each"),
+        ("byte(0xFFFE + n)", 3, "lie outside"),
+    ],
+)
+def test_what_cannot_be_asked_of_each_is_refused(text, each, words):
+    with pytest.raises(ExpressionError, match=words):
+        Meanings(MEMORY).of(text, each)

@@ -368,3 +368,22 @@ def test_a_key_that_stands_twice_is_refused(tmp_path):
     path.write_text("a: {b: 1}\nc: 2\na: 3\n")
     with pytest.raises(ConfigError, match=r"^mine\.yaml, line 3: a stands twice; keep one\."):
         read(path)
+
+
+def test_one_line_of_features_may_stand_for_many():
+    features = {"near": {"each": 3, "is": "byte(0xC000 + n)"}, "score": "score / 9"}
+    assert parsed(features=features).feature_names == ["near_0", "near_1", "near_2", "score"]
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"each": 3}, "features.near.is: must be an expression"),
+        ({"is": "n"}, "features.near.each: 0 is no whole number from 1 to 1024"),
+        ({"each": 2000, "is": "n"}, "features.near.each: 2000 is no whole number"),
+        ({"each": 2, "is": "n", "of": 1}, "features.near.of: unknown key of; there are each, is"),
+        ([1], "features.near: must be an expression"),
+    ],
+)
+def test_features_that_stand_for_many_are_refused_by_name(value, words):
+    assert words in refusal(features={"near": value})
