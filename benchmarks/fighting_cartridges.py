@@ -3,13 +3,13 @@
     python benchmarks/fighting_cartridges.py [steps] [episodes] [only=hop,hop_found,stack,...]
         [seeds=0,1,2] [overrides of scripts/train.py]
 
-Hop and Stack, `experiment=cartridge_features`. What an episode is paid by the profile of its row:
-random play, a script of one line, and the policy as it learns. `hop found`, `stack found` and
-`duel found` are the profiles that `scripts/play.py probe=true` writes after watching random play,
-unedited (Duel's computer at level 3). Policies take their likeliest action, or with
-`evaluation.deterministic=false` draw one. Bytes per transition are what the rollout holds, beside
-what was planned for it. Every line is kept in benchmarks/results/fighting_cartridges_NAME.csv,
-which fighting_cartridges_curves.py draws.
+Hop, Stack and Roam (fighting_roam.py says more of it), `experiment=cartridge_features`. What an
+episode is paid by the profile of its row: random play, a script, and the policy as it learns. `hop
+found`, `stack found` and `duel found` are the profiles that `scripts/play.py probe=true` writes
+after watching random play, unedited (Duel's computer at level 3). Policies take their likeliest
+action, or with `evaluation.deterministic=false` draw one. Bytes per transition are what the
+rollout holds, beside what was planned for it. Every line is kept in
+benchmarks/results/fighting_cartridges_NAME.csv, which fighting_cartridges_curves.py draws.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+from fighting_explorer import Explorer
 from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.machine.emulator import sha1
-from fighting.rom import DUEL, HOP, STACK
+from fighting.rom import DUEL, HOP, ROAM, STACK
 from fighting.tools.address_search import search
 from fighting.tools.joypad import opened
 from frugal_rl.run.compose import compose_run
@@ -65,8 +66,8 @@ def stack_script(rows: Rows) -> np.ndarray:
     return np.where(column > goal, 1, np.where(column < goal, 2, 4))
 
 
-SCRIPTS = {"hop": hop_script, "stack": stack_script}
-IMAGES = {"hop": HOP, "stack": STACK, "duel": DUEL}
+SCRIPTS: dict[str, Player] = {"hop": hop_script, "stack": stack_script, "roam": Explorer()}
+IMAGES = {"hop": HOP, "stack": STACK, "duel": DUEL, "roam": ROAM}
 
 
 class Table:
@@ -101,7 +102,7 @@ def tried(run: RunConfig, player: Player, episodes: int) -> dict[str, np.ndarray
         env.close()
 
 
-def learned(table: Table, run: RunConfig, episodes: int) -> None:
+def learned(table: Table, run: RunConfig, episodes: int) -> Player:
     """One seed to its end, tried out `POINTS` times; its rollout's bytes, held and planned."""
     set_random_seed(run.seed)
     env = run.env.make_vec(run.algo.num_envs, run.encoding(), run.memory, run.vec, "train")
@@ -124,6 +125,7 @@ def learned(table: Table, run: RunConfig, episodes: int) -> None:
         f"{planned / transitions:.1f} planned, {held - planned:+d} B of {planned} apart"
     )
     env.close()
+    return player
 
 
 def found_by_probe(name: str, folder: str) -> list[str]:
@@ -135,17 +137,18 @@ def found_by_probe(name: str, folder: str) -> list[str]:
     return [f"env.profile={path}", f"env.rom={image}", "env.accept_guesses=true"]
 
 
-def compared(label: str, overrides: list[str], seeds: str, episodes: int) -> None:
-    """Random play, the script where there is one, and each seed."""
+def compared(label: str, overrides: list[str], seeds: str, episodes: int) -> dict[str, Player]:
+    """Random play, the script where there is one, and each seed; the players by their names."""
     runs = [compose_run([*overrides, f"seed={seed}"]) for seed in seeds.split(",")]
     env, table = evaluation_env(runs[0]), Table(label)
-    noise = RandomPlayer(env.encoding, env.tables, env.action_space, 0)
+    noise: Player = RandomPlayer(env.encoding, env.tables, env.action_space, 0)
     env.close()
-    table.add("random play", 0, 0.0, tried(runs[0], noise, episodes))
+    players = {"random play": noise}
     if label in SCRIPTS:
-        table.add("script", 0, 0.0, tried(runs[0], SCRIPTS[label], episodes))
-    for run in runs:
-        learned(table, run, episodes)
+        players["script"] = SCRIPTS[label]
+    for name, player in players.items():
+        table.add(name, 0, 0.0, tried(runs[0], player, episodes))
+    return players | {f"seed {run.seed}": learned(table, run, episodes) for run in runs}
 
 
 def main() -> None:

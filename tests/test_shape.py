@@ -28,6 +28,7 @@ DEFERRED = {
 ONLY_MEASURED = {
     "npp_rl.evaluation": "scores by category, of benchmarks/npp_rl_learning.py",
     "npp_rl.heuristic": "the path follower, a baseline of the same benchmark",
+    "fighting.machine.roam": "Roam's world as an array, of benchmarks/fighting_roam.py",
     "nclone.levels.topology": "what rooms look like as a graph, of benchmarks/nclone_diversity.py",
     "mine_rl_npv.data.published": "known values that benchmarks and tests compare with",
 }

@@ -33,7 +33,9 @@ class Cartridge:
         return FOLDER / f"{self.name}.sha1"
 
 
-DUEL, HOP, STACK = CARTRIDGES = tuple(Cartridge(name) for name in ("duel", "hop", "stack"))
+DUEL, HOP, STACK, ROAM = CARTRIDGES = tuple(
+    Cartridge(name) for name in ("duel", "hop", "stack", "roam")
+)
 ROM_PATH = DUEL.image
 
 

@@ -1,4 +1,4 @@
-"""Hop and Stack, the small cartridges: their rules, their pictures, their profiles."""
+"""The small cartridges: rules and pictures of Hop and Stack (test_roam.py has Roam's), profiles."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.game import CartridgeGame
 from fighting.machine.emulator import BUTTONS, Emulator, StateError, sha1
-from fighting.rom import HOP, STACK, Cartridge
+from fighting.rom import HOP, ROAM, STACK, Cartridge
 from fighting.spec import View
 from fighting.tools.address_search import search
 from fighting.tools.joypad import opened
@@ -53,7 +53,7 @@ class Console:
         self.press(RIGHT | A if near else RIGHT)
 
 
-@pytest.fixture(params=[HOP, STACK], ids=lambda c: c.name)
+@pytest.fixture(params=[HOP, STACK, ROAM], ids=lambda c: c.name)
 def console(request):
     made = Console(request.param)
     yield made
@@ -249,7 +249,7 @@ def test_a_full_well_ends_the_game_and_the_picture_shows_its_cells(stack):
     np.testing.assert_array_equal(filled, np.array(cells) != 0)
 
 
-@pytest.mark.parametrize("name", ["hop", "stack"])
+@pytest.mark.parametrize("name", ["hop", "stack", "roam"])
 @pytest.mark.parametrize("obs", [View.ram, View.half_size])
 def test_profiles_keep_the_contract_of_environments(name, obs):
     config = GameBoyConfig(profile=name, obs=obs, stack=2, threads=1)
@@ -262,7 +262,7 @@ def test_profiles_keep_the_contract_of_environments(name, obs):
     check_vec_env(made(None), made(Serial()), steps=25)
 
 
-@pytest.mark.parametrize("name", ["hop", "stack"])
+@pytest.mark.parametrize("name", ["hop", "stack", "roam"])
 def test_random_play_finds_nothing_missing_in_the_profiles(name):
     config = GameBoyConfig(profile=name, obs=View.ram)
     missing = [f for f in judged(config, trial(config)) if f.severity is not Severity.ok]
