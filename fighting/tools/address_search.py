@@ -1,13 +1,14 @@
 """Finding addresses: plays a game with random buttons, reports what behaves like health or score.
 
 `scripts/play.py env=fighting_game_boy env.profile=... env.rom=my.gb probe=true record=found` prints
-the candidates as lines for a profile, and writes a whole profile and a picture into `found/`.
+the candidates as lines for a profile, and writes a whole profile and a picture into `found/`. What
+somebody marks (`listening.py`) is searched here too, in the order of its evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ from fighting.tools.candidates import (
     risers,
 )
 from fighting.tools.endings import ending
+from fighting.tools.evidence import HEALTH, RIVAL, SCORE, Evidence
+from fighting.tools.marks import Mark, Moment
 
 if TYPE_CHECKING:
     from fighting.cartridge.profile import Profile
@@ -43,9 +46,13 @@ PRESSES = 1 << BUTTONS.index("a") | 1 << BUTTONS.index("b")
 """Buttons that are let go of halfway, so that the next press is a new one."""
 SHOWN = 12
 """Candidates of one kind that a profile and a picture take in."""
+LIKELIEST = 4
+"""The same where marks say which are the likeliest."""
 OBSERVED = 24
 """Bytes that move which a profile observes."""
 TIME_LIMIT = 60
+COLOURS = {Mark.lost: "red", Mark.gained: "green", Mark.nothing: "grey"}
+"""Of marks in a picture."""
 DEFAULT_COMBOS = (0, 1, 2, 16, 32, 64, 128, 17, 33)
 
 
@@ -77,6 +84,10 @@ class Found:
     movers: list[Candidate]
     over: str | None = None
     """When play is over, as an expression, where the recording shows it."""
+    rivals: tuple[Candidate, ...] = ()
+    """What falls as something is gained, where it is surer than what rises."""
+    moments: tuple[Moment, ...] = ()
+    """What was marked."""
 
     @classmethod
     def of(cls, memory: np.ndarray, game: Profile | None = None) -> Found:
@@ -91,6 +102,33 @@ class Found:
         moving = movers(memory, known)
         over = ending(memory, game, range(0, len(memory), ROUND_FRAMES)) if game else None
         return cls(memory, falling, rising, clocks(first_round), pairs, moving, over)
+
+    @classmethod
+    def marked(
+        cls, memory: np.ndarray, evidence: Evidence, moments: Sequence[Moment], game: Profile
+    ) -> Found:
+        """Candidates in a recording (F, 8192) uint8 in the order in which marks speak for them."""
+        health, score, rival = (evidence.ranked(w, LIKELIEST) for w in (HEALTH, SCORE, RIVAL))
+        falling = [place.candidate("hp", memory) for place in health]
+        rising = [place.candidate("score", memory) for place in score]
+        hurt = [place.candidate("rival", memory) for place in rival]
+        # What comes and goes has half of its changes in one direction, a bar nearly all.
+        bar = bool(rival) and rival[0].told > rival[0].unmarked
+        alike = bar and [c.value for c in falling[:1]] == [hurt[0].value]
+        pairs = fighter_blocks(falling[:1], hurt[:1]) if alike else []
+        surer = bar and (not score or rival[0].weight > score[0].weight)
+        moving = movers(memory, [c.addr for c in (*falling, *rising)])
+        return cls(
+            memory,
+            falling,
+            rising if not surer else [],
+            clocks(memory[: _first_rise(memory, falling[:1])]),
+            pairs,
+            moving,
+            ending(memory, game, [0]),
+            tuple(hurt) if surer or pairs else (),
+            tuple(moments),
+        )
 
     @property
     def alone(self) -> list[Candidate]:
@@ -114,22 +152,27 @@ def search(
     finally:
         emulator.close()
     yield f"# {len(found.memory)} frames of random play on '{game.id}'."
-    yield "# Health: bytes that only fall."
-    by_address = {c.addr: c for c in found.fallers}
+    yield from told(found, "bytes that only fall", "bytes that only rise")
+    if folder:
+        yield from written(found, game, Path(folder), rom)
+    yield "# Check them (status: verified), e.g. by playing on with probe=true and another seed."
+
+
+def told(found: Found, falling: str, rising: str) -> Iterator[str]:
+    """Candidates as lines for a profile's `memory:`; the words say what fallers and risers are."""
+    yield f"# Health: {falling}."
+    by_address = {c.addr: c for c in (*found.rivals, *found.fallers)}
     for number, pair in enumerate(found.pairs):
         for name, address in zip(("p1_hp", "p2_hp"), pair, strict=True):
             line = _named(name, by_address[address]).yaml()
             yield line if number == 0 else f"# or {line.strip()}"
     yield from (f"# alone {c.yaml().strip()}" for c in found.alone)
-    yield "# Scores: bytes that only rise."
-    yield from (f"# {c.yaml().strip()}" for c in found.risers)
+    yield f"# Scores: {rising}."
+    yield from (f"# {c.yaml().strip()}" for c in (*found.risers, *found.rivals))
     yield "# Clocks: bytes that fall by one every 50 to 70 frames."
     yield from (c.yaml() for c in found.clocks)
     yield "# Places and the like: bytes that come and go in small steps."
     yield from (f"# {c.yaml().strip()}" for c in found.movers[:SHOWN])
-    if folder:
-        yield from written(found, game, Path(folder), rom)
-    yield "# Check them (status: verified), e.g. by playing on with probe=true and another seed."
 
 
 def written(found: Found, game: Profile, folder: Path, rom: str) -> Iterator[str]:
@@ -139,11 +182,11 @@ def written(found: Found, game: Profile, folder: Path, rom: str) -> Iterator[str
     text = yaml.safe_dump(drawn_up(found, game, rom), sort_keys=False, width=100)
     path.write_text(f"# Written by the probe; every address is a guess.\n{text}", encoding="utf-8")
     yield f"Profile: {path} (try it with env.profile={path} env.accept_guesses=true)"
-    kinds = (found.fallers, found.risers, found.clocks, found.movers)
+    kinds = (found.fallers, found.risers, found.rivals, found.clocks, found.movers)
     shown = [c for kind in kinds for c in kind[:SHOWN]]
     if shown:
         picture = folder / f"{game.id}_found.png"
-        _picture(found.memory, shown, picture)
+        _picture(found, shown, picture)
         yield f"Picture: {picture}"
 
 
@@ -151,9 +194,11 @@ def drawn_up(found: Found, game: Profile, rom: str) -> dict[str, Any]:
     """A profile: a fight where two bars were found, else a game of what rises and falls."""
     memory: dict[str, Candidate] = {}
     if found.pairs:
-        by_address = {c.addr: c for c in found.fallers}
+        by_address = {c.addr: c for c in (*found.rivals, *found.fallers)}
         for name, address in zip(("p1_hp", "p2_hp"), found.pairs[0], strict=True):
             memory[name] = by_address[address]
+    else:
+        memory |= {f"rival_{n}": c for n, c in enumerate(found.rivals[:SHOWN])}
     memory |= {f"lives_{n}": c for n, c in enumerate(found.alone[:SHOWN])}
     memory |= {f"score_{n}": c for n, c in enumerate(found.risers[:SHOWN])}
     memory |= {f"timer_{n}": c for n, c in enumerate(found.clocks[:1])}
@@ -183,6 +228,8 @@ def _goal(memory: Mapping[str, Candidate], over: str | None) -> dict[str, Any]:
     scores = [name for name in memory if name.startswith("score")]
     lives = [name for name in memory if name.startswith("lives")]
     reward = {name: f"rise({name}) / {max(memory[name].value, 1)}" for name in scores[:1]}
+    rivals = [name for name in memory if name.startswith("rival")]
+    reward |= {name: f"fall({name}) / {memory[name].value}" for name in rivals[:1]}
     reward |= {name: f"-fall({name}) / {memory[name].value}" for name in lives[:1]}
     ends = [f"{lives[0]} == 0"] if lives else []
     ends += [over] if over else []
@@ -193,6 +240,7 @@ def _goal(memory: Mapping[str, Candidate], over: str | None) -> dict[str, Any]:
 def _entry(c: Candidate) -> dict[str, Any]:
     return {
         "addr": c.addr,
+        **c.form,
         "max": c.value,
         "kind": c.kind,
         "status": "guess",
@@ -214,7 +262,7 @@ def _moved(step: Mapping[str, Any], game: Profile) -> dict[str, Any]:
 
 
 def _named(name: str, c: Candidate) -> Candidate:
-    return Candidate(name, c.addr, c.value, c.reason, c.kind)
+    return replace(c, name=name)
 
 
 def _words(byte: int, sided: bool) -> list[str]:
@@ -230,11 +278,15 @@ def _first_rise(memory: np.ndarray, found: list[Candidate]) -> int:
     return int(rises[0]) if len(rises) else len(memory)
 
 
-def _picture(memory: np.ndarray, shown: list[Candidate], path: Path) -> None:
-    """Each candidate's value over time, one row per address."""
+def _picture(found: Found, shown: list[Candidate], path: Path) -> None:
+    """Each candidate's value over time, one row per address; upright lines are marks."""
+    marked = [moment.frame for moment in found.moments]
+    colours = [COLOURS[moment.mark] for moment in found.moments]
     figure = Figure(figsize=(8, 0.8 * len(shown) + 0.6), layout="constrained")
     for axes, c in zip(np.ravel(figure.subplots(len(shown), squeeze=False)), shown, strict=True):
-        axes.step(np.arange(len(memory)), memory[:, c.addr - WORK_RAM], linewidth=0.8)
+        axes.step(np.arange(len(found.memory)), c.over_time(found.memory), linewidth=0.8)
+        whole = axes.get_xaxis_transform()  # from the row's bottom to its top
+        axes.vlines(marked, 0, 1, colours, linewidth=0.6, linestyle=":", transform=whole)
         axes.set_ylabel(f"${c.addr:04X}".replace("$", r"\$"), rotation=0, ha="right", fontsize=7)
         axes.tick_params(labelsize=6)
     figure.savefig(path, dpi=100)

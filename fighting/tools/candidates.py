@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+
+from fighting.cartridge.memory import Address, Kind
 
 WORK_RAM = 0xC000
 WORK_RAM_BYTES = 0x2000
@@ -35,13 +38,29 @@ class Candidate:
     kind: str = "binary"
     when: tuple[int, ...] = ()
     """Frames of its changes, where they are known."""
+    size: int = 1
+    big: bool = False
+    """Of two bytes the highest comes first."""
+
+    @property
+    def form(self) -> dict[str, Any]:
+        """What a profile says of more than one byte."""
+        big = {"big": True} if self.big and self.kind == "binary" else {}
+        return {"size": self.size, **big} if self.size > 1 else {}
 
     def yaml(self) -> str:
         """A line for a profile's `memory:`; a guess until somebody has checked it."""
+        form = "".join(f"{key}: {str(value).lower()}, " for key, value in self.form.items())
         return (
-            f"  {self.name}: {{addr: 0x{self.addr:04X}, max: {self.value}, kind: {self.kind}, "
-            f'status: guess, source: "{self.reason}"}}'
+            f"  {self.name}: {{addr: 0x{self.addr:04X}, {form}max: {self.value}, "
+            f'kind: {self.kind}, status: guess, source: "{self.reason}"}}'
         )
+
+    def over_time(self, memory: np.ndarray) -> np.ndarray:
+        """Its number in each frame of memory (F, 8192) uint8 -> [F] float64."""
+        column = self.addr - WORK_RAM
+        address = Address(self.addr, self.size, Kind(self.kind), big=self.big)
+        return address.numbers(memory[:, column : column + self.size])
 
 
 def health(before_hit: np.ndarray, after_hit: np.ndarray, calm: np.ndarray) -> list[Candidate]:
@@ -121,20 +140,27 @@ def movers(frames: np.ndarray, near: Sequence[int]) -> list[Candidate]:
     that move alike one is kept. Those nearest to the addresses `near` come first: a game's values
     lie together, away from the tables that are made of them.
     """
-    change = np.diff(frames.view(np.int8), axis=0)  # 255 and 0 are neighbours
+    columns = _changing(frames)
+    change = np.diff(frames[:, columns].view(np.int8), axis=0)  # 255 and 0 are neighbours
     changes = (change != 0).sum(axis=0)
     small = ((change != 0) & (np.abs(change.astype(np.int16)) <= SMALL_STEP)).sum(axis=0)
     alive = (changes >= MOVES) & (changes <= MOST_MOVING * len(change))
     steady = alive & (small >= MOST_MOVING * changes)
     ways = ((change > 0).any(axis=0) & (change < 0).any(axis=0)) | (changes > MOST_RISES)
     places = np.flatnonzero(steady & ways).tolist()
-    places.sort(key=lambda a: (min((abs(a + WORK_RAM - n) for n in near), default=0), a))
+    addresses = (WORK_RAM + columns).tolist()
+    places.sort(key=lambda p: (min((abs(addresses[p] - n) for n in near), default=0), p))
     found: dict[bytes, Candidate] = {}
-    for a in places:
-        reason = f"moved in {changes[a]} of {len(change)} frames"
-        moving = Candidate("moving", WORK_RAM + a, int(frames[:, a].max()), reason)
-        found.setdefault(change[:, a].tobytes(), moving)
+    for p in places:
+        reason = f"moved in {changes[p]} of {len(change)} frames"
+        most = int(frames[:, columns[p]].max())
+        found.setdefault(change[:, p].tobytes(), Candidate("moving", addresses[p], most, reason))
     return list(found.values())
+
+
+def _changing(frames: np.ndarray) -> np.ndarray:
+    """Columns that change at all, a few hundred of 8,192: the rest takes no differences."""
+    return np.flatnonzero(frames.min(axis=0) != frames.max(axis=0))
 
 
 def _seldom(when: np.ndarray) -> bool:
@@ -150,10 +176,12 @@ def _seldom(when: np.ndarray) -> bool:
 def clocks(frames: np.ndarray) -> list[Candidate]:
     """Bytes that fall by one every 50 to 70 frames; frames (F, 8192) uint8, one per frame."""
     found = []
-    changed = np.diff(frames.astype(np.int16), axis=0)
-    for address in np.flatnonzero((changed != 0).sum(axis=0) >= 2):
-        when = np.flatnonzero(changed[:, address])
-        steps = changed[when, address]
+    columns = _changing(frames)
+    changed = np.diff(frames[:, columns].astype(np.int16), axis=0)
+    for place in np.flatnonzero((changed != 0).sum(axis=0) >= 2):
+        address = columns[place]
+        when = np.flatnonzero(changed[:, place])
+        steps = changed[when, place]
         gaps = np.diff(when)
         if not ((gaps >= 50) & (gaps <= 70)).all():
             continue

@@ -68,6 +68,11 @@ class Replay:
         end = str(head.pop("end", ""))
         return cls(_settings(path, head), bytearray(frames), end)
 
+    @property
+    def length(self) -> int:
+        """Frames."""
+        return len(self.frames) // 2
+
     def opened(self) -> Emulator:
         """A machine that it can be played on."""
         return boot()
@@ -83,7 +88,7 @@ class Replay:
     def play(self, emulator: Emulator, render: bool = False) -> Iterator[int]:
         """Fights it again; yields each frame's number after it was emulated."""
         duel.start_match(emulator, self.settings)
-        for frame in range(len(self.frames) // 2):
+        for frame in range(self.length):
             emulator.memory[duel.P1_IN] = self.frames[2 * frame]
             emulator.memory[duel.P2_IN] = self.frames[2 * frame + 1]
             emulator.tick(1, render)
@@ -135,6 +140,11 @@ class CartridgeReplay:
                 f"{path} cannot be played from its first state: {error}. Record it again."
             ) from error
         return cls(rom, state, bytearray(rest[size:]), str(head.get("end", "")))
+
+    @property
+    def length(self) -> int:
+        """Frames."""
+        return len(self.frames)
 
     def opened(self) -> Emulator:
         """A machine that it can be played on."""

@@ -19,7 +19,7 @@ from frugal_rl.vec_env.registered import Registered
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-UNUSED = ("solver", "report", "record", "crop", "probe")
+UNUSED = ("solver", "report", "record", "crop", "probe", "replay", "marks")
 """Options of `scripts/play.py` that change nothing here."""
 ENDLESS = 1 << 62
 

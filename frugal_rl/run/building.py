@@ -213,7 +213,7 @@ def _member(value: Any, hint: type[Enum], where: str) -> Enum:
         return value
     # YAML reads a bare `off` or `on` as a boolean.
     word = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-    members = {m.name.lower(): m for m in hint}
+    members = {name.lower(): m for name, m in hint.__members__.items()}  # aliases too
     if word in VALUES.get(where, {}):
         now = VALUES[where][word]
         raise ConfigError(f"{where}={word} is called {now} now: type {where}={now}.")

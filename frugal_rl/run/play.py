@@ -7,6 +7,7 @@ line for each file it wrote; `scripts/play.py` knows nothing else of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,19 @@ from frugal_rl.invocation import installing
 
 class WindowError(FrugalError, RuntimeError):
     """A window cannot be opened on this machine."""
+
+
+class Probe(Enum):
+    """What is listened to while addresses are looked for in a cartridge's memory."""
+
+    off = "off"
+    random = "random"
+    """Random play; nobody says what happens."""
+    on = random  # what `probe=true` says
+    person = "person"
+    """You, in a window: keys say that something was lost, gained, or that nothing happened."""
+    replay = "replay"
+    """The recording `replay`, with what happened in the file `marks`."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +59,28 @@ class PlayOptions:
     """Leave after so many frames; 0 never."""
     solver: bool = False
     """Let the searcher play: every level is won by search first (N++ only)."""
-    probe: bool = False
+    probe: Probe = Probe.off
     """Look for addresses in a cartridge's memory (Game Boy only)."""
+    replay: str = ""
+    """The recording that `probe=replay` listens to."""
+    marks: str = ""
+    """What happened in it: lines such as `312,lost`, a frame and lost, gained or nothing."""
 
     def __post_init__(self) -> None:
         if not 0.25 <= self.scale <= 8:
             raise ConfigError(f"scale is {self.scale}; use 0.25 to 8.")
         if self.every < 1 or self.episodes < 0 or self.frames < 0:
             raise ConfigError("every must be 1 or more, episodes and frames 0 or more.")
+        if self.probe is Probe.replay and not (self.replay and self.marks):
+            raise ConfigError(
+                "probe=replay listens to a recording: name it and what happened in it by "
+                "replay=FILE.replay marks=FILE.csv."
+            )
+        for name in ("replay", "marks") if self.probe is not Probe.replay else ():
+            if getattr(self, name):
+                raise ConfigError(
+                    f"{name}= is read by probe=replay alone; add that, or leave it out."
+                )
 
     def without(self, env: str, *names: str) -> PlayOptions:
         """These options, for an environment that has no use for some of them.
@@ -62,13 +90,16 @@ class PlayOptions:
         """
         unused = [f for f in fields(self) if f.name in names]
         for option in (f for f in unused if getattr(self, f.name) != f.default):
-            value = str(getattr(self, option.name)).lower()
+            given = getattr(self, option.name)
+            value = given.name if isinstance(given, Enum) else str(given).lower()
             raise ConfigError(
                 f"{option.name}={value} changes nothing with env={env}; leave it out."
             )
         return self
 
 
+FILMS = "video=out.mp4 films a checkpoint instead: checkpoint=RUN"
+"""What one can do without a screen, where a tool knows of nothing else."""
 UNSEEN = "offscreen"
 """What SDL falls back to without a display: nobody would see the window, nor end it by a key."""
 
@@ -85,17 +116,24 @@ class Keys:
 class Window:
     """Shows frames [H, W, 3] uint8 at a steady rate and reports keys; needs pygame-ce.
 
+    Args:
+        title: the caption; `name` changes it.
+        shape: of a frame.
+        scale: size of the picture.
+        instead: what one can do without a screen, for the refusal.
+
     Raises:
         WindowError: pygame-ce is not installed, or there is no screen.
     """
 
-    def __init__(self, title: str, shape: tuple[int, ...], scale: float = 1.0) -> None:
+    def __init__(
+        self, title: str, shape: tuple[int, ...], scale: float = 1.0, instead: str = FILMS
+    ) -> None:
         try:
             import pygame
         except ImportError as error:
             raise WindowError(
-                "Without a screen, video=out.mp4 films a checkpoint; a window needs pygame-ce: "
-                f"{installing('play')}"
+                f"Without a screen, {instead}. A window needs pygame-ce: {installing('play')}"
             ) from error
         self._pygame: Any = pygame
         self._keys = Keys()
@@ -107,11 +145,14 @@ class Window:
             self._surface = pygame.display.set_mode(size)
         except pygame.error as error:
             raise WindowError(
-                f"No window can be opened ({error}). Without a screen, video=out.mp4 films a "
-                "checkpoint instead: checkpoint=RUN."
+                f"No window can be opened ({error}). Without a screen, {instead}."
             ) from error
-        pygame.display.set_caption(title)
+        self.name(title)
         self._clock = pygame.time.Clock()
+
+    def name(self, title: str) -> None:
+        """Give the window another caption."""
+        self._pygame.display.set_caption(title)
 
     def show(self, picture: np.ndarray, rate: float = 60.0) -> Keys:
         """Show a frame, wait until its time is over, and tell what the keyboard did meanwhile."""

@@ -201,14 +201,18 @@ def trials(command: Command) -> None:
 
 def window(command: Command) -> None:
     """A window needs a display, and a package that opens it."""
-    filmed = command.word("video") or command.values.get("probe") is True
-    if command.name != "play" or filmed:
+    probe = command.values.get("probe", False)
+    unseen = command.word("video") or probe not in (False, "off", "person")
+    if command.name != "play" or (unseen and probe != "person"):
         return
     if not has_display(command.environ):
-        checkpoint = command.word("checkpoint") or "RUN"
+        instead = f"Film a policy instead with checkpoint={command.word('checkpoint') or 'RUN'}"
+        instead += " video=film.mp4"
+        if probe == "person":
+            instead = "Listen to a recording with probe=replay replay=FILE.replay marks=FILE.csv"
         raise ConfigError(
-            "play opens a window, and there is no display (DISPLAY leads nowhere). Film a policy "
-            f"instead with checkpoint={checkpoint} video=film.mp4, or come by `ssh -X`."
+            "play opens a window, and there is no display (DISPLAY leads nowhere). "
+            f"{instead}, or come by `ssh -X`."
         )
     _needs("pygame", "play")
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.film import check_film
+from frugal_rl.run.play import Probe
 
 if TYPE_CHECKING:
     from frugal_rl.run.play import PlayOptions
@@ -18,8 +19,10 @@ def check_options(options: PlayOptions) -> None:
     Raises:
         ConfigError, DataError: naming the option.
     """
-    if options.probe:
-        raise ConfigError("probe=true looks into a Game Boy's memory; N++ has none.")
+    if options.probe is not Probe.off:
+        raise ConfigError(
+            f"probe={options.probe.name} looks into a Game Boy's memory; N++ has none."
+        )
     if options.report and not options.checkpoint:
         raise ConfigError("report=FOLDER tells how a policy fares: name it by checkpoint=RUN.")
     if options.report and (options.video or options.record):

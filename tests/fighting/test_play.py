@@ -16,7 +16,7 @@ from fighting.tools.replay import CartridgeReplay, Replay, ReplayError
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.report.recording import RecordOptions
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.play import PlayOptions, Window
+from frugal_rl.run.play import PlayOptions, Probe, Window
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_what_changes_nothing_on_a_game_boy_is_refused(option):
 
 
 def test_probing_finds_the_health_of_both_fighters_and_the_clock():
-    text = "\n".join(played(probe=True, frames=1400))
+    text = "\n".join(played(probe=Probe.random, frames=1400))
     assert "p1_hp: {addr: 0xC100, max: 112" in text
     assert "p2_hp: {addr: 0xC200, max: 112" in text
     assert "timer: {addr: 0xC025, max: 6" in text

@@ -1,4 +1,4 @@
-"""Profiles, cartridges, states and replays, changed at random, are read or refused in one line."""
+"""Profiles, cartridges, states, replays, marks: changed, they are read or refused in one line."""
 
 import json
 
@@ -11,6 +11,7 @@ from fighting.machine.emulator import Emulator, StateError, read_rom
 from fighting.machine.trial import try_states
 from fighting.opponents.saved_player import saved_player
 from fighting.rom import ROM_PATH
+from fighting.tools.marks import Mark, Moment, read_marks, write_marks
 from fighting.tools.replay import CartridgeReplay, Replay, ReplayError, load_replay
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.checkpoints import save_checkpoint
@@ -48,6 +49,9 @@ def written(name, folder, rom, running):
     if name == "a.state":
         write_state(path, running, rom)
         return path, lambda p: read_state(p, rom, "start[0]")
+    if name == "marks.csv":
+        write_marks(path, [Moment(f, mark) for f, mark in enumerate([*Mark] * 4)])
+        return path, lambda p: read_marks(p, 12, "game.replay")
     replay = Replay(duel.MatchSettings()) if name == "duel.replay" else None
     replay = replay or CartridgeReplay(rom, running.save())
     for buttons in range(20):
@@ -56,7 +60,15 @@ def written(name, folder, rom, running):
     return path, lambda p: load_replay(p, None)
 
 
-NAMES = ("duel.yaml", "street_fighter_2.yaml", "a.gb", "a.state", "duel.replay", "game.replay")
+NAMES = (
+    "duel.yaml",
+    "street_fighter_2.yaml",
+    "a.gb",
+    "a.state",
+    "duel.replay",
+    "game.replay",
+    "marks.csv",
+)
 
 
 def fuzzed(name, folder, rom, running, count, monkeypatch):

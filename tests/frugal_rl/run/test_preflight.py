@@ -42,6 +42,16 @@ def test_a_window_needs_a_display_and_a_film_none(tmp_path, monkeypatch):
     preflight.preflight(command("play", environ={"WAYLAND_DISPLAY": "wayland-0"}))
 
 
+@pytest.mark.parametrize("probe", [True, "true", "random", "replay"])
+def test_a_probe_needs_a_window_for_a_person_only(probe, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    preflight.preflight(command("play", probe=probe))
+    with pytest.raises(ConfigError, match=r"with probe=replay replay=FILE\.replay marks="):
+        preflight.preflight(command("play", probe="person"))
+    with pytest.raises(ConfigError, match=r"video=film\.mp4"):
+        preflight.preflight(command("play", probe=False))
+
+
 def test_a_missing_extra_is_named_with_the_words_that_install_it(monkeypatch):
     monkeypatch.setattr(preflight, "find_spec", lambda name: None)
 

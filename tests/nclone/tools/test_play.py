@@ -8,7 +8,7 @@ import pytest
 from frugal_rl.errors import ConfigError, DataError
 from frugal_rl.invocation import installing
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.play import Keys, PlayOptions, Window, WindowError
+from frugal_rl.run.play import Keys, PlayOptions, Probe, Window, WindowError
 from nclone.levels.bundled import bundled_level, winning_inputs
 from nclone.replay.outcome import verify_all
 from nclone.tools.play import WAIT_FRAMES, Session, play, shown
@@ -135,7 +135,7 @@ def test_without_a_screen_the_message_says_so(driver, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"probe": True}, ConfigError, "Game Boy"),
+        ({"probe": Probe.random}, ConfigError, "Game Boy"),
         ({"video": "x.avi"}, DataError, r"ends in '\.avi'"),
     ],
 )
