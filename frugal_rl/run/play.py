@@ -144,6 +144,7 @@ class Window:
                 raise pygame.error("there is no display")
             self._surface = pygame.display.set_mode(size)
         except pygame.error as error:
+            pygame.display.quit()  # else the next window of this process is refused as well
             raise WindowError(
                 f"No window can be opened ({error}). Without a screen, {instead}."
             ) from error
