@@ -142,7 +142,12 @@ def has_accelerator(device: str) -> bool:
 
 def device_here(device: str) -> str:
     """Where a measurement runs: on the CPU if a GPU is planned for that this machine lacks."""
-    return "cpu" if device.startswith("cuda") and not _accelerators() else device
+    return "cpu" if device.startswith("cuda") and not has_driver() else device
+
+
+def has_driver() -> bool:
+    """Whether a driver of CUDA devices is there: NVIDIA's own, or that of Windows below WSL2."""
+    return any(Path(sign).exists() for sign in ("/proc/driver/nvidia/version", "/dev/dxg"))
 
 
 def has_bf16(device: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
@@ -184,7 +189,7 @@ def _device_memory(vram_gib: float | None, device: str) -> tuple[int, str]:
 
 def _accelerators() -> list[int]:
     """Bytes of each CUDA device, as the driver reports them; empty without a driver."""
-    if not Path("/proc/driver/nvidia/version").exists():
+    if not has_driver():
         return []
     return [int(float(line)) << 20 for line in _ask_driver("memory.total")]
 

@@ -35,7 +35,7 @@ class Saves:
     """Whether this run has written its best checkpoint."""
     unread: Unread = field(default_factory=Unread)
     saved_at: int = -1
-    """Steps of the newest checkpoint that this run has written itself."""
+    """Steps at which this run saved last, the same in every process: what follows is collective."""
 
     @property
     def folder(self) -> Path:
@@ -66,13 +66,13 @@ class Saves:
         """
         content = snapshot(self.run, self.learner, self.best)
         others = self.ranks.at_first({"rng": content["rng"], "learner": own_part(content)})[1:]
+        self.saved_at = self.learner.num_steps
         if not self.ranks.first:
             return self.folder / LAST
         content |= {"ranks": others} if others else {}
         try:
             content = set_aside(content, self.folder)
             self.newest = save_newest(self.folder, content, self.run.keep_checkpoints)
-            self.saved_at = self.learner.num_steps
             forget_unused(self.folder, self.unread)
         except OSError as error:
             raise self._unwritten(error) from error

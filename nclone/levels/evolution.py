@@ -123,7 +123,7 @@ class LevelEvolution:
     def _join(self, level: Level, effort: int) -> None:
         known = np.array(self.efforts[: self.roots])
         self.expected[len(self.levels)] = expected_rates(np.array([effort]), known)[0]
-        self.levels.add([level])
+        self.levels.add(level)
         self.efforts.append(effort)
 
     def state(self) -> dict[str, Any]:

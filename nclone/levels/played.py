@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nclone.graph.landmarks import Landmarks, find_landmarks
-from nclone.graph.routes import door_places
+from nclone.graph.routes import Doors, door_places
 from nclone.render.scene import moment_widths
 from nclone.sim.table import LevelTable
 
@@ -58,7 +58,8 @@ class PlayedLevels:
         self.number = self.distances.add_levels(self.marks)
         for level, marks in zip(self.table.level, self.marks, strict=True):
             self._show(level, marks)
-        self._find_places()
+        self.places = np.array([marks.exit_places for marks in self.marks])
+        self.doors = door_places(self.distances.levels)
         self.playlist = np.array([self.table.id_of(level) for level in levels])
         self.more = more
         self._widths = moment_widths(self.table.level) if more else (0, 0, 0)
@@ -76,21 +77,18 @@ class PlayedLevels:
         widths = zip(moment_widths([level]), self._widths, strict=True)
         return all(own <= most for own, most in widths) and self.table.has_room(level)
 
-    def add(self, levels: Sequence[Level]) -> None:
-        """Let levels that fit join; each gets the next id."""
-        for level in levels:
-            marks = find_landmarks(level)
-            self.table.add(level)
-            self.marks.append(marks)
-            self.number = np.append(self.number, self.distances.add_level(marks))
-            self._show(level, marks)
-            self.playlist = np.append(self.playlist, self.table.id_of(level))
-        self.more -= len(levels)
-        self._find_places()
+    def add(self, level: Level) -> None:
+        """Let a level that fits join; it gets the next id."""
+        marks = find_landmarks(level)
+        self.table.add(level)
+        self.marks.append(marks)
+        self.number = np.append(self.number, self.distances.add_level(marks))
+        self._show(level, marks)
+        self.playlist = np.append(self.playlist, self.table.id_of(level))
+        self.more -= 1
+        self.places = np.vstack([self.places, [marks.exit_places]])
+        more = self.distances.levels[len(self.doors.count) :]
+        self.doors = Doors(*map(np.concatenate, zip(self.doors, door_places(more), strict=True)))
 
     def _show(self, level: Level, marks: Landmarks) -> None:
         self.static.intern(level.key, lambda: self.row(level, marks))
-
-    def _find_places(self) -> None:
-        self.places = np.array([marks.exit_places for marks in self.marks])
-        self.doors = door_places(self.distances.levels)

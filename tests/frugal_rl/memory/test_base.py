@@ -95,7 +95,7 @@ def test_a_phase_that_was_not_measured_is_taken_to_hold_the_most():
     ],
 )
 def test_a_base_says_where_its_numbers_come_from(confidence, found, words, monkeypatch):
-    monkeypatch.setattr(machine, "_accelerators", lambda: [24 << 30])
+    monkeypatch.setattr(machine, "has_driver", lambda: True)
     always, beyond = Base({Phase.rollout: 4, Phase.update: 7}, confidence, True, found).parts
 
     assert (always.formula, always.ram_bytes, always.vram_bytes) == (words, 4, 500 * MIB)
@@ -310,7 +310,7 @@ def test_a_kind_that_was_tried_out_moves_with_its_libraries_too(tmp_path, monkey
 
 def test_a_run_for_a_gpu_that_is_not_here_is_measured_on_the_cpu(monkeypatch):
     """It ended in `torch finds no CUDA device` where nothing had been measured yet."""
-    monkeypatch.setattr(machine, "_accelerators", list)
+    monkeypatch.setattr(machine, "has_driver", lambda: False)
     words = ["env=toy", "hardware.device=cuda", "hardware.vram_gib=24", "tracking=disabled"]
     run = compose_run(words)
 

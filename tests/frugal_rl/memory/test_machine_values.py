@@ -139,6 +139,24 @@ def test_the_driver_is_asked_for_plain_numbers(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("sign", "device", "here"),
+    [
+        ("/proc/driver/nvidia/version", "cuda:1", "cuda:1"),
+        ("/dev/dxg", "cuda", "cuda"),
+        ("/proc/nothing", "cuda", "cpu"),
+        ("/proc/nothing", "auto", "auto"),
+    ],
+)
+def test_a_gpu_is_measured_on_where_its_driver_is_which_nobody_is_asked_for(
+    sign, device, here, monkeypatch
+):
+    monkeypatch.setattr(machine.subprocess, "run", lambda *a, **k: pytest.fail("asked"))
+    monkeypatch.setattr(Path, "exists", lambda path: str(path) == sign)
+
+    assert machine.device_here(device) == here
+
+
+@pytest.mark.parametrize(
     "error", [OSError(), subprocess.TimeoutExpired("x", 5), subprocess.CalledProcessError(9, "x")]
 )
 def test_a_driver_that_does_not_answer_has_no_device(error, monkeypatch):

@@ -170,6 +170,27 @@ def test_another_number_of_processes_goes_on_with_different_random_numbers(tmp_p
     assert drawn(Ranks(2, 3)) == parts[2]
 
 
+class OneOfTwo(Ranks):
+    """A process of two that hears nobody."""
+
+    def at_first(self, value):
+        return [value, value] if self.first else []
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_every_process_knows_alike_what_is_not_saved_yet(rank, tmp_path):
+    """A process that would save once more alone would wait for the others for ever."""
+    run = toy_run(tmp_path)
+    learner = learner_of(run)
+    saves = Saves(run, learner, OneOfTwo(rank, 2))
+    assert saves.stale
+    saves.save()
+    assert not saves.stale
+    assert (tmp_path / "checkpoints").is_dir() is (rank == 0)
+    learner.num_steps += 1
+    assert saves.stale
+
+
 def scored(success, returned):
     stats = {"success": np.array([success]), "return": np.array([returned])}
     return Result(Score.of(stats))

@@ -11,6 +11,7 @@ from frugal_rl.run.compose import compose_run
 from nclone.config import NppConfig, RewardPreset
 from nclone.errors import LevelError
 from nclone.game import NppGame
+from nclone.graph.routes import door_places
 from nclone.levels import evolution
 from nclone.levels import format as fmt
 from nclone.levels.entity_types import EntityType
@@ -106,8 +107,25 @@ def test_a_level_that_is_known_or_larger_than_all_given_does_not_fit():
     assert game.levels.fits(changed)
     assert not game.levels.fits(known)
     assert not game.levels.fits(larger)
+    game.levels._widths = (1 << 20,) * 3  # its picture alone would fit
+    assert not game.levels.fits(larger)
     game.levels.more = 0
     assert not game.levels.fits(changed)
+
+
+def test_what_is_known_of_a_level_that_joins_is_what_all_levels_together_say():
+    game = begun(replace(CONFIG, levels=("exploration",)))
+    held = game.levels
+    doors = [len(marks.door_entities) for marks in held.marks]
+    parents = [held.table.level[k] for k in np.argsort(doors)[-3:]]  # with the most doors
+    children = [mutated(parent, Dice("known", k)) for k, parent in enumerate(parents)]
+    for child in filter(None, children):
+        held.add(child)
+    assert len(held) == 40 + sum(child is not None for child in children) > 40
+    np.testing.assert_array_equal(held.places, [marks.exit_places for marks in held.marks])
+    for kept, found in zip(held.doors, door_places(held.distances.levels), strict=True):
+        np.testing.assert_array_equal(kept, found)
+    assert held.doors.count[40:].min() > 0
 
 
 def test_the_plan_counts_what_the_levels_that_join_will_hold():
