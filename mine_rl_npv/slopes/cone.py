@@ -10,7 +10,8 @@ import numpy as np
 
 from frugal_rl.errors import ConfigError
 
-PATTERNS = ("5", "9", "1-5-9")
+BY_TURNS = "1-5-9"
+PATTERNS = ("5", "9", BY_TURNS)
 """Predecessors by counting cells: the cross above, the 3 x 3 above, or both by turns of bench."""
 
 

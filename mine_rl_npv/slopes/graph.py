@@ -12,9 +12,11 @@ import numpy as np
 from numba import njit
 
 from frugal_rl.errors import DataError
-from mine_rl_npv.slopes.cone import PATTERNS, Slopes, cell_slopes
+from mine_rl_npv.slopes.cone import BY_TURNS, PATTERNS, Slopes, cell_slopes
+from mine_rl_npv.slopes.rows import MOST_WIDE, arcs_by_rows, most_arcs, rows_of
 
 _CELLS_PER_BLOCK = 400
+_SEARCHED_PER_BLOCK = 4
 _OVERLAP = 0.99
 """Footprints that share less than a hundredth of an edge only touch."""
 
@@ -49,6 +51,8 @@ def _unbroken_offsets(slopes: Slopes) -> np.ndarray:
         return none
     size = bin_size(slopes)
     reach = np.ceil(slopes.levels * size[2] * slopes.run.max() / size[:2]).astype(np.int64) + 1
+    if math.prod(2 * reach + 1) * (slopes.levels + 1) > _SEARCHED_PER_BLOCK * len(slopes.centre):
+        return none  # walls so flat that looking for them takes longer than they spare
     axes = [np.arange(-r, r + 1) for r in reach] + [np.arange(slopes.levels + 1)]
     cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     cells = np.concatenate((np.zeros((1, 3), np.int64), cells[np.any(cells != 0, axis=1)]))
@@ -69,7 +73,20 @@ def _arcs(slopes: Slopes, offsets: np.ndarray, count: int) -> tuple[np.ndarray, 
     apart = off.any() or not slopes.regular
     margin = slopes.edge.max(axis=0) if apart else np.zeros(3)
     rule = (slopes.run, mode, height, slopes.regular)
-    return _cone_arcs(*where, *rule, *bins, margin, offsets, count)
+    rows = _cone_rows(slopes, mode, shape)
+    return _cone_arcs(*where, *rule, rows, *bins, margin, offsets, count)
+
+
+def _cone_rows(slopes: Slopes, mode: int, shape: tuple[int, int, int]) -> np.ndarray:
+    """The cone of every block as `arcs_by_rows` takes it; empty where blocks differ in theirs."""
+    alike = slopes.regular and not np.ptp(slopes.edge, axis=0).any()
+    if not alike or np.any(slopes.centre != slopes.stated) or slopes.pattern == BY_TURNS:
+        return np.zeros((0, 1), np.uint64)
+    size = bin_size(slopes)
+    per_bench = np.ones(2) if mode else size[2] * slopes.run.max() / size[:2]
+    benches = min(shape[2] - 1, int((MOST_WIDE - 1) / per_bench[0]))
+    wide_y = min(int(per_bench[1] * benches) + 1, shape[1] - 1)
+    return rows_of(_cone_cells(benches + 1, wide_y, slopes.run, mode, size))
 
 
 def bin_size(slopes: Slopes) -> np.ndarray:
@@ -117,9 +134,33 @@ def _in_cone(mode, dx, dy, dz, run, least, most, size, bench):
 
 
 @njit(cache=True)
+def _cone_cells(benches, wide_y, run, mode, size):
+    """Cells (benches, 2 wide_y + 1, 63) bool around a block that it needs, itself in the middle."""
+    least, most = run.min(), run.max()
+    cone = np.zeros((benches, 2 * wide_y + 1, 2 * MOST_WIDE + 1), np.bool_)
+    for k in range(1, benches):
+        for j in range(-wide_y, wide_y + 1):
+            for i in range(-MOST_WIDE, MOST_WIDE + 1):
+                cone[k, wide_y + j, MOST_WIDE + i] = (i == 0 and j == 0) or _in_cone(
+                    mode, i * size[0], j * size[1], k * size[2], run, least, most, size, 0
+                )
+    return cone
+
+
+@njit(cache=True)
+def _apart(places, a, b):
+    """From block b to block a by axis; a difference of rows would be an array on the heap."""
+    return (
+        places[a, 0] - places[b, 0],
+        places[a, 1] - places[b, 1],
+        places[a, 2] - places[b, 2],
+    )
+
+
+@njit(cache=True)
 def _needs(b, a, mode, centre, stated, edge, off, run, least, most, size, place):
     """Whether block b needs block a: in its cone, or above it with a common footprint."""
-    dx, dy, dz = centre[a] - centre[b]
+    dx, dy, dz = _apart(centre, a, b)
     if _in_cone(mode, dx, dy, dz, run, least, most, size, place[b, 2]):
         return True
     if (
@@ -129,7 +170,7 @@ def _needs(b, a, mode, centre, stated, edge, off, run, least, most, size, place)
     ):
         return True
     if mode == 0 and (off[a] or off[b]):
-        x, y, z = stated[a] - stated[b]
+        x, y, z = _apart(stated, a, b)
         return _in_cone(mode, x, y, z, run, least, most, size, place[b, 2])
     return False
 
@@ -164,6 +205,17 @@ def _has_all(place, offsets, first, shape):
 
 
 @njit(cache=True)
+def _full_benches(first, shape):
+    """Whether each bench holds a block in every cell: (shape[2],) bool."""
+    area = shape[0] * shape[1]
+    full = np.ones(shape[2], np.bool_)
+    for cell in range(shape[2] * area):
+        if first[cell] == first[cell + 1]:
+            full[cell // area] = False
+    return full
+
+
+@njit(cache=True)
 def _cone_arcs(
     centre,
     stated,
@@ -173,6 +225,7 @@ def _cone_arcs(
     mode,
     levels,
     regular,
+    rows,
     place,
     first,
     order,
@@ -188,6 +241,7 @@ def _cone_arcs(
     pointer = np.zeros(n + 1, np.int64)
     index = np.empty(32 * n + 1024, np.int32)
     filled = 0
+    full, struck = _full_benches(first, shape), np.empty_like(rows)
     for b in range(n):
         start, whole = filled, 0
         index = _with_room(index, filled + len(offsets))
@@ -199,6 +253,16 @@ def _cone_arcs(
             index[start:filled].sort()
             pointer[b + 1] = filled
             continue
+        if len(rows):
+            index = _with_room(index, filled + most_arcs(rows))
+            end = arcs_by_rows(
+                place[b], shape, first, order, full, rows, levels, struck, index, filled
+            )
+            if end >= 0:
+                filled = end
+                index[start:filled].sort()
+                pointer[b + 1] = filled
+                continue
         for k in range(place[b, 2], shape[2]):
             height = (k - place[b, 2]) * size[2]
             if mode == 0:

@@ -9,6 +9,7 @@ from frugal_rl.errors import ConfigError, DataError
 from mine_rl_npv.data.instance import Graph
 from mine_rl_npv.data.lattice import turn
 from mine_rl_npv.data.minelib import read_instance
+from mine_rl_npv.slopes import graph
 from mine_rl_npv.slopes.cone import Slopes, cell_slopes, runs_by_azimuth
 from mine_rl_npv.slopes.graph import slope_graph
 
@@ -47,6 +48,31 @@ def slow_cone(centre, edge, degrees=lambda azimuth: 45.0):
             allowed = z / math.tan(math.radians(degrees(azimuth)))
             inside[b, a] = over or math.hypot(x, y) <= allowed + 1e-6
     return inside
+
+
+def drawn_slopes(seed):
+    """A lattice with voids, of any shape, under any rule."""
+    dice = np.random.default_rng(seed)
+    position = cells(*dice.integers(1, [16, 16, 12]))
+    position = position[dice.random(len(position)) >= dice.choice([0, 0, 0.02, 0.3, 0.9])]
+    dice.shuffle(position)
+    size = dice.choice([1.0, 3.3, 5.0, 12.5], 3)
+    sector = "{}-{}:{:.1f}".format(*dice.choice(360, 2, replace=False), dice.uniform(20, 75))
+    run = runs_by_azimuth(dice.uniform(3, 80), [sector] if dice.random() < 0.4 else [])
+    pattern = str(dice.choice(["", "", "", "5", "9", "1-5-9"]))
+    return cell_slopes(position, size.tolist(), run, int(dice.choice([0, 1, 3, 8])), pattern)
+
+
+def test_rows_of_cells_say_what_block_after_block_says(monkeypatch):
+    drawn = [slopes for slopes in map(drawn_slopes, range(60)) if len(slopes.centre)]
+    by_rows = [graph_of(slopes) for slopes in drawn]
+    rows = [graph._cone_rows(s, 0, (16, 16, 12)) for s in drawn if s.pattern != "1-5-9"]
+    assert min(len(row) for row in rows) == 1 < max(len(row) for row in rows)  # flat walls, steep
+    monkeypatch.setattr(graph, "_cone_rows", lambda *of: np.zeros((0, 1), np.uint64))
+    for slopes, found in zip(drawn, by_rows, strict=True):
+        alone = graph_of(slopes)
+        np.testing.assert_array_equal(found.pointer, alone.pointer)
+        np.testing.assert_array_equal(found.index, alone.index)
 
 
 def test_45_degrees_over_8_levels_of_cubes_need_the_seventeen_known_offsets():
