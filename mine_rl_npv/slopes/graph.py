@@ -216,6 +216,79 @@ def _full_benches(first, shape):
 
 
 @njit(cache=True)
+def _by_cells(place, shape, first, order, offsets, full, rows, levels, struck, index, filled):
+    """Write arcs of the block at a cell, if cells alone tell them; the new `filled`, or -1."""
+    if len(offsets) and _has_all(place, offsets, first, shape):
+        for o in offsets:
+            index[filled] = order[first[_cell(place, o, shape)]]
+            filled += 1
+        return filled
+    if not len(rows):
+        return -1
+    return arcs_by_rows(place, shape, first, order, full, rows, levels, struck, index, filled)
+
+
+@njit(cache=True)
+def _by_blocks(
+    b,
+    index,
+    start,
+    mode,
+    levels,
+    regular,
+    centre,
+    stated,
+    edge,
+    off,
+    run,
+    place,
+    first,
+    order,
+    shape,
+    size,
+    margin,
+):
+    """Add the arcs of block b, comparing each block above with each arc; index and new `filled`."""
+    filled, whole = start, 0
+    least, most = run.min(), run.max()
+    for k in range(place[b, 2], shape[2]):
+        height = (k - place[b, 2]) * size[2]
+        if mode == 0:
+            wide = (height + (size[2] if margin[2] > 0 else 0.0)) * most
+            wide_x, wide_y = wide + margin[0], wide + margin[1]
+        else:
+            wide_x, wide_y = height / size[2] * size[0], height / size[2] * size[1]
+        reach_x, reach_y = int(wide_x / size[0] + 1e-6), int(wide_y / size[1] + 1e-6)
+        missing = False
+        for j in range(max(place[b, 1] - reach_y, 0), min(place[b, 1] + reach_y + 1, shape[1])):
+            for i in range(max(place[b, 0] - reach_x, 0), min(place[b, 0] + reach_x + 1, shape[0])):
+                cell = (k * shape[1] + j) * shape[0] + i
+                if regular and first[cell] == first[cell + 1] and not missing:
+                    x, y = (i - place[b, 0]) * size[0], (j - place[b, 1]) * size[1]
+                    bench = place[b, 2]
+                    missing = _in_cone(mode, x, y, height, run, least, most, size, bench)
+                for at in range(first[cell], first[cell + 1]):
+                    a = order[at]
+                    if not _needs(
+                        b, a, mode, centre, stated, edge, off, run, least, most, size, place
+                    ):
+                        continue
+                    said = False
+                    for c in index[start:filled]:
+                        said = said or _needs(
+                            c, a, mode, centre, stated, edge, off, run, least, most, size, place
+                        )
+                    if not said:
+                        index = _with_room(index, filled)
+                        index[filled] = a
+                        filled += 1
+        whole = 0 if missing else whole + 1
+        if k > place[b, 2] and k - place[b, 2] >= levels and whole > levels:
+            break
+    return index, filled
+
+
+@njit(cache=True)
 def _cone_arcs(
     centre,
     stated,
@@ -237,68 +310,36 @@ def _cone_arcs(
 ):
     """Arcs of `slope_graph`; stops above `levels` benches in a row without an empty cell."""
     n = count
-    least, most = run.min(), run.max()
     pointer = np.zeros(n + 1, np.int64)
     index = np.empty(32 * n + 1024, np.int32)
     filled = 0
     full, struck = _full_benches(first, shape), np.empty_like(rows)
     for b in range(n):
-        start, whole = filled, 0
-        index = _with_room(index, filled + len(offsets))
-        if len(offsets) and _has_all(place[b], offsets, first, shape):
-            for o in offsets:
-                cell = _cell(place[b], o, shape)
-                index[filled] = order[first[cell]]
-                filled += 1
-            index[start:filled].sort()
-            pointer[b + 1] = filled
-            continue
-        if len(rows):
-            index = _with_room(index, filled + most_arcs(rows))
-            end = arcs_by_rows(
-                place[b], shape, first, order, full, rows, levels, struck, index, filled
+        start = filled
+        index = _with_room(index, filled + len(offsets) + most_arcs(rows))
+        filled = _by_cells(
+            place[b], shape, first, order, offsets, full, rows, levels, struck, index, start
+        )
+        if filled < 0:
+            index, filled = _by_blocks(
+                b,
+                index,
+                start,
+                mode,
+                levels,
+                regular,
+                centre,
+                stated,
+                edge,
+                off,
+                run,
+                place,
+                first,
+                order,
+                shape,
+                size,
+                margin,
             )
-            if end >= 0:
-                filled = end
-                index[start:filled].sort()
-                pointer[b + 1] = filled
-                continue
-        for k in range(place[b, 2], shape[2]):
-            height = (k - place[b, 2]) * size[2]
-            if mode == 0:
-                wide = (height + (size[2] if margin[2] > 0 else 0.0)) * most
-                wide_x, wide_y = wide + margin[0], wide + margin[1]
-            else:
-                wide_x, wide_y = height / size[2] * size[0], height / size[2] * size[1]
-            reach_x, reach_y = int(wide_x / size[0] + 1e-6), int(wide_y / size[1] + 1e-6)
-            missing = False
-            for j in range(max(place[b, 1] - reach_y, 0), min(place[b, 1] + reach_y + 1, shape[1])):
-                for i in range(
-                    max(place[b, 0] - reach_x, 0), min(place[b, 0] + reach_x + 1, shape[0])
-                ):
-                    cell = (k * shape[1] + j) * shape[0] + i
-                    if regular and first[cell] == first[cell + 1] and not missing:
-                        x, y = (i - place[b, 0]) * size[0], (j - place[b, 1]) * size[1]
-                        bench = place[b, 2]
-                        missing = _in_cone(mode, x, y, height, run, least, most, size, bench)
-                    for at in range(first[cell], first[cell + 1]):
-                        a = order[at]
-                        if not _needs(
-                            b, a, mode, centre, stated, edge, off, run, least, most, size, place
-                        ):
-                            continue
-                        said = False
-                        for c in index[start:filled]:
-                            said = said or _needs(
-                                c, a, mode, centre, stated, edge, off, run, least, most, size, place
-                            )
-                        if not said:
-                            index = _with_room(index, filled)
-                            index[filled] = a
-                            filled += 1
-            whole = 0 if missing else whole + 1
-            if k > place[b, 2] and k - place[b, 2] >= levels and whole > levels:
-                break
         index[start:filled].sort()
         pointer[b + 1] = filled
     return pointer, index[:filled].copy()
