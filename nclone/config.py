@@ -305,6 +305,10 @@ class NppConfig:
         """What rollouts show of graphs and doors: `frugal_rl.observation.content`."""
         return content(self, num_envs, steps)
 
+    def observed(self) -> NppConfig:
+        """The same game with episodes that begin without a frame being simulated."""
+        return replace(self, start_frames=0)
+
     def tiny(self) -> NppConfig:
         """The same game with a small table of graphs, which a tiny run may fill."""
         return replace(self, graphs_mib=min(self.graphs_mib, TINY_GRAPHS_MIB))

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 ENOUGH_SECONDS = 0.2
 """A size that takes this long is the last one."""
-REPEATS = 3
+REPEATS, SETTLED_SECONDS = 3, 0.05
+"""A size is repeated so often, and on until so much time was spent: the first calls of a process
+touch new memory, and on a busy machine few calls find both cores free."""
 
 
 def line(call: Callable[[int], Callable[[], Any]], largest: int) -> Line:
@@ -44,8 +46,9 @@ def line(call: Callable[[int], Callable[[], Any]], largest: int) -> Line:
 
 
 def _best(call: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(REPEATS):
+    times: list[float] = []
+    until = time.perf_counter() + SETTLED_SECONDS
+    while len(times) < REPEATS or time.perf_counter() < until:
         began, waited = time.perf_counter(), waited_seconds()
         call()
         times.append(time.perf_counter() - began - (waited_seconds() - waited))

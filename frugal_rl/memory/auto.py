@@ -16,6 +16,7 @@ from frugal_rl.memory.advice import (
     samples_of,
     shrunk_sizes,
 )
+from frugal_rl.memory.ahead import compiled_meanwhile
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.child import ask_child
@@ -131,7 +132,8 @@ def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
 
 def _tried(run: RunConfig, probe: ProbeUpdate) -> bool:
     try:
-        found = probe(run) if own_parts(run) is None else None
+        with compiled_meanwhile(run):
+            found = probe(run) if own_parts(run) is None else None
         measured_base(replace(run, plan=Planning.probe), found)
     except ConfigError as error:
         print(f"Warning: {error} The plan goes without it.", file=sys.stderr)

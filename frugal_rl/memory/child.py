@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +24,22 @@ if TYPE_CHECKING:
 
 WORDS = "FRUGAL_RL_WORDS"
 """Names the file into which a child writes what it is doing at the moment."""
+BUSY = "FRUGAL_RL_BUSY"
+"""Names a file that is there while other children of the same process compile."""
 WORD_SECONDS = 1.2
 MOST_SECONDS = 900.0
 """A busy machine that compiles its first kernels takes minutes."""
+_SIGNS: list[Path] = []
 
 
-def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOST_SECONDS) -> Any:
+def ask_child(
+    module: str,
+    run: RunConfig,
+    doing: str,
+    most_seconds: float = MOST_SECONDS,
+    aloud: bool | None = None,
+    stop: threading.Event | None = None,
+) -> Any:
     """What `python -m module` answers about a run: the last line that it prints, as JSON.
 
     Args:
@@ -34,13 +47,15 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
         run: its values and plug-ins are handed over.
         doing: what to say on standard error while it goes on.
         most_seconds: after which it is ended.
+        aloud: whether that is said; None leaves the word to children that compile beside it.
+        stop: ends it once it is set.
 
     Raises:
         ConfigError: it failed, with the last line of what it said, or took too long.
     """
     request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
     request["parent"] = os.getpid()
-    own = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    own = {"PYTHONPATH": os.pathsep.join(sys.path), BUSY: str(_SIGNS[-1] if _SIGNS else "")}
     with (
         tempfile.NamedTemporaryFile(prefix="frugal_rl_") as words,
         subprocess.Popen(
@@ -53,7 +68,7 @@ def ask_child(module: str, run: RunConfig, doing: str, most_seconds: float = MOS
             env={**os.environ, **own, WORDS: words.name},
         ) as process,
     ):
-        asked = _Asked(doing, Path(words.name), most_seconds)
+        asked = _Asked(doing, Path(words.name), most_seconds, aloud, stop or threading.Event())
         try:
             answer, said = asked.heard(process, json.dumps(request))
         except BaseException:  # whoever is asked to stop waits for no answer
@@ -87,6 +102,26 @@ def words_file() -> Path | None:
     return Path(path) if path else None
 
 
+@contextmanager
+def busy() -> Iterator[Callable[[], None]]:
+    """Tell children that are asked inside the block that others compile, until it is called."""
+    with tempfile.TemporaryDirectory(prefix="frugal_rl_") as folder:
+        sign = Path(folder) / "busy"
+        sign.touch()
+        _SIGNS.append(sign)
+        try:
+            yield lambda: sign.unlink(missing_ok=True)
+        finally:
+            _SIGNS.remove(sign)
+
+
+def wait_for_quiet() -> None:
+    """In a child that will time something: wait until nothing is compiled beside it."""
+    until = time.monotonic() + MOST_SECONDS
+    while os.environ.get(BUSY) and Path(os.environ[BUSY]).exists() and time.monotonic() < until:
+        time.sleep(0.05)
+
+
 @dataclass(frozen=True)
 class _Asked:
     """A question that was put: what is being done, and where the child says how far it is."""
@@ -94,6 +129,8 @@ class _Asked:
     doing: str
     words: Path
     most_seconds: float
+    aloud: bool | None
+    stop: threading.Event
 
     def heard(self, process: subprocess.Popen[str], request: str) -> tuple[str, str]:
         """Both outputs of a process that has ended."""
@@ -106,12 +143,15 @@ class _Asked:
             self.tell(time.perf_counter() - began)
 
     def tell(self, seconds: float) -> None:
-        """Say how far it is; give up what takes too long."""
+        """Say how far it is; give up what takes too long, or is not wanted any more."""
+        if self.stop.is_set():
+            raise ConfigError(f"{self.doing} was stopped.")
         if seconds > self.most_seconds:
             raise ConfigError(
                 f"{self.doing} took longer than {self.most_seconds:.0f} s. Try again when the "
                 "machine is less busy, or plan by arithmetic: plan=arithmetic."
             )
         words = self.words.read_text()
-        if may_speak():
+        aloud = not any(sign.exists() for sign in _SIGNS) if self.aloud is None else self.aloud
+        if aloud and may_speak():
             print(f"{self.doing}, {seconds:.0f} s{words and f' ({words})'}", file=sys.stderr)

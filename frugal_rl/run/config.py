@@ -34,7 +34,9 @@ class EnvConfig(Protocol):
     What else can be done with it (play, film, draw, record, generate, tournament, checks) are its
     tools, in a package that its class names: see `frugal_rl.run.tools`. One with tables that fill
     up over a run offers `tiny() -> EnvConfig`, itself with tables that a tiny run may fill.
-    One whose episodes may never end offers `tried() -> EnvConfig`, which cuts them off.
+    One whose episodes may never end offers `tried() -> EnvConfig`, which cuts them off. One with
+    large kernels may offer `observed() -> EnvConfig`, itself such that a reset calls none of those
+    that steps call: two processes compile them at once.
 
     `libraries_bytes: ClassVar[int]` is what its libraries hold beyond a bare process,
     `compiles: ClassVar[bool]` tells that its kernels take long to compile,

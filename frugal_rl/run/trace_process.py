@@ -14,6 +14,7 @@ from frugal_rl.errors import FrugalError
 from frugal_rl.learn.blank import measure_blank
 from frugal_rl.learn.timing import pace_of
 from frugal_rl.learn.trace import trace
+from frugal_rl.memory.child import wait_for_quiet
 from frugal_rl.run.asked import asked_run
 
 
@@ -22,6 +23,7 @@ def main() -> None:
     try:
         run = asked_run()
         found = trace(run) or measure_blank(run)
+        wait_for_quiet()
         answer = None if found is None else replace(found, pace=pace_of(run)).as_json()
     except FrugalError as error:
         answer = {"refused": str(error)}

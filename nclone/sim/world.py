@@ -154,7 +154,7 @@ class World:
             frames: [M] for how many frames.
         """
         at, count = self._indices(which), np.asarray(frames)
-        if not len(at):
+        if not count.any():
             return
         begun, times = self.snapshot(at), np.arange(count.max(initial=0))[:, None]
         held = np.where(times < count, actions, PAUSE).astype(np.uint8)

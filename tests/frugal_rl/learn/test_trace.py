@@ -146,6 +146,22 @@ def test_a_line_follows_the_last_doubling_and_the_best_of_three(monkeypatch, too
     )
 
 
+@pytest.mark.parametrize(("took", "slow"), [(0.001, 4), (0.2, 0)])
+def test_a_size_is_repeated_until_it_has_settled(monkeypatch, took, slow):
+    """The first calls of a process touch new memory: 13 us a sample were told where 2 are true."""
+    now, made = [0.0], []
+
+    def once():
+        made.append(took)
+        now[0] += 5 * took if len(made) <= slow else took
+
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(timing, "waited_seconds", lambda: 0.0)
+
+    assert timing._best(once) == pytest.approx(took)
+    assert len(made) == (34 if slow else 3)  # 4 x 5 ms and 30 x 1 ms
+
+
 def test_waiting_for_a_core_is_no_time_of_an_update(monkeypatch):
     now, waited = itertools.count(step=3.0), itertools.count(step=2.0)
     monkeypatch.setattr(timing.time, "perf_counter", lambda: next(now))

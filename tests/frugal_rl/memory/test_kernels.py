@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Barrier
 from typing import ClassVar
@@ -55,6 +56,7 @@ def asked(tmp_path, monkeypatch):
 
     monkeypatch.setattr(auto, "measured_base", measured_base)
     monkeypatch.setattr(auto, "own_parts", lambda run: None)
+    monkeypatch.setattr(auto, "compiled_meanwhile", lambda run: nullcontext())
     return found
 
 

@@ -1,0 +1,51 @@
+"""Kernels of a kind of run that is new here, compiled while its plan measures other things."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from frugal_rl.errors import ConfigError
+from frugal_rl.memory.child import ask_child, busy
+from frugal_rl.memory.machine import GIB, find_limit
+
+if TYPE_CHECKING:
+    from frugal_rl.run.config import RunConfig
+
+ROOM_BYTES = 2 * GIB
+"""Two processes that compile and one that traces: 0.5 GiB each."""
+ALL_KERNELS, OBSERVING = "frugal_rl.run.dry_run", "frugal_rl.run.observe_once"
+
+
+@contextmanager
+def compiled_meanwhile(run: RunConfig) -> Iterator[None]:
+    """Let processes of their own compile a run's kernels while the block measures its learner.
+
+    One goes through a tiny run; another through what a reset calls, where the environment says how
+    that can be had without what its steps call (`EnvConfig.observed`). Both are over when the block
+    is, and one that fails leaves the word to the run. On one core, or where memory is short, the
+    block runs alone: kernels are compiled later, one after the other.
+    """
+    limit = find_limit()
+    if limit.cores < 2 or min(limit.ram_bytes, limit.free_ram_bytes) < ROOM_BYTES:
+        yield
+        return
+    stop = threading.Event()
+    modules = [ALL_KERNELS] + ([OBSERVING] if hasattr(run.env, "observed") else [])
+
+    def compiled(module: str) -> None:
+        with suppress(ConfigError):
+            ask_child(module, run, "Compiling", aloud=module is ALL_KERNELS, stop=stop)
+
+    with ThreadPoolExecutor(len(modules), "compiling") as pool, busy() as over:
+        left = [pool.submit(compiled, module) for module in modules]
+        for each in left:
+            each.add_done_callback(lambda _: over() if all(e.done() for e in left) else None)
+        try:
+            yield
+        except BaseException:
+            stop.set()
+            raise
