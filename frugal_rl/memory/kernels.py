@@ -42,13 +42,14 @@ def note_ready(run: RunConfig, answer: dict[str, Any]) -> None:
 
 
 def _name(run: RunConfig) -> str:
-    """What decides which kernels a run uses: everything but sizes and settings of learning.
+    """What decides which kernels a run uses: everything but sizes and learning's other settings.
 
     The code is part of it, as of a measured base: after an upgrade a kind is measured anew.
     """
     env: Any = getattr(run.env, "tiny", lambda: run.env)()
     memory = replace(run.memory, budget_gib=None, max_hours=None)
-    kind = (env, run.agent, type(run.algo), run.vec, memory)
+    engine = getattr(run.algo, "engine", None)
+    kind = (env, run.agent, type(run.algo), engine, run.vec, memory)
     versions = (sys.version, metadata.version("numba"), str(_folder(package_of(run))))
     cache = os.environ.get("NUMBA_CACHE_DIR", "")
     code = [remembered.code_digest(*names) for names in (MEASURED_CODE, (package_of(run),))]

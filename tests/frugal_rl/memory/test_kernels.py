@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from threading import Barrier
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numba
@@ -13,6 +14,7 @@ import pytest
 from frugal_rl import remembered
 from frugal_rl.doing import now
 from frugal_rl.errors import ConfigError
+from frugal_rl.learn.on_policy_config import Engine
 from frugal_rl.memory import MemoryProfile, auto, kernels
 from frugal_rl.memory.child import WORDS
 from frugal_rl.memory.probe import Planning
@@ -204,6 +206,8 @@ class OtherEnv(Env):
 def test_what_decides_which_kernels_are_used_makes_another_kind(other):
     assert kernels._name(other) != kernels._name(Run(Env()))
     assert kernels._name(Run(Env(), algo="dqn")) == kernels._name(Run(Env()))  # the same class
+    engines = [SimpleNamespace(engine=Engine(name)) for name in ("exact", "compiled")]
+    assert len({kernels._name(Run(Env(), algo=algo)) for algo in engines}) == 2
 
 
 def test_another_numba_or_another_place_of_compiled_files_makes_another_kind(monkeypatch):
