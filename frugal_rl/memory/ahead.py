@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.child import ask_child, busy
+from frugal_rl.memory.kernels import mostly_ready
 from frugal_rl.memory.machine import GIB, find_limit
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ def compiled_meanwhile(run: RunConfig) -> Iterator[None]:
 
     One goes through a tiny run; another through what a reset calls, where the environment says how
     that can be had without what its steps call (`EnvConfig.observed`). Both are over when the block
-    is, and one that fails leaves the word to the run. On one core, or where memory is short, the
-    block runs alone: kernels are compiled later, one after the other.
+    is, and one that fails leaves the word to the run. On one core, where memory is short, or where
+    another kind of run has compiled most of it, the block runs alone: what is missing is compiled
+    later, one kernel after the other.
     """
     limit = find_limit()
-    if limit.cores < 2 or min(limit.ram_bytes, limit.free_ram_bytes) < ROOM_BYTES:
+    small = limit.cores < 2 or min(limit.ram_bytes, limit.free_ram_bytes) < ROOM_BYTES
+    if small or mostly_ready(run):
         yield
         return
     stop = threading.Event()

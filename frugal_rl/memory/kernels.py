@@ -39,6 +39,13 @@ def is_ready(run: RunConfig) -> bool:
 def note_ready(run: RunConfig, answer: dict[str, Any]) -> None:
     """A tiny run of this kind has ended: whatever it compiled can be loaded now."""
     remembered.write(_name(run), {"files": _files_of(run), **answer})
+    remembered.write(_package_name(run), {"files": _files_of(run)})
+
+
+def mostly_ready(run: RunConfig) -> bool:
+    """Whether a run of another kind has compiled what most runs of this environment call."""
+    kept = remembered.read(_package_name(run)) or {}
+    return 0 < int(kept.get("files", 0)) <= _files_of(run)
 
 
 def _name(run: RunConfig) -> str:
@@ -50,10 +57,18 @@ def _name(run: RunConfig) -> str:
     memory = replace(run.memory, budget_gib=None, max_hours=None)
     engine = getattr(run.algo, "engine", None)
     kind = (env, run.agent, type(run.algo), engine, run.vec, memory)
-    versions = (sys.version, metadata.version("numba"), str(_folder(package_of(run))))
-    cache = os.environ.get("NUMBA_CACHE_DIR", "")
+    return f"kernels_{remembered.fingerprint(*map(repr, kind), *_code_of(run))}"
+
+
+def _package_name(run: RunConfig) -> str:
+    return f"kernels_{package_of(run)}_{remembered.fingerprint(*_code_of(run))}"
+
+
+def _code_of(run: RunConfig) -> list[str]:
+    """What compiled the kernels, where they lie, and the code that they were made of."""
+    versions = [sys.version, metadata.version("numba"), str(_folder(package_of(run)))]
     code = [remembered.code_digest(*names) for names in (MEASURED_CODE, (package_of(run),))]
-    return f"kernels_{remembered.fingerprint(*map(repr, kind), *versions, cache, *code)}"
+    return [*versions, os.environ.get("NUMBA_CACHE_DIR", ""), *code]
 
 
 def package_of(run: RunConfig) -> str:

@@ -36,6 +36,7 @@ def roomy(monkeypatch):
         ahead, "find_limit", lambda: Limit(8 * GIB, "", cores=4, free_ram_bytes=8 * GIB)
     )
     monkeypatch.setattr(ahead, "ask_child", ask)
+    monkeypatch.setattr(ahead, "mostly_ready", lambda run: False)
     return SimpleNamespace(asked=asked, gate=gate, patch=monkeypatch)
 
 
@@ -76,6 +77,13 @@ def test_a_small_machine_compiles_later(machine, roomy):
     cores, ram, free = machine
     limit = Limit(ram * GIB, "", cores=cores, free_ram_bytes=free * GIB)
     roomy.patch.setattr(ahead, "find_limit", lambda: limit)
+    with ahead.compiled_meanwhile(run_of(observed=None)):
+        pass
+    assert roomy.asked == []
+
+
+def test_what_another_kind_of_run_has_compiled_is_not_run_through_once_more(roomy):
+    roomy.patch.setattr(ahead, "mostly_ready", lambda run: True)
     with ahead.compiled_meanwhile(run_of(observed=None)):
         pass
     assert roomy.asked == []

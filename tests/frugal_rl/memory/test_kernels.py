@@ -121,6 +121,19 @@ def test_a_plan_that_probes_needs_no_other_tiny_run(asked):
     assert not asked
 
 
+def test_one_kind_of_run_compiles_most_of_what_the_others_call(asked, tmp_path, monkeypatch):
+    other = Run(Env(), agent="cnn")
+    assert not kernels.mostly_ready(other)
+    try_out(Run(Env()))
+    assert kernels.mostly_ready(other)
+    with monkeypatch.context() as newer:
+        newer.setattr(remembered, "code_digest", lambda *packages: f"newer {packages}")
+        assert not kernels.mostly_ready(other)
+    for path in (tmp_path / "compiled").glob("*.nbi"):
+        path.unlink()
+    assert not kernels.mostly_ready(other)
+
+
 def test_deleted_files_are_compiled_again(asked, tmp_path):
     try_out(Run(Env()))
     for path in (tmp_path / "compiled").glob("*.nbi"):
