@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,7 @@ def compiled_meanwhile(run: RunConfig) -> Iterator[None]:
             each.add_done_callback(lambda _: over() if all(e.done() for e in left) else None)
         try:
             yield
+            wait(left)
         except BaseException:
             stop.set()
             raise

@@ -7,6 +7,7 @@ own places, so that a void breaks no slope. An arc is left out where another one
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -16,7 +17,8 @@ from mine_rl_npv.slopes.cone import BY_TURNS, PATTERNS, Slopes, cell_slopes
 from mine_rl_npv.slopes.rows import MOST_WIDE, arcs_by_rows, most_arcs, rows_of
 
 _CELLS_PER_BLOCK = 400
-_SEARCHED_PER_BLOCK = 4
+_MOST_SEARCHED = 300_000
+"""Cells of a cone; those of walls of 15 degrees over eight benches of two cells are 136,000."""
 _OVERLAP = 0.99
 """Footprints that share less than a hundredth of an edge only touch."""
 
@@ -51,8 +53,8 @@ def _unbroken_offsets(slopes: Slopes) -> np.ndarray:
         return none
     size = bin_size(slopes)
     reach = np.ceil(slopes.levels * size[2] * slopes.run.max() / size[:2]).astype(np.int64) + 1
-    if math.prod(2 * reach + 1) * (slopes.levels + 1) > _SEARCHED_PER_BLOCK * len(slopes.centre):
-        return none  # walls so flat that looking for them takes longer than they spare
+    if math.prod(2 * reach + 1) * (slopes.levels + 1) > _MOST_SEARCHED:
+        return none  # walls so flat that looking for them would take minutes
     axes = [np.arange(-r, r + 1) for r in reach] + [np.arange(slopes.levels + 1)]
     cells = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
     cells = np.concatenate((np.zeros((1, 3), np.int64), cells[np.any(cells != 0, axis=1)]))
@@ -61,32 +63,65 @@ def _unbroken_offsets(slopes: Slopes) -> np.ndarray:
     return cells[index]
 
 
+class _Blocks(NamedTuple):
+    """Places of blocks, as in `Slopes`; `off` (n,) bool where centre and stated differ."""
+
+    centre: np.ndarray
+    stated: np.ndarray
+    edge: np.ndarray
+    off: np.ndarray
+
+
+class _Bins(NamedTuple):
+    """Blocks by search bin: pointer (bins + 1,), blocks (n,), bins by axis (3,), bin (n, 3).
+
+    A bin has edge lengths `size` (3,); blocks may reach out of theirs by `margin` (3,).
+    """
+
+    first: np.ndarray
+    order: np.ndarray
+    shape: np.ndarray
+    place: np.ndarray
+    size: np.ndarray
+    margin: np.ndarray
+
+
+class _Rule(NamedTuple):
+    """Which blocks a block needs: 0 by `run`, the number of a pattern else; see `Slopes`."""
+
+    mode: int
+    run: np.ndarray
+    least: float
+    most: float
+    levels: int
+    regular: bool
+
+
 def _arcs(slopes: Slopes, offsets: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Arcs of the first `count` blocks."""
     first, order, shape, place = _bins(slopes)
     off = np.any(slopes.centre != slopes.stated, axis=1)
+    apart = off.any() or not slopes.regular
+    margin = slopes.edge.max(axis=0) if apart else np.zeros(3)
     mode = PATTERNS.index(slopes.pattern) + 1 if slopes.pattern else 0
     levels = 1 if mode else (slopes.levels if slopes.levels else shape[2])
     height = levels if slopes.regular else shape[2]
-    where = (slopes.centre, slopes.stated, slopes.edge, off)
-    bins = (place, first, order, np.array(shape), bin_size(slopes))
-    apart = off.any() or not slopes.regular
-    margin = slopes.edge.max(axis=0) if apart else np.zeros(3)
-    rule = (slopes.run, mode, height, slopes.regular)
-    rows = _cone_rows(slopes, mode, shape)
-    return _cone_arcs(*where, *rule, rows, *bins, margin, offsets, count)
+    run = slopes.run
+    rule = _Rule(mode, run, float(run.min()), float(run.max()), height, slopes.regular)
+    blocks = _Blocks(slopes.centre, slopes.stated, slopes.edge, off)
+    bins = _Bins(first, order, np.array(shape), place, bin_size(slopes), margin)
+    return _cone_arcs(blocks, bins, rule, _cone_rows(slopes, rule, bins), offsets, count)
 
 
-def _cone_rows(slopes: Slopes, mode: int, shape: tuple[int, int, int]) -> np.ndarray:
+def _cone_rows(slopes: Slopes, rule: _Rule, bins: _Bins) -> np.ndarray:
     """The cone of every block as `arcs_by_rows` takes it; empty where blocks differ in theirs."""
     alike = slopes.regular and not np.ptp(slopes.edge, axis=0).any()
     if not alike or np.any(slopes.centre != slopes.stated) or slopes.pattern == BY_TURNS:
         return np.zeros((0, 1), np.uint64)
-    size = bin_size(slopes)
-    per_bench = np.ones(2) if mode else size[2] * slopes.run.max() / size[:2]
-    benches = min(shape[2] - 1, int((MOST_WIDE - 1) / per_bench[0]))
-    wide_y = min(int(per_bench[1] * benches) + 1, shape[1] - 1)
-    return rows_of(_cone_cells(benches + 1, wide_y, slopes.run, mode, size))
+    per_bench = np.ones(2) if rule.mode else bins.size[2] * rule.most / bins.size[:2]
+    benches = min(bins.shape[2] - 1, int((MOST_WIDE - 1) / per_bench[0]))
+    wide_y = min(int(per_bench[1] * benches) + 1, bins.shape[1] - 1)
+    return rows_of(_cone_cells(benches + 1, wide_y, rule, bins.size))
 
 
 def bin_size(slopes: Slopes) -> np.ndarray:
@@ -112,37 +147,36 @@ def _bins(slopes: Slopes) -> tuple[np.ndarray, np.ndarray, tuple[int, int, int],
 
 
 @njit(cache=True)
-def _in_cone(mode, dx, dy, dz, run, least, most, size, bench):
+def _in_cone(dx, dy, dz, rule, size, bench):
     """Whether an offset (metres, z upward) lies in the cone of a block on cell level `bench`."""
     if dz <= 1e-6 * size[2]:
         return False
-    if mode == 0:
+    if rule.mode == 0:
         far = math.sqrt(dx * dx + dy * dy) - 2e-6
-        if far <= dz * least:
+        if far <= dz * rule.least:
             return True
-        if far > dz * most:
+        if far > dz * rule.most:
             return False
         azimuth = math.degrees(math.atan2(dx, dy)) % 360.0
-        return far <= dz * run[min(int(azimuth), 359)]
+        return far <= dz * rule.run[min(int(azimuth), 359)]
     i, j, k = abs(round(dx / size[0])), abs(round(dy / size[1])), round(dz / size[2])
-    if mode == 1:
+    if rule.mode == 1:
         return i + j <= k
-    if mode == 2:
+    if rule.mode == 2:
         return max(i, j) <= k
     crosses = k // 2 + (k % 2 if bench % 2 == 1 else 0)
     return max(i, j) <= k and i + j <= crosses + 2 * (k - crosses)
 
 
 @njit(cache=True)
-def _cone_cells(benches, wide_y, run, mode, size):
+def _cone_cells(benches, wide_y, rule, size):
     """Cells (benches, 2 wide_y + 1, 63) bool around a block that it needs, itself in the middle."""
-    least, most = run.min(), run.max()
     cone = np.zeros((benches, 2 * wide_y + 1, 2 * MOST_WIDE + 1), np.bool_)
     for k in range(1, benches):
         for j in range(-wide_y, wide_y + 1):
             for i in range(-MOST_WIDE, MOST_WIDE + 1):
                 cone[k, wide_y + j, MOST_WIDE + i] = (i == 0 and j == 0) or _in_cone(
-                    mode, i * size[0], j * size[1], k * size[2], run, least, most, size, 0
+                    i * size[0], j * size[1], k * size[2], rule, size, 0
                 )
     return cone
 
@@ -158,10 +192,11 @@ def _apart(places, a, b):
 
 
 @njit(cache=True)
-def _needs(b, a, mode, centre, stated, edge, off, run, least, most, size, place):
+def _needs(b, a, blocks, bins, rule):
     """Whether block b needs block a: in its cone, or above it with a common footprint."""
-    dx, dy, dz = _apart(centre, a, b)
-    if _in_cone(mode, dx, dy, dz, run, least, most, size, place[b, 2]):
+    edge, size, bench = blocks.edge, bins.size, bins.place[b, 2]
+    dx, dy, dz = _apart(blocks.centre, a, b)
+    if _in_cone(dx, dy, dz, rule, size, bench):
         return True
     if (
         dz > 1e-6 * size[2]
@@ -169,9 +204,9 @@ def _needs(b, a, mode, centre, stated, edge, off, run, least, most, size, place)
         and abs(dy) < 0.5 * _OVERLAP * (edge[a, 1] + edge[b, 1])
     ):
         return True
-    if mode == 0 and (off[a] or off[b]):
-        x, y, z = _apart(stated, a, b)
-        return _in_cone(mode, x, y, z, run, least, most, size, place[b, 2])
+    if rule.mode == 0 and (blocks.off[a] or blocks.off[b]):
+        x, y, z = _apart(blocks.stated, a, b)
+        return _in_cone(x, y, z, rule, size, bench)
     return False
 
 
@@ -216,8 +251,9 @@ def _full_benches(first, shape):
 
 
 @njit(cache=True)
-def _by_cells(place, shape, first, order, offsets, full, rows, levels, struck, index, filled):
-    """Write arcs of the block at a cell, if cells alone tell them; the new `filled`, or -1."""
+def _by_cells(b, bins, levels, offsets, full, rows, struck, index, filled):
+    """Write arcs of block b, if cells alone tell them; the new `filled`, or -1."""
+    first, order, shape, place = bins.first, bins.order, bins.shape, bins.place[b]
     if len(offsets) and _has_all(place, offsets, first, shape):
         for o in offsets:
             index[filled] = order[first[_cell(place, o, shape)]]
@@ -229,117 +265,63 @@ def _by_cells(place, shape, first, order, offsets, full, rows, levels, struck, i
 
 
 @njit(cache=True)
-def _by_blocks(
-    b,
-    index,
-    start,
-    mode,
-    levels,
-    regular,
-    centre,
-    stated,
-    edge,
-    off,
-    run,
-    place,
-    first,
-    order,
-    shape,
-    size,
-    margin,
-):
+def _reach(height, bins, rule):
+    """Cells to each side in which what a block needs may lie, so many metres above it."""
+    size, margin = bins.size, bins.margin
+    if rule.mode == 0:
+        wide = (height + (size[2] if margin[2] > 0 else 0.0)) * rule.most
+        wide_x, wide_y = wide + margin[0], wide + margin[1]
+    else:
+        wide_x, wide_y = height / size[2] * size[0], height / size[2] * size[1]
+    return int(wide_x / size[0] + 1e-6), int(wide_y / size[1] + 1e-6)
+
+
+@njit(cache=True)
+def _by_blocks(b, blocks, bins, rule, index, start):
     """Add the arcs of block b, comparing each block above with each arc; index and new `filled`."""
     filled, whole = start, 0
-    least, most = run.min(), run.max()
-    for k in range(place[b, 2], shape[2]):
-        height = (k - place[b, 2]) * size[2]
-        if mode == 0:
-            wide = (height + (size[2] if margin[2] > 0 else 0.0)) * most
-            wide_x, wide_y = wide + margin[0], wide + margin[1]
-        else:
-            wide_x, wide_y = height / size[2] * size[0], height / size[2] * size[1]
-        reach_x, reach_y = int(wide_x / size[0] + 1e-6), int(wide_y / size[1] + 1e-6)
+    first, shape, size = bins.first, bins.shape, bins.size
+    x0, y0, bench = bins.place[b]
+    for k in range(bench, shape[2]):
+        height = (k - bench) * size[2]
+        reach_x, reach_y = _reach(height, bins, rule)
         missing = False
-        for j in range(max(place[b, 1] - reach_y, 0), min(place[b, 1] + reach_y + 1, shape[1])):
-            for i in range(max(place[b, 0] - reach_x, 0), min(place[b, 0] + reach_x + 1, shape[0])):
+        for j in range(max(y0 - reach_y, 0), min(y0 + reach_y + 1, shape[1])):
+            for i in range(max(x0 - reach_x, 0), min(x0 + reach_x + 1, shape[0])):
                 cell = (k * shape[1] + j) * shape[0] + i
-                if regular and first[cell] == first[cell + 1] and not missing:
-                    x, y = (i - place[b, 0]) * size[0], (j - place[b, 1]) * size[1]
-                    bench = place[b, 2]
-                    missing = _in_cone(mode, x, y, height, run, least, most, size, bench)
+                if rule.regular and first[cell] == first[cell + 1] and not missing:
+                    x, y = (i - x0) * size[0], (j - y0) * size[1]
+                    missing = _in_cone(x, y, height, rule, size, bench)
                 for at in range(first[cell], first[cell + 1]):
-                    a = order[at]
-                    if not _needs(
-                        b, a, mode, centre, stated, edge, off, run, least, most, size, place
-                    ):
+                    a = bins.order[at]
+                    if not _needs(b, a, blocks, bins, rule):
                         continue
                     said = False
                     for c in index[start:filled]:
-                        said = said or _needs(
-                            c, a, mode, centre, stated, edge, off, run, least, most, size, place
-                        )
+                        said = said or _needs(c, a, blocks, bins, rule)
                     if not said:
                         index = _with_room(index, filled)
                         index[filled] = a
                         filled += 1
         whole = 0 if missing else whole + 1
-        if k > place[b, 2] and k - place[b, 2] >= levels and whole > levels:
+        if k > bench and k - bench >= rule.levels and whole > rule.levels:
             break
     return index, filled
 
 
 @njit(cache=True)
-def _cone_arcs(
-    centre,
-    stated,
-    edge,
-    off,
-    run,
-    mode,
-    levels,
-    regular,
-    rows,
-    place,
-    first,
-    order,
-    shape,
-    size,
-    margin,
-    offsets,
-    count,
-):
+def _cone_arcs(blocks, bins, rule, rows, offsets, count):
     """Arcs of `slope_graph`; stops above `levels` benches in a row without an empty cell."""
-    n = count
-    pointer = np.zeros(n + 1, np.int64)
-    index = np.empty(32 * n + 1024, np.int32)
+    pointer = np.zeros(count + 1, np.int64)
+    index = np.empty(32 * count + 1024, np.int32)
     filled = 0
-    full, struck = _full_benches(first, shape), np.empty_like(rows)
-    for b in range(n):
+    full, struck = _full_benches(bins.first, bins.shape), np.empty_like(rows)
+    for b in range(count):
         start = filled
         index = _with_room(index, filled + len(offsets) + most_arcs(rows))
-        filled = _by_cells(
-            place[b], shape, first, order, offsets, full, rows, levels, struck, index, start
-        )
+        filled = _by_cells(b, bins, rule.levels, offsets, full, rows, struck, index, start)
         if filled < 0:
-            index, filled = _by_blocks(
-                b,
-                index,
-                start,
-                mode,
-                levels,
-                regular,
-                centre,
-                stated,
-                edge,
-                off,
-                run,
-                place,
-                first,
-                order,
-                shape,
-                size,
-                margin,
-            )
+            index, filled = _by_blocks(b, blocks, bins, rule, index, start)
         index[start:filled].sort()
         pointer[b + 1] = filled
     return pointer, index[:filled].copy()

@@ -1,6 +1,7 @@
 """Kernels are compiled beside the trace of a network, by two processes, and nothing waits long."""
 
 import os
+import signal
 import threading
 import time
 from types import SimpleNamespace
@@ -68,6 +69,15 @@ def test_nobody_waits_for_a_compiler_once_the_block_has_failed(roomy):
     began = time.monotonic()
     with pytest.raises(ConfigError, match="too long"), ahead.compiled_meanwhile(run_of()):
         raise ConfigError("It takes too long.")
+    assert time.monotonic() - began < 5
+    assert (ahead.ALL_KERNELS, "done") not in roomy.asked
+
+
+def test_nor_does_anybody_who_is_asked_to_stop_while_only_compilers_work(roomy):
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), ahead.compiled_meanwhile(run_of()):
+        timer.start()
     assert time.monotonic() - began < 5
     assert (ahead.ALL_KERNELS, "done") not in roomy.asked
 
