@@ -10,12 +10,14 @@ contact sheet per category: the first levels with the way of their winning input
 
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from nclone.levels.generators import CATEGORIES, EASY, draw_recipes, generate, level_content
+from nclone.levels.level import Level
 from nclone.render.export import contact_sheet
 from nclone.replay.outcome import path_of
 from nclone.search.proof import Prover
@@ -60,15 +62,20 @@ def main(per_category: int, folder: str, categories: list[str]) -> None:
 def write_sheet(folder: Path, category: str, prover: Prover) -> None:
     """The first levels of a category, each source in turn, as one small picture."""
     levels = [generate(r) for r in draw_recipes(category, COLUMNS * ROWS, FIRST_SEED)]
+    folder.mkdir(parents=True, exist_ok=True)
+    save_sheet(levels, COLUMNS, prover, folder / f"levels_{category}.png")
+
+
+def save_sheet(levels: Sequence[Level], columns: int, prover: Prover, file: Path) -> None:
+    """Levels with the ways that win them, in few colours."""
     inputs = [prover.prove(level).inputs for level in levels]
     paths = [
         None if i is None else path_of(level, i.per_step(1))
         for level, i in zip(levels, inputs, strict=True)
     ]
-    sheet = Image.fromarray(contact_sheet(levels, COLUMNS, 0.25, paths))
+    sheet = Image.fromarray(contact_sheet(levels, columns, 0.25, paths))
     few = sheet.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    folder.mkdir(parents=True, exist_ok=True)
-    few.save(folder / f"levels_{category}.png", optimize=True)
+    few.save(file, optimize=True)
 
 
 if __name__ == "__main__":

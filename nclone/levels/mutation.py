@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.ndimage import binary_dilation, label
 
 from nclone.errors import LevelError
-from nclone.geometry import TILE_TYPES
+from nclone.geometry import TILE_PX, TILE_TYPES
 from nclone.levels import format as fmt
 from nclone.levels.entity_types import SWITCH_OF, EntityType
 from nclone.levels.level import load_level
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from nclone.levels.level import Level
 
 MOST_CHANGES = 3
+TRIES = 8
+"""Changes of rock that nobody comes to are made up to so often anew."""
 UNITS = 4
 """Quarter tiles, in which records count, per tile."""
 NEAR_TILES, FAR_TILES = 2, 8
@@ -31,17 +34,35 @@ CHANGED = " changed"
 
 
 def mutated(level: Level, dice: Dice) -> Level | None:
-    """A level with one to three changes; None where they give the same, or no level at all."""
+    """A level with one to three changes that a player can meet; None where none came about."""
+    known = _met(level)
+    for _ in range(TRIES):
+        made = _changed(level, dice)
+        if made is not None and _met(made) != known:
+            return made
+    return None
+
+
+def _met(level: Level) -> bytes:
+    """What can be met: the spawn, open tiles around it, their walls, the things among them."""
+    column, row = (int(place // TILE_PX) for place in level.spawn)
+    rooms, _ = label(level.tiles != SOLID)
+    near = binary_dilation(rooms == rooms[row, column], np.ones((3, 3), bool))
+    columns, rows = (level.entities[:, 1:3] // TILE_PX).astype(np.int64).T
+    met = (level.spawn, np.where(near, level.tiles, SOLID), level.entities[near[rows, columns]])
+    return b"".join(np.asarray(part).tobytes() for part in met)
+
+
+def _changed(level: Level, dice: Dice) -> Level | None:
+    """A level with one to three changes; None where they give no level at all."""
     tiles, records = _opened(level)
     for _ in range(dice.between(1, MOST_CHANGES)):
         records = dice.pick(CHANGES)(tiles, records, dice)
     try:
         name = level.name.removesuffix(CHANGED)[: fmt.TITLE_BYTES - len(CHANGED)]
-        made = load_level(fmt.pack_level(tiles, records, name + CHANGED))
+        return load_level(fmt.pack_level(tiles, records, name + CHANGED))
     except LevelError:
         return None
-    same = made.map_data[fmt.TILES_AT :] == level.map_data[fmt.TILES_AT :]
-    return None if same else made
 
 
 def _opened(level: Level) -> tuple[np.ndarray, np.ndarray]:
