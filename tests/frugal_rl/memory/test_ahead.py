@@ -14,7 +14,7 @@ from frugal_rl.memory import ahead, child
 from frugal_rl.memory.duration import Line, Pace
 from frugal_rl.memory.machine import GIB, Limit
 from frugal_rl.memory.probe import Probe
-from frugal_rl.run import trace_process
+from frugal_rl.run import observe_once, trace_process
 from frugal_rl.run.compose import compose_run
 from nclone.config import NppConfig
 from nclone.game import NppGame
@@ -158,6 +158,20 @@ def test_a_child_that_is_not_wanted_any_more_is_ended(tmp_path, monkeypatch):
         child.ask_child("hangs", compose_run(["env=toy"]), "It", stop=stop)
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_the_second_compiler_resets_and_steps_nothing(monkeypatch, capsys):
+    run, nicer = compose_run(["env=nclone", "env.levels=[walk]"]), []
+    monkeypatch.setattr(observe_once, "asked_run", lambda: run)
+    monkeypatch.setattr(observe_once.os, "nice", nicer.append)
+    monkeypatch.setattr(sim, "advance_worlds", lambda *of: pytest.fail("a frame was played"))
+    began = []
+    real = NppGame.begin
+    monkeypatch.setattr(NppGame, "begin", lambda game, which: began.append(real(game, which)))
+    observe_once.main()
+    assert capsys.readouterr().out == "null\n"
+    assert began
+    assert nicer == [observe_once.NICE]
 
 
 def test_a_reset_that_is_only_observed_plays_no_frame(monkeypatch):
