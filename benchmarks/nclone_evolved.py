@@ -13,10 +13,10 @@ from pathlib import Path
 from nclone_levels import save_sheet
 
 from nclone.levels import format as fmt
+from nclone.levels.mutation import CHANGED
 from nclone.levels.sources import open_grouped, open_levels
 from nclone.search.proof import Prover
 
-CHANGED = " changed"
 PAIRS, COLUMNS = 12, 6
 
 
@@ -29,8 +29,8 @@ def main(run: str, file: Path, given: list[str]) -> None:
     things = sum(
         one.map_data[fmt.RECORDS_AT :] != other.map_data[fmt.RECORDS_AT :] for one, other in found
     )
-    print(f"{len(evolved)} evolved, {len(found)} beside their parents: {tiles} differ in tiles, ")
-    print(f"{things} in things")
+    print(f"{len(evolved)} evolved, {len(found)} beside their parents:")
+    print(f"{tiles} differ in tiles, {things} in things")
     shown = [level for pair in found[:PAIRS] for level in pair]
     save_sheet(shown, COLUMNS, Prover(), file)
 

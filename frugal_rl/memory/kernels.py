@@ -30,10 +30,9 @@ def is_ready(run: RunConfig) -> bool:
     An environment whose kernels take long says so: `compiles: ClassVar[bool] = True`. For others
     only the very first run of an installation counts.
     """
-    kept = remembered.read(_name(run)) or {}
     if not getattr(type(run.env), "compiles", False):
-        return bool(kept) or _compiled_files(CORE) > 0
-    return 0 < int(kept.get("files", 0)) <= _files_of(run)
+        return bool(remembered.read(_name(run))) or _compiled_files(CORE) > 0
+    return _still_there(_name(run), run)
 
 
 def note_ready(run: RunConfig, answer: dict[str, Any]) -> None:
@@ -44,7 +43,12 @@ def note_ready(run: RunConfig, answer: dict[str, Any]) -> None:
 
 def mostly_ready(run: RunConfig) -> bool:
     """Whether a run of another kind has compiled what most runs of this environment call."""
-    kept = remembered.read(_package_name(run)) or {}
+    return _still_there(_package_name(run), run)
+
+
+def _still_there(name: str, run: RunConfig) -> bool:
+    """Whether something was compiled under a name, and none of its files are gone."""
+    kept = remembered.read(name) or {}
     return 0 < int(kept.get("files", 0)) <= _files_of(run)
 
 

@@ -35,7 +35,8 @@ class Saves:
     """Whether this run has written its best checkpoint."""
     unread: Unread = field(default_factory=Unread)
     saved_at: int = -1
-    """Steps at which this run saved last, the same in every process: what follows is collective."""
+    """Steps of the newest checkpoint that this run has written; another process than the first
+    takes it to be written once it has handed over its part."""
 
     @property
     def folder(self) -> Path:
@@ -66,13 +67,14 @@ class Saves:
         """
         content = snapshot(self.run, self.learner, self.best)
         others = self.ranks.at_first({"rng": content["rng"], "learner": own_part(content)})[1:]
-        self.saved_at = self.learner.num_steps
         if not self.ranks.first:
+            self.saved_at = self.learner.num_steps
             return self.folder / LAST
         content |= {"ranks": others} if others else {}
         try:
             content = set_aside(content, self.folder)
             self.newest = save_newest(self.folder, content, self.run.keep_checkpoints)
+            self.saved_at = self.learner.num_steps
             forget_unused(self.folder, self.unread)
         except OSError as error:
             raise self._unwritten(error) from error

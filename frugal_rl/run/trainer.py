@@ -193,7 +193,7 @@ class Trainer:
                     self.on_the_way(self.save)
                 asked = self.heed(self.watch(), stop)
             if not asked and self.run.evaluation.episodes:
-                if self.saves.stale:  # the evaluation may take longer than what was learned
+                if self.ranks.any(self.saves.stale)[0]:  # playing may take longer than learning
                     self.on_the_way(self.save)
                 self.try_out()
                 asked = self.ranks.any(self.cut_off)[0]

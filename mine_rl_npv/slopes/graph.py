@@ -259,9 +259,12 @@ def _by_cells(b, bins, levels, offsets, full, rows, struck, index, filled):
             index[filled] = order[first[_cell(place, o, shape)]]
             filled += 1
         return filled
-    if not len(rows):
-        return -1
-    return arcs_by_rows(place, shape, first, order, full, rows, levels, struck, index, filled)
+    for benches in (min(levels + 1, len(rows)), len(rows)):  # above voids more of them are asked
+        few, own = rows[:benches], struck[:benches]
+        end = arcs_by_rows(place, shape, first, order, full, few, levels, own, index, filled)
+        if end >= 0 or benches == len(rows):
+            return end
+    return -1
 
 
 @njit(cache=True)

@@ -10,12 +10,13 @@ import torch
 from numpy.testing import assert_array_equal
 from rich.console import Console
 
-from frugal_rl.errors import CheckpointError, FrugalError
+from frugal_rl.errors import CheckpointError, DiskError, FrugalError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.off_policy_kinds import DqnConfig
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.memory import MemoryProfile
+from frugal_rl.run import saves as saves_module
 from frugal_rl.run import trainer as trainer_module
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.config import Evaluation, Hardware, RunConfig
@@ -189,6 +190,33 @@ def test_every_process_knows_alike_what_is_not_saved_yet(rank, tmp_path):
     assert (tmp_path / "checkpoints").is_dir() is (rank == 0)
     learner.num_steps += 1
     assert saves.stale
+
+
+def test_a_save_that_the_disk_refused_is_still_to_be_made(tmp_path, monkeypatch):
+    saves = Saves(run := toy_run(tmp_path), learner_of(run))
+
+    def full(*file):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(saves_module, "save_newest", full)
+    with pytest.raises(DiskError, match="No space left"):
+        saves.save()
+    assert saves.stale
+
+
+def test_a_process_saves_once_more_with_one_that_could_not(tmp_path, monkeypatch):
+    """Each saves with all others, so that one alone would wait for ever."""
+    mine, saved, save = [], [], Saves.save
+    monkeypatch.setattr(Saves, "stale", property(lambda self: mine))  # nothing is new here
+    monkeypatch.setattr(Saves, "save", lambda self: saved.append(0) or save(self))
+    ways = {"checkpoint_every_steps": 32, "evaluation": Evaluation(episodes=4, num_envs=4)}
+    train(toy_run(tmp_path / "a", **ways), Nowhere(), console=quiet())
+    alone = len(saved)
+    monkeypatch.setattr(
+        Ranks, "any", lambda self, *flags: tuple(flag is mine or bool(flag) for flag in flags)
+    )
+    train(toy_run(tmp_path / "b", **ways), Nowhere(), console=quiet())
+    assert len(saved) == 2 * alone + 1
 
 
 def scored(success, returned):
