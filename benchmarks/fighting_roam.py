@@ -47,9 +47,9 @@ def walked(name: str, player: Player, steps: int) -> np.ndarray:
     set_random_seed(1000)
     for _ in range(steps):
         game.advance(player(game.observe()))
-    places = np.array([roam.trodden(machine).sum() for machine in game.machines])
+    places = np.array([roam.trodden(machine).sum() for machine in game.emulators.machines])
     regions, doors, keys = (
-        np.mean([machine.memory[address] for machine in game.machines])
+        np.mean([machine.memory[address] for machine in game.emulators.machines])
         for address in (roam.REGIONS, roam.DOORS, roam.KEYS)
     )
     spread = np.std(places) / np.sqrt(MACHINES)
@@ -58,7 +58,7 @@ def walked(name: str, player: Player, steps: int) -> np.ndarray:
         f"{doors + keys:>9.2f}",
         flush=True,
     )
-    picture = painted(roam.world(game.machines[0]))
+    picture = painted(roam.world(game.emulators.machines[0]))
     game.close()
     return picture
 

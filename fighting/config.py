@@ -17,6 +17,7 @@ from fighting.machine import duel
 from fighting.rom import DUEL
 from fighting.rom.logic import WORK_RAM
 from fighting.saved_states import states_part
+from fighting.seating import paired
 from fighting.signals import RAM_BYTES
 from fighting.spec import Camera, View, observation_spec
 from fighting.vec_env import DuelVecEnv
@@ -176,7 +177,7 @@ class DuelConfig:
         """Cartridges of which both seats are rows; the others have one row each."""
         if not self.plays_itself:
             return 0
-        return round((1 - self.pool_share) * rows / 2)
+        return paired(rows, self.pool_share)
 
     def machines(self, rows: int) -> int:
         """Cartridges that `rows` rows need."""

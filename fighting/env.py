@@ -31,8 +31,6 @@ class DuelEnv(GameEnv):
 
     def __init__(self, config: DuelConfig, seed: int | None = None) -> None:
         self.config = config
-        if self.config.pairs(1):
-            raise ConfigError("One environment has one seat: set env.pool_share=1.")
         self.render_mode = "rgb_array"
         self._options: Mapping[str, Any] = {}
         super().__init__(DuelGame(config, 1, "train"), config.spec(), config.episode_steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,9 @@ from fighting.machine.frames import UNPACKED, colour, grey, half_screen, pack_sc
 from fighting.machine.native_emulators import NativeEmulators
 from fighting.opponents.levels import Levels
 from fighting.opponents.rivals import rival_of
+from fighting.opponents.scripts import SCRIPTS
 from fighting.rules import ENDED, KO, REWARD, SCORE, judge
+from fighting.seating import Seating
 from fighting.signals import FIRST, SECOND, SIGNALS, left_sides, look_all, stands_left
 from fighting.spec import View
 from frugal_rl.errors import EncodingError
@@ -36,23 +38,24 @@ class DuelGame(Game):
     Row r plays seat `seats[r]` of cartridge `machine[r]`. In self-play a cartridge has two rows.
     """
 
+    seen_by_rivals: ClassVar[str] = "signals"
+
     def __init__(self, config: DuelConfig, rows: int, split: str, packed: str = "") -> None:
         self.config, self.rows, self.packed = config, rows, packed
         self.num_worlds, self.tables = rows, Tables()
         self.action_space = config.action_space()
         self.level_names = [f"cpu_{level}" for level in range(8)]
-        pairs, count = config.pairs(rows), config.machines(rows)
+        seating = Seating(rows, config.pairs(rows))
+        count = seating.machines
         cpu = config.opponent in (Rival.cpu, Rival.curriculum)
         self.computer = np.full(count, cpu)  # which cartridges' own player is fought
         native = config.emulator is Emulation.native
         self.emulators: Emulators | NativeEmulators = (
             NativeEmulators(config, count) if native else Emulators(config, count)
         )
-        self.machine = np.concatenate([np.arange(pairs).repeat(2), np.arange(pairs, count)])
-        self.seats = np.concatenate([np.arange(2 * pairs) % 2, np.zeros(count - pairs, np.int64)])
-        self.rows_of = [np.flatnonzero(self.machine == m) for m in range(count)]
-        self.single = np.arange(2 * pairs, rows)
-        self.rival = None if cpu else rival_of(config, len(self.single))
+        self.machine, self.seats = seating.machine, seating.seats
+        self.rows_of, self.single = seating.rows_of, seating.single
+        self.rival = None if cpu else rival_of(config, len(self.single), SCRIPTS)
         self.rngs: list[np.random.Generator] = []
         self.levels = Levels(config, split, count)
         self.level = np.zeros(count, np.int64)

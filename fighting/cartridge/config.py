@@ -17,8 +17,9 @@ from fighting.cartridge.profile import Profile, System
 from fighting.cartridge.reading import load_profile
 from fighting.cartridge.rules import compiled
 from fighting.cartridge.scene import FRAMES_PER_SECOND, MAP_BYTES
-from fighting.choices import Actions, Weights
+from fighting.choices import Actions, PoolChoice, Rival, Weights
 from fighting.saved_states import states_part
+from fighting.seating import paired
 from fighting.spec import Camera, View, observation_spec, packed_form
 from frugal_rl.errors import ConfigError
 from frugal_rl.memory.choices import Buffers
@@ -37,6 +38,12 @@ UNLIMITED_SECONDS = 600.0
 """What cuts an episode of a profile that has an end and names no time limit."""
 EMULATOR_BYTES = 1_600_000
 """A running cartridge with its compressed start states, rounded up."""
+PLAYERS = (Rival.cpu, Rival.still, Rival.random, Rival.policy)
+OPPONENTS = {
+    "opponent": (*PLAYERS, Rival.self_play, Rival.mixed),
+    "eval_opponent": PLAYERS,
+}
+"""Who may sit at the second pad of any cartridge."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,22 @@ class GameBoyConfig:
     """Longest episode; 0 means the profile's time limit, 1.1 times that of a fight's clock."""
     reward: Weights = field(default_factory=Weights)
     """Of a fight; a profile with a `reward:` of its own says all itself."""
+    opponent: Rival = Rival.cpu
+    """Who is at the second pad: nobody (cpu: the cartridge's own player, if it has one), or, where
+    the profile has `pads:`, still | random | policy | self_play | mixed."""
+    rival: str = ""
+    """Run folder or checkpoint of the opponent (opponent=policy); it plays from the features."""
+    eval_opponent: Rival = Rival.cpu
+    """Whom an evaluation of self-play meets: cpu | still | random | policy."""
+    pool_share: Annotated[float, between(0, 1)] = 0.25
+    """Self-play: share of the rows that meet somebody else than the present self."""
+    pool_choice: PoolChoice = PoolChoice.latest
+    """Self-play: which past selves are met more often."""
+    cpu_share: Annotated[float, between(0, 1)] = 0.5
+    """Mixed: share of the games with nobody learning opposite that meet the cartridge's own
+    player, instead of a past self."""
+    random_side: bool = True
+    """Sit at the second pad in half of the episodes with nobody learning opposite."""
     threads: Annotated[int, at_least(0)] = 0
     """Threads that emulate; 0 means one per core."""
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -84,6 +107,17 @@ class GameBoyConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.press_frames <= self.frame_skip:
             raise ConfigError(f"env.press_frames is {self.press_frames}; use 0 to frame_skip.")
+        for name in ("opponent", "eval_opponent"):
+            if getattr(self, name) not in OPPONENTS[name]:
+                known = ", ".join(rival.value for rival in OPPONENTS[name])
+                raise ConfigError(
+                    f"env.{name}={getattr(self, name).value} is for env=fighting; here there are "
+                    f"{known}."
+                )
+        if Rival.policy in (self.opponent, self.eval_opponent) and not self.rival:
+            raise ConfigError(
+                "env.opponent=policy needs env.rival=RUN, a run folder or checkpoint."
+            )
 
     @cached_property
     def game(self) -> Profile:
@@ -100,7 +134,27 @@ class GameBoyConfig:
                 f"env.obs={self.obs.value} shows the profile's features; {game.source.name} has "
                 "none. Add features: {score: score / 100}, or choose env.obs=half_size."
             )
+        if self.opponent is not Rival.cpu:
+            self._check_pads(game)
         return game
+
+    def _check_pads(self, game: Profile) -> None:
+        """Two players need a second pad; rivals see features and choose one of the actions."""
+        if game.pads is None:
+            raise ConfigError(
+                f"{game.source.at()}: env.opponent={self.opponent.value} sits at a second pad, and "
+                "the profile knows none. Add pads: {second: 0xC010}, the address that the "
+                "cartridge reads it from, or leave env.opponent=cpu."
+            )
+        if not game.features:
+            raise ConfigError(
+                f"{game.source.at()}: whoever sits at the second pad plays from features: and the "
+                "profile has none. Add features: {score: score / 100}."
+            )
+        if self.actions is Actions.buttons:
+            raise ConfigError(
+                "env.actions=buttons has no second player: choose env.actions=combos or macros."
+            )
 
     def check(self) -> None:
         """Refuse a cartridge image that is missing, or another than the profile's."""
@@ -112,6 +166,21 @@ class GameBoyConfig:
     def shows_memory(self) -> bool:
         """Whether the policy sees the profile's features."""
         return self.obs in (View.ram, View.both)
+
+    @property
+    def choices(self) -> int:
+        """How many actions there are to choose from; 0 where each is eight switches."""
+        space = self.action_space()
+        return int(space.n) if isinstance(space, spaces.Discrete) else 0
+
+    @property
+    def plays_itself(self) -> bool:
+        """Whether both seats of a machine may learn."""
+        return self.opponent in (Rival.self_play, Rival.mixed)
+
+    def pairs(self, rows: int) -> int:
+        """Machines of which both seats are rows; the others have one row each."""
+        return paired(rows, self.pool_share) if self.plays_itself else 0
 
     @property
     def longest(self) -> int:
@@ -146,7 +215,12 @@ class GameBoyConfig:
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any, split: str
     ) -> VectorEnv:
         """All cartridges in this process on threads; `vec` other than `batch` wraps plain ones."""
+        if split == "eval" and self.plays_itself:
+            alone = replace(self, opponent=self.eval_opponent)
+            return alone.make_vec(num_envs, encoding, memory, vec, split)
         if vec is not None and not vec.native and not isinstance(vec, Threads):
+            if self.plays_itself:
+                raise ConfigError("Self-play needs both seats of a machine: choose vec=batch.")
             built: VectorEnv = vec.build(self, num_envs, encoding, memory)
             return built
         threads = vec.threads if isinstance(vec, Threads) else 0
@@ -158,12 +232,14 @@ class GameBoyConfig:
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
         """Running cartridges."""
-        total = num_envs * EMULATOR_BYTES
-        formula = f"{num_envs} cartridges x {EMULATOR_BYTES:,} B"
+        machines = num_envs - self.pairs(num_envs)
+        seats = machines if self.opponent is Rival.cpu else 2 * machines
+        total = machines * EMULATOR_BYTES
+        formula = f"{machines} cartridges x {EMULATOR_BYTES:,} B"
         found = [Part("emulators", formula, total, confidence=Confidence.calibrated)]
-        found.append(states_part(num_envs))
+        found.append(states_part(machines))
         maps = len(compiled(self.game, self.reward, self.accept_guesses).meanings.maps)
         if maps:
-            words = f"{num_envs} cartridges x {maps} of seen() x {MAP_BYTES:,} B"
-            found.append(Part("values seen", words, num_envs * maps * MAP_BYTES))
+            words = f"{seats} seats x {maps} of seen() x {MAP_BYTES:,} B"
+            found.append(Part("values seen", words, seats * maps * MAP_BYTES))
         return found

@@ -33,8 +33,8 @@ class GameBoyEnv(GameEnv):
 
     def render(self) -> np.ndarray:
         """The screen as it is now, [144, 160, 3] uint8."""
-        machine = self.game.machines[0]
-        if not self.game.drawn:
+        machine = self.game.emulators.machines[0]
+        if not self.game.emulators.drawn:
             state = machine.save()
             machine.tick(1, True)
             picture = machine.screen[..., :3].copy()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fighting.cartridge.memory import Address, Status
+from fighting.cartridge.pads import Pads
 from fighting.cartridge.source import Source, Text
 from fighting.machine.emulator import read_rom, sha1
 from fighting.rom import image_of
@@ -77,6 +78,8 @@ class Profile:
     features: Mapping[str, Text] = field(default_factory=dict)
     """What env.obs=ram shows, by name."""
     start: tuple[Mapping[str, Any], ...] = ()
+    pads: Pads | None = None
+    """None where one person plays."""
     fastest_startup: int = 0
     longest_startup: int = 0
 

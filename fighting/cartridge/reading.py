@@ -12,6 +12,7 @@ from typing import Any
 from fighting.cartridge.buttons import UnknownButtonError, buttons
 from fighting.cartridge.meaning import CLOCKS
 from fighting.cartridge.memory import Address, Kind, Status
+from fighting.cartridge.pads import Pads
 from fighting.cartridge.profile import Goal, Image, Profile, System
 from fighting.cartridge.source import Keys, Source, Text, read
 from frugal_rl.errors import ConfigError
@@ -28,6 +29,7 @@ OPTIONAL = OF_GOALS | {
     "rules",
     "start",
     "features",
+    "pads",
     "fastest_startup",
     "longest_startup",
 }
@@ -80,6 +82,7 @@ class _Reader:
 
     def profile(self, node: Any) -> Profile:
         self._check_keys(node)
+        memory = {n: self._address(n, v) for n, v in self._mapping(node, "memory").items()}
         rules, actions = self._mapping(node, "rules"), self._mapping(node, "actions")
         self._known(rules, {"ko_values", "round_seconds"}, "rules")
         self._known(actions, {"combos", "macros"}, "actions")
@@ -88,7 +91,7 @@ class _Reader:
             title=str(node["title"]),
             system=self._member(System, node["system"], "system"),
             roms=tuple(self._image(i, image) for i, image in enumerate(self._list(node, "roms"))),
-            memory={n: self._address(n, v) for n, v in self._mapping(node, "memory").items()},
+            memory=memory,
             ko_values=self._bytes(rules, "ko_values", ("rules",), (0,)),
             round_seconds=self._whole(rules, "round_seconds", ("rules",), 99, (1, 3600)),
             combos=tuple(
@@ -102,6 +105,7 @@ class _Reader:
             source=self.source,
             goal=self._goal(node),
             features=self._features(node),
+            pads=self._pads(node, memory) if "pads" in node else None,
             start=tuple(self._step(i, step) for i, step in enumerate(self._list(node, "start"))),
             fastest_startup=self._whole(node, "fastest_startup", (), 0, BYTE),
             longest_startup=self._whole(node, "longest_startup", (), 0, BYTE),
@@ -195,6 +199,57 @@ class _Reader:
         }
         return Goal(reward, **single, time_limit=float(limit))
 
+    def _pads(self, node: Mapping[str, Any], memory: Mapping[str, Address]) -> Pads:
+        """Where the second player's buttons are read, and how the game looks from there."""
+        pads = self._mapping(node, "pads")
+        self._known(pads, {"second", "set", "exchange", "mirror"}, "pads")
+        if "second" not in pads:
+            raise self.wrong("second is missing: the address of the second pad's byte.", "pads")
+        written = pads.get("set") or {}
+        if not isinstance(written, dict):
+            raise self.wrong("must be bytes by address, such as {0xC011: 1}.", "pads", "set")
+        for address in written:
+            self._in_memory(address, 1, "pads", "set", address)
+            self._whole(written, address, ("pads", "set"), 0, BYTE)
+        mirror = self._mapping(pads, "mirror", "pads")
+        for name in mirror:
+            self._placed(name, memory, "pads", "mirror", name)
+            if memory[name].kind is not Kind.binary:
+                raise self.wrong("only binary numbers can be mirrored.", "pads", "mirror", name)
+            most = 256 ** memory[name].size - 1
+            self._whole(mirror, name, ("pads", "mirror"), 0, (-most, most))
+        return Pads(
+            self._in_memory(pads["second"], 1, "pads", "second"),
+            written,
+            tuple(self._pair(i, p, memory) for i, p in enumerate(self._pairs(pads, memory))),
+            mirror,
+        )
+
+    def _pairs(self, pads: Mapping[str, Any], memory: Mapping[str, Address]) -> list[Any]:
+        """What is exchanged: as the profile says, else each p1_NAME with its p2_NAME."""
+        if "exchange" in pads:
+            return self._list(pads, "exchange", "pads")
+        names = [name[3:] for name in memory if name.startswith("p1_")]
+        return [[f"p1_{name}", f"p2_{name}"] for name in names if f"p2_{name}" in memory]
+
+    def _pair(self, number: int, pair: Any, memory: Mapping[str, Address]) -> tuple[str, str]:
+        keys = ("pads", "exchange", number)
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise self.wrong("must be two names of memory:, such as [p1_x, p2_x].", *keys)
+        one, two = (self._placed(name, memory, *keys) for name in pair)
+        form = ("size", "kind", "signed", "big", "zero")
+        if any(getattr(one, name) != getattr(two, name) for name in form):
+            raise self.wrong(f"{pair[0]} and {pair[1]} are written differently.", *keys)
+        return str(pair[0]), str(pair[1])
+
+    def _placed(self, name: Any, memory: Mapping[str, Address], *keys: str | int) -> Address:
+        """A value whose address is known."""
+        found = memory.get(name) if isinstance(name, str) else None
+        if found is None or found.addr is None:
+            known = ", ".join(n for n, a in memory.items() if a.addr is not None)
+            raise self.wrong(f"memory: places no {name!r}; there are {known}.", *keys)
+        return found
+
     def _texts(self, node: Mapping[str, Any], key: str) -> dict[str, Text]:
         return {n: self._text(v, (key, n)) for n, v in self._mapping(node, key).items()}
 
@@ -265,19 +320,8 @@ class _Reader:
         addr, size = node.get("addr"), node.get("size", 1)
         if not isinstance(size, int) or not 1 <= size <= 8:
             raise self.wrong(f"size is {size!r}; use 1 to 8 bytes.", *keys, "size")
-        if addr is not None and type(addr) is not int:
-            raise self.wrong(
-                f"address {addr!r} is no number; write it like 0xC0A0, without quotes.",
-                *keys,
-                "addr",
-            )
-        if addr is not None and not LOWEST <= addr <= HIGHEST - size + 1:
-            reach = f" with {size} bytes" if size > 1 else ""
-            raise self.wrong(
-                f"address {addr:#06x}{reach} lies outside $8000-$FFFF; write it like 0xC0A0.",
-                *keys,
-                "addr",
-            )
+        if addr is not None:
+            self._in_memory(addr, size, *keys, "addr")
         values: dict[str, Any] = {**node, "addr": addr}
         values["status"] = self._member(Status, node.get("status", "unknown"), *keys)
         values["kind"] = self._member(Kind, node.get("kind", "binary"), *keys)
@@ -292,6 +336,20 @@ class _Reader:
         for number, default, low in (("max", 255, -most), ("zero", 0, 0)):
             values[number] = self._whole(node, number, keys, default, (low, most))
         return Address(**values)
+
+    def _in_memory(self, addr: Any, size: int, *keys: str | int) -> int:
+        """An address with room for `size` bytes behind it."""
+        if type(addr) is not int:
+            raise self.wrong(
+                f"address {addr!r} is no number; write it like 0xC0A0, without quotes.", *keys
+            )
+        if not LOWEST <= addr <= HIGHEST - size + 1:
+            reach = f" with {size} bytes" if size > 1 else ""
+            raise self.wrong(
+                f"address {addr:#06x}{reach} lies outside $8000-$FFFF; write it like 0xC0A0.",
+                *keys,
+            )
+        return addr
 
     def _member(self, kind: type[Enum], word: Any, *keys: str | int) -> Any:
         if not isinstance(word, str) or word not in {m.value for m in kind}:

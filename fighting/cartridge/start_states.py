@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fighting.cartridge.meaning import Meanings
-from fighting.cartridge.rules import Rule, rule_of
+from fighting.cartridge.rule import Rule, rule_of
 from fighting.cartridge.scene import Scene
 from fighting.cartridge.source import Text
 from fighting.cartridge.watching import watch
@@ -141,7 +141,7 @@ class StartStates:
         runs, drawn = meanings.watched.runs(), bool(meanings.watched.pixels)
         for frame in range(patience):
             scene.pass_on()
-            watch(self.emulator, meanings.watched, runs, scene, 0)
+            watch(self.emulator, meanings.watched, runs, scene.memory[0], scene.pixels[0])
             if frame == 0:
                 meanings.begin(scene, FIRST)
             meanings.keep(scene)

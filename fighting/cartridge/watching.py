@@ -6,15 +6,23 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fighting.cartridge.scene import Scene, Watched
+    import numpy as np
+
+    from fighting.cartridge.scene import Watched
     from fighting.machine.emulator import Emulator
 
 
 def watch(
-    emulator: Emulator, watched: Watched, runs: Sequence[tuple[int, int]], scene: Scene, row: int
+    emulator: Emulator,
+    watched: Watched,
+    runs: Sequence[tuple[int, int]],
+    memory: np.ndarray,
+    points: np.ndarray,
 ) -> None:
-    """Copies what `watched` names into one row of the present; `runs` are `watched.runs()`."""
-    memory = scene.memory[row]
+    """Copies what `watched` names into `memory` (A,) and `points` (P,) uint8, by column.
+
+    `runs` are `watched.runs()`.
+    """
     columns = watched.addresses
     for first, end in runs:
         for address, byte in enumerate(emulator.read(first, end - first), first):
@@ -22,4 +30,4 @@ def watch(
             if column is not None:
                 memory[column] = byte
     for (x, y), column in watched.pixels.items():
-        scene.pixels[row, column] = emulator.screen[y, x, 0]
+        points[column] = emulator.screen[y, x, 0]

@@ -10,13 +10,19 @@ import numpy as np
 
 from fighting.choices import PoolChoice, Rival
 from fighting.opponents.ratings import updated
-from fighting.opponents.scripts import SCRIPTS, Rngs, Script
+from fighting.opponents.scripts import Rngs, Script
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fighting.cartridge.config import GameBoyConfig
     from fighting.config import DuelConfig
 
 
-SAVED_PLAYER = "fighting.opponents.saved_player"
+SAVED_PLAYERS = {
+    "fighting": "fighting.opponents.saved_player",
+    "fighting_game_boy": "fighting.cartridge.saved_player",
+}
 """Found by name like a codec's torch half: workers that need no frozen policy load no torch."""
 
 
@@ -26,7 +32,7 @@ class RivalSeat(Protocol):
     def begin(self, place: int, rng: np.random.Generator) -> None:
         """A new fight begins at one place."""
 
-    def act(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+    def act(self, seen: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
         """As a `Script`, for all places."""
 
     def tell(self, place: int, score: float) -> None:
@@ -48,9 +54,9 @@ class Scripted:
     def begin(self, place: int, rng: np.random.Generator) -> None:
         """Scripts remember nothing."""
 
-    def act(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+    def act(self, seen: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
         """What the script does."""
-        return self.script(signals, clock, rngs)
+        return self.script(seen, clock, rngs)
 
     def tell(self, place: int, score: float) -> None:
         """Scripts do not learn."""
@@ -70,10 +76,10 @@ class PastSelves:
     not forget the simple ones. The learner's own rating rises and falls with its fights here.
     """
 
-    def __init__(self, choice: PoolChoice, count: int) -> None:
-        self.choice = choice
-        self.names = [rival.value for rival in SCRIPTS]
-        self.players: list[Script] = list(SCRIPTS.values())
+    def __init__(self, choice: PoolChoice, count: int, scripts: Mapping[Rival, Script]) -> None:
+        self.choice, self.scripts = choice, len(scripts)
+        self.names = [rival.value for rival in scripts]
+        self.players: list[Script] = list(scripts.values())
         self.ratings = [1000.0] * len(self.players)
         self.own = 1000.0
         self.chosen = np.zeros(count, np.int64)
@@ -96,12 +102,12 @@ class PastSelves:
         else:
             self.chosen[place] = rng.integers(count)
 
-    def act(self, signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+    def act(self, seen: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
         """Each place asks its own player, those of one player together."""
-        out = np.zeros(len(signals), np.int64)
+        out = np.zeros(len(seen), np.int64)
         for member in np.unique(self.chosen):
             at = np.flatnonzero(self.chosen == member)
-            out[at] = self.players[member](signals[at], clock[at], [rngs[i] for i in at])
+            out[at] = self.players[member](seen[at], clock[at], [rngs[i] for i in at])
         return out
 
     def tell(self, place: int, score: float) -> None:
@@ -119,11 +125,13 @@ class PastSelves:
         self.chosen[:] = state["chosen"]
 
 
-def rival_of(config: DuelConfig, count: int) -> RivalSeat:
+def rival_of(
+    config: DuelConfig | GameBoyConfig, count: int, scripts: Mapping[Rival, Script]
+) -> RivalSeat:
     """Who sits in the other seat of the cartridges that have one row."""
     if config.plays_itself:
-        return PastSelves(config.pool_choice, count)
+        return PastSelves(config.pool_choice, count, scripts)
     if config.opponent is Rival.policy:
-        loader = import_module(SAVED_PLAYER)
-        return Scripted(loader.saved_player(config.rival))
-    return Scripted(SCRIPTS[config.opponent])
+        loader = import_module(SAVED_PLAYERS[config.name])
+        return Scripted(loader.rival_player(config))
+    return Scripted(scripts[config.opponent])

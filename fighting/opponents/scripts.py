@@ -14,7 +14,10 @@ NEUTRAL, TOWARD, AWAY, UP, DOWN = range(5)
 DOWN_AWAY, LIGHT, HEAVY, SWEEP, TOWARD_LIGHT, TOWARD_HEAVY = 8, 9, 10, 12, 13, 14
 Rngs = Sequence[np.random.Generator]
 Script = Callable[[np.ndarray, np.ndarray, Rngs], np.ndarray]
-"""signals (N, 24), steps since the episode began (N,), random numbers -> combos (N,)."""
+"""What one seat sees (N, ...), steps since the episode began (N,), random numbers -> actions (N,).
+
+It sees Duel's signals (24 bytes), or the features of a profile.
+"""
 
 
 def still(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
@@ -22,9 +25,13 @@ def still(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     return np.zeros(len(signals), np.int64)
 
 
-def at_random(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
-    """Any of the sixteen combos."""
-    return np.array([rng.integers(16) for rng in rngs])
+def any_of(actions: int) -> Script:
+    """Any of that many actions."""
+
+    def at_random(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
+        return np.array([rng.integers(actions) for rng in rngs])
+
+    return at_random
 
 
 def masher(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
@@ -62,9 +69,14 @@ def turtle(signals: np.ndarray, clock: np.ndarray, rngs: Rngs) -> np.ndarray:
     return np.where(danger, AWAY, np.where(signals[:, OWN_WAVE] > 0, NEUTRAL, wave))
 
 
+def of_any_game(actions: int) -> dict[Rival, Script]:
+    """What anybody can do who has `actions` to choose from."""
+    return {Rival.still: still, Rival.random: any_of(actions)}
+
+
 SCRIPTS: dict[Rival, Script] = {
     Rival.still: still,
-    Rival.random: at_random,
+    Rival.random: any_of(16),
     Rival.masher: masher,
     Rival.heavy: heavy,
     Rival.spammer: spammer,

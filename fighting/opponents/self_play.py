@@ -9,11 +9,12 @@ from torch import Tensor
 
 from fighting.opponents.rivals import PastSelves
 from fighting.opponents.saved_player import SnapshotPlayer
-from fighting.opponents.scripts import SCRIPTS
-from fighting.vec_env import DuelVecEnv
 from frugal_rl.learn.ppo import PpoLearner
+from frugal_rl.vec_env.game_env import GameVecEnv
 
 if TYPE_CHECKING:
+    from fighting.cartridge.game import CartridgeGame
+    from fighting.game import DuelGame
     from fighting.opponents.self_play_config import SelfPlayConfig
     from frugal_rl.run.config import RunConfig
     from frugal_rl.vec_env.interface import VectorEnv
@@ -28,13 +29,18 @@ class SelfPlayLearner(PpoLearner):
         super().__init__(config, run, vec_env)
 
     @property
+    def game(self) -> DuelGame | CartridgeGame:
+        """What is played."""
+        env = self.vec_env
+        assert isinstance(env, GameVecEnv)
+        game: Any = env.game
+        return game  # type: ignore[no-any-return]
+
+    @property
     def pool(self) -> PastSelves:
         """The opponents of the rows that do not meet the present self."""
-        env = self.vec_env
-        assert isinstance(env, DuelVecEnv)
-        rival = env.game.rival
-        assert isinstance(rival, PastSelves)
-        return rival
+        assert isinstance(self.game.rival, PastSelves)
+        return self.game.rival
 
     def iterate(self, phase: Any) -> dict[str, float]:
         """One iteration of PPO, then perhaps a snapshot."""
@@ -55,13 +61,13 @@ class SelfPlayLearner(PpoLearner):
         policy = self.self_play.build_policy(self.run, self.vec_env)
         policy.load_state_dict(kept)
         pool = self.pool
-        scripts = len(SCRIPTS)
+        scripts = pool.scripts
         if len(pool.players) - scripts >= self.self_play.pool_size:
             for items in (pool.names, pool.players, pool.ratings):
                 del items[scripts]
             pool.chosen[pool.chosen > scripts] -= 1  # places of the gone one meet the next
             self.snapshots.pop(0)
-        pool.add(name, SnapshotPlayer(policy))
+        pool.add(name, SnapshotPlayer(policy, self.game.seen_by_rivals))
         self.snapshots.append((name, kept))
 
     def parts(self) -> dict[str, int]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from fighting.config import DuelConfig
 from fighting.spec import View
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
@@ -32,10 +31,11 @@ class SelfPlayConfig(PpoConfig):
     def goes_with(self, run: RunConfig) -> None:
         """Refuse other games and opponents, and observations that past selves do not see."""
         super().goes_with(run)
-        env = run.env
-        if not (isinstance(env, DuelConfig) and env.plays_itself):
+        env: Any = run.env
+        if not getattr(env, "plays_itself", False):
             raise ConfigError(
-                "algo=fighting_self_play needs env=fighting with env.opponent=self_play or mixed."
+                "algo=fighting_self_play needs env.opponent=self_play or mixed, with env=fighting, "
+                "or with env=fighting_game_boy and a profile that has pads:."
             )
         if env.obs is not View.ram:
             raise ConfigError("Past selves see the game's memory: choose env.obs=ram.")

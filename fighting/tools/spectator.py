@@ -87,7 +87,7 @@ def game(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterato
     """One game of the policy on a cartridge; each picture shows what has been paid so far."""
     config: Any = run.env
     env = config.make()
-    env.game.drawn = True
+    env.game.emulators.drawn = True
 
     def line() -> str:
         return f"paid {sum(float(total[0]) for total in env.game.totals.values()):.2f}"

@@ -165,7 +165,7 @@ def test_a_game_continues_exactly_from_its_state(profile):
 
 def test_a_game_that_nobody_watches_is_not_drawn(profile):
     watched = GameBoyEnv(GameBoyConfig(profile=profile(), obs=View.ram))
-    assert not watched.game.drawn
+    assert not watched.game.emulators.drawn
     watched.reset(seed=0)
     assert watched.render().std() > 0
     watched.close()
@@ -180,7 +180,7 @@ def test_switches_that_a_profile_overrules_are_refused(profile):
     with pytest.raises(ConfigError, match=r"env.reward has no effect: rising.yaml, line \d+"):
         batch(GameBoyConfig(profile=profile(), obs=View.ram, reward=Weights(time=0.1)), 1)
     with pytest.raises(ConfigError, match=r"env.obs=ram shows the profile's features"):
-        GameBoyConfig(obs=View.ram).spec()
+        GameBoyConfig(profile=profile(features={}), obs=View.ram).spec()
 
 
 def test_a_saved_state_belongs_to_its_cartridge(profile, booted, tmp_path):

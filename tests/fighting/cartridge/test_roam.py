@@ -249,7 +249,7 @@ def test_exploring_pays_each_place_of_roam_once(game):
         assert not told.terminated.any()
         assert told.truncated.all() == (number == 29)
     # One goes up and down between two places; one goes five to the left, then back and beyond.
-    world = [roam.trodden(machine).sum() for machine in game.machines]
+    world = [roam.trodden(machine).sum() for machine in game.emulators.machines]
     assert world[0] == 2
     np.testing.assert_allclose(paid, [(n - 1) / 10 for n in world], rtol=1e-6)
     assert world[1] > 10
