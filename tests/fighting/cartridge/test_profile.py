@@ -11,8 +11,6 @@ from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
 from fighting.cartridge.memory import Status
 from fighting.cartridge.reading import FOLDER, load_profile, parse_profile
-from fighting.cartridge.rules import compiled
-from fighting.choices import Weights
 from fighting.machine import duel
 from fighting.machine.emulator import Emulator, RomError, StateError, read_rom
 from fighting.rom import ROM_PATH
@@ -39,17 +37,6 @@ def test_every_bundled_profile_is_valid_and_names_its_sources(name):
         assert (address.status is Status.unknown) == (address.addr is None)
         assert address.source or address.status is Status.unknown
         assert name in OWN or address.status is not Status.verified
-
-
-def test_a_free_game_is_asked_for_with_its_image_and_says_how_it_may_be_tried(tmp_path):
-    with pytest.raises(ConfigError, match=r"2048gb\.yaml, line 9: roms: '2048gb' needs your own"):
-        GameBoyConfig(profile="2048gb", obs=View.ram).make()
-    path = tmp_path / "2048.gb"
-    path.write_bytes(ROM_PATH.read_bytes())
-    with pytest.raises(ConfigError, match=r"fits none yet.* env.allow_unknown_rom=true"):
-        GameBoyConfig(profile="2048gb", rom=str(path), obs=View.ram).make()
-    rules = compiled(load_profile("2048gb"), Weights())
-    assert len(rules.features) == 16
 
 
 def test_only_our_own_cartridges_are_listed_as_bundled():
