@@ -33,8 +33,8 @@ class Cartridge:
         return FOLDER / f"{self.name}.sha1"
 
 
-DUEL, HOP, STACK, ROAM = CARTRIDGES = tuple(
-    Cartridge(name) for name in ("duel", "hop", "stack", "roam")
+DUEL, HOP, STACK, ROAM, VOLLEY = CARTRIDGES = tuple(
+    Cartridge(name) for name in ("duel", "hop", "stack", "roam", "volley")
 )
 ROM_PATH = DUEL.image
 

@@ -1,4 +1,4 @@
-"""The small cartridges: rules and pictures of Hop and Stack (test_roam.py has Roam's), profiles."""
+"""The small cartridges: rules and pictures of Hop and Stack, and what all profiles keep."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.game import CartridgeGame
 from fighting.machine.emulator import BUTTONS, Emulator, StateError, sha1
-from fighting.rom import HOP, ROAM, STACK, Cartridge
+from fighting.rom import HOP, ROAM, STACK, VOLLEY, Cartridge
 from fighting.spec import View
 from fighting.tools.address_search import search
 from fighting.tools.joypad import opened
@@ -53,7 +53,7 @@ class Console:
         self.press(RIGHT | A if near else RIGHT)
 
 
-@pytest.fixture(params=[HOP, STACK, ROAM], ids=lambda c: c.name)
+@pytest.fixture(params=[HOP, STACK, ROAM, VOLLEY], ids=lambda c: c.name)
 def console(request):
     made = Console(request.param)
     yield made
@@ -270,7 +270,7 @@ def test_profiles_keep_the_contract_of_environments(name, obs):
     check_vec_env(made(None), made(Serial()), steps=25)
 
 
-@pytest.mark.parametrize("name", ["hop", "stack", "roam"])
+@pytest.mark.parametrize("name", ["hop", "stack", "roam", "volley"])
 def test_random_play_finds_nothing_missing_in_the_profiles(name):
     config = GameBoyConfig(profile=name, obs=View.ram)
     missing = [f for f in judged(config, trial(config)) if f.severity is not Severity.ok]

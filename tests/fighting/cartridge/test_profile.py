@@ -19,7 +19,7 @@ from fighting.tools import candidates
 from fighting.tools.address_search import Found, written
 from frugal_rl.errors import ConfigError
 
-OWN = ["duel", "hop", "hop_places", "roam", "stack"]
+OWN = ["duel", "hop", "hop_places", "roam", "stack", "volley"]
 NAMES = sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 

@@ -21,6 +21,7 @@ HASHES = {
     "hop": "bd26d3fe84b31270b1e2866529b2bde65ae43578",
     "stack": "c6067eb0d63cfc9595f57050ad8b23f53a21babd",
     "roam": "1aa5c057e59d2602b6c6255eb6565b4513d0c000",
+    "volley": "e589443373681c8f34668581f1975f7d5d4cbbec",
 }
 
 
