@@ -1,14 +1,14 @@
 """The small cartridges learned from their profiles, and from profiles that the probe wrote alone.
 
-    python benchmarks/fighting_cartridges.py [steps] [episodes] [only=hop,hop_found,stack,...]
+    python benchmarks/fighting_cartridges.py [steps] [episodes] [only=hop,hop_found,volley,...]
         [seeds=0,1,2] [overrides of scripts/train.py]
 
-Hop, Stack and Roam (fighting_roam.py says more of it), `experiment=cartridge_features`. What an
-episode is paid by the profile of its row: random play, a script, and the policy as it learns. `hop
-found`, `stack found` and `duel found` are the profiles that `scripts/play.py probe=true` writes
-after watching random play, unedited (Duel's computer at level 3). Policies take their likeliest
-action, or with `evaluation.deterministic=false` draw one. Bytes per transition are what the
-rollout holds, beside what was planned for it. Every line is kept in
+Hop, Stack, Roam (fighting_roam.py says more of it) and Volley, `experiment=cartridge_features`.
+What an episode is paid by the profile of its row: random play, a script, and the policy as it
+learns. `hop found`, `stack found` and `duel found` are the profiles that `scripts/play.py
+probe=true` writes after watching random play, unedited (Duel's computer at level 3). Policies take
+their likeliest action, or with `evaluation.deterministic=false` draw one. Bytes per transition are
+what the rollout holds, beside what was planned for it. Every line is kept in
 benchmarks/results/fighting_cartridges_NAME.csv, which fighting_cartridges_curves.py draws.
 """
 
@@ -29,7 +29,7 @@ from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.machine.emulator import sha1
-from fighting.rom import DUEL, HOP, ROAM, STACK
+from fighting.rom import DUEL, HOP, ROAM, STACK, VOLLEY
 from fighting.tools.address_search import search
 from fighting.tools.joypad import opened
 from frugal_rl.run.compose import compose_run
@@ -46,7 +46,7 @@ from frugal_rl.store.layout import planned_bytes
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-OWN = {"only": "hop,hop_found,stack,stack_found,duel_found", "seeds": "0,1,2"}
+OWN = {"only": "hop,hop_found,stack,stack_found,volley,duel_found", "seeds": "0,1,2"}
 RESULTS = Path(__file__).parent / "results"
 POINTS = 4
 """How often a policy is tried out while it learns."""
@@ -66,8 +66,19 @@ def stack_script(rows: Rows) -> np.ndarray:
     return np.where(column > goal, 1, np.where(column < goal, 2, 4))
 
 
-SCRIPTS: dict[str, Player] = {"hop": hop_script, "stack": stack_script, "roam": Explorer()}
-IMAGES = {"hop": HOP, "stack": STACK, "duel": DUEL, "roam": ROAM}
+def volley_script(rows: Rows) -> np.ndarray:
+    """Follows the ball, within four pixels."""
+    below = rows["features"][:, 0] * 105
+    return np.where(below < -4, 1, np.where(below > 4, 2, 0))
+
+
+SCRIPTS: dict[str, Player] = {
+    "hop": hop_script,
+    "stack": stack_script,
+    "volley": volley_script,
+    "roam": Explorer(),
+}
+IMAGES = {"hop": HOP, "stack": STACK, "volley": VOLLEY, "duel": DUEL, "roam": ROAM}
 
 
 class Table:
