@@ -13,7 +13,8 @@ import time
 
 from fighting.opponents.scripts import SCRIPTS
 from fighting.tools.arena import Arena
-from fighting.tools.bouts import Contestant, fight_out
+from fighting.tools.bouts import fight_out
+from fighting.tools.contest import Contestant
 from frugal_rl.run.evaluate import wilson
 
 

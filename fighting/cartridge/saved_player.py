@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fighting.choices import Rival
-from fighting.opponents.saved_player import SnapshotPlayer
+from fighting.opponents.snapshot import SnapshotPlayer
 from fighting.spec import View
 from frugal_rl.errors import ConfigError
 from frugal_rl.run.checkpoints import load_checkpoint

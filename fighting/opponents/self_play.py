@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from fighting.opponents.rivals import PastSelves
-from fighting.opponents.saved_player import SnapshotPlayer
+from fighting.opponents.snapshot import SnapshotPlayer
 from frugal_rl.learn.ppo import PpoLearner
 from frugal_rl.vec_env.game_env import GameVecEnv
 

@@ -1,10 +1,8 @@
-"""Everybody against everybody: the computer's levels, scripts, policies."""
+"""Duel's fights: the computer's levels, scripts, policies."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,25 +12,14 @@ from fighting.config import DuelConfig
 from fighting.machine import duel
 from fighting.machine.console import boot
 from fighting.machine.emulators import Emulators
-from fighting.opponents.ratings import Payoff, level_rating
-from fighting.opponents.scripts import SCRIPTS, Script
+from fighting.opponents.ratings import level_rating
+from fighting.opponents.saved_player import saved_player
+from fighting.opponents.scripts import SCRIPTS
 from fighting.rules import ENDED, SCORE, judge
 from fighting.signals import SIGNALS, left_sides, look_all
+from fighting.tools.contest import Contest, Contestant
 
-FIGHTS = 64
-KNOWN_FIGHTS = 16
-"""Fights of two players of which neither learned, at most: their strengths are known."""
 SIDE_BY_SIDE = 16
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """A level of the cartridge's player, or anything that plays from one seat's bytes."""
-
-    name: str
-    level: int | None = None
-    script: Script | None = None
-    learned: bool = False
 
 
 def known_contestants(lowest: int = 1) -> list[Contestant]:
@@ -46,52 +33,13 @@ def anchors(contestants: Sequence[Contestant]) -> dict[str, float]:
     return {c.name: level_rating(c.level) for c in contestants if c.level is not None}
 
 
-@dataclass(frozen=True)
-class Pairing:
-    """Two contestants, by their places, and how many rounds they fight."""
-
-    one: int
-    two: int
-    rounds: int
-
-
-def pairings(
-    contestants: Sequence[Contestant], fights: int = FIGHTS, levels_meet: bool = True
-) -> list[Pairing]:
-    """Every pair fights `fights` rounds; two known ones at most KNOWN_FIGHTS.
-
-    Two levels of the computer, whose ratings are fixed, need not meet.
-    """
-    found = []
-    for i, j in combinations(range(len(contestants)), 2):
-        one, two = contestants[i], contestants[j]
-        if levels_meet or None in (one.level, two.level):
-            learned = one.learned or two.learned
-            found.append(Pairing(i, j, fights if learned else min(fights, KNOWN_FIGHTS)))
-    return found
-
-
-def round_robin(
-    contestants: Sequence[Contestant],
-    fights: int = FIGHTS,
-    seed: int = 0,
-    levels_meet: bool = True,
-    payoff: Payoff | None = None,
-) -> Iterator[tuple[Pairing, Payoff]]:
-    """Everybody against everybody, sides swapped half way; what was fought so far after each pair.
-
-    Pairs that `payoff` knows already are not fought again; it is filled in place.
-    """
-    payoff = payoff or Payoff.empty(tuple(c.name for c in contestants))
-    for pair in pairings(contestants, fights, levels_meet):
-        i, j = pair.one, pair.two
-        if payoff.fights[i, j] == 0:
-            # A pair's seed is its own, so that what is resumed equals what was never stopped.
-            played = seed + 1000 * i + j
-            points = fight_out(contestants[i], contestants[j], pair.rounds, played)
-            payoff.score[i, j], payoff.score[j, i] = points, pair.rounds - points
-            payoff.fights[i, j] = payoff.fights[j, i] = pair.rounds
-        yield pair, payoff
+def contest(checkpoints: Sequence[str]) -> Contest:
+    """The computer's levels, the scripts, and policies that play from Duel's memory."""
+    players = known_contestants()
+    saved = [saved_player(path) for path in checkpoints]
+    for number, player in enumerate(saved):
+        players.append(Contestant(f"policy_{number}", script=player, learned=True))
+    return Contest(players, fight_out, anchors(players), [player.digest for player in saved])
 
 
 def matches_won(level: int, other: int, matches: int) -> int:

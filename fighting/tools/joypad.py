@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fighting.cartridge.opposite import Opposite
 from fighting.cartridge.reading import load_profile
 from fighting.cartridge.start_states import StartStates, write_state
+from fighting.choices import Rival
 from fighting.machine.emulator import FRAMES_PER_SECOND, Emulator, sha1
 from fighting.tools.by_hand import FIRST_KEYS, WINDOW_SCALE
 from fighting.tools.marks import ASKED, WITHOUT_SCREEN, write_marks
@@ -37,17 +39,21 @@ def by_joypad(
 ) -> Iterator[str]:
     """A window until it is closed; with record=FOLDER a replay, and a state for each P.
 
+    With `env.opponent=policy`, or another that sits at the second pad, you meet it.
+
     A listener hears the keys that mark what happened, and tells what it found when play is over.
     """
     game, rom, emulator = opened(config)
-    replay = CartridgeReplay(rom, emulator.save())
+    rival = None if config.opponent is Rival.cpu else Opposite(config, emulator)
+    second = None if rival is None else rival.pads.second
+    replay = CartridgeReplay(rom, emulator.save(), second=second)
     emulator.load(replay.state)  # a replay begins with loading too
     window = _window(game, emulator, options, listener is not None)
     frames, shots = listener.most if listener else options.frames, []
     if listener:
         yield ASKED
     try:
-        for count, keys in enumerate(_played(window, emulator, replay, frames)):
+        for count, keys in enumerate(_played(window, emulator, replay, frames, rival)):
             if options.video and count % options.every == 0:
                 shots.append(Shot(packed_screen(emulator.screen)))
             if options.record and SAVE_KEY in keys.pressed:
@@ -79,13 +85,18 @@ def _window(game: Profile, emulator: Emulator, options: PlayOptions, marking: bo
 
 
 def _played(
-    window: Window, emulator: Emulator, replay: CartridgeReplay, frames: int
+    window: Window,
+    emulator: Emulator,
+    replay: CartridgeReplay,
+    frames: int,
+    rival: Opposite | None,
 ) -> Iterator[Keys]:
     """Play until the window is closed, or for so many frames; yields the keys of each frame."""
     keys, count = Keys(), 0
     while not keys.closed and (count < frames or not frames):
-        replay.add(sum(bit for key, bit in FIRST_KEYS.items() if key in keys.held))
-        emulator.hold(replay.frames[-1])
+        buttons = sum(bit for key, bit in FIRST_KEYS.items() if key in keys.held)
+        replay.add(buttons, rival.press() if rival is not None else 0)
+        emulator.hold(buttons)
         emulator.tick(1, True)
         keys = window.show(emulator.screen[..., :3], FRAMES_PER_SECOND)
         yield keys

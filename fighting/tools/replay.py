@@ -18,7 +18,7 @@ from fighting.machine import duel
 from fighting.machine.console import boot
 from fighting.machine.emulator import MOST_STATE_BYTES, Emulator, read_rom, sha1
 from fighting.machine.trial import try_states
-from fighting.rom import ROM_PATH
+from fighting.rom import ROM_PATH, image_of
 from frugal_rl.errors import DataError, FrugalError
 from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.untrusted.files import inflate, read_bytes
@@ -97,22 +97,27 @@ class Replay:
 
 @dataclass
 class CartridgeReplay:
-    """A game on the user's cartridge: the state it began from and the joypad, frame by frame."""
+    """A game on the user's cartridge: the state it began from and the joypad, frame by frame.
+
+    `second` is where the second pad is read, if somebody sat there; a frame has two bytes then.
+    """
 
     FORMAT: ClassVar[str] = "cartridge-replay-1"
     rom: bytes
     state: bytes
     frames: bytearray = field(default_factory=bytearray)
     end: str = ""
+    second: int | None = None
 
-    def add(self, buttons: int) -> None:
+    def add(self, buttons: int, second: int = 0) -> None:
         """One frame's buttons."""
-        self.frames.append(buttons)
+        self.frames += bytes((buttons,) if self.second is None else (buttons, second))
 
     def save(self, path: Path, emulator: Emulator) -> None:
         """Writes it, whole or not at all; `emulator` stands at the end."""
         packed = zlib.compress(self.state)
         head = {"rom": sha1(self.rom), "state": len(packed), "end": self.outcome(emulator)}
+        head |= {} if self.second is None else {"second": self.second}
         _write(path, self.FORMAT, head, packed + bytes(self.frames))
 
     @classmethod
@@ -139,12 +144,18 @@ class CartridgeReplay:
             raise ReplayError(
                 f"{path} cannot be played from its first state: {error}. Record it again."
             ) from error
-        return cls(rom, state, bytearray(rest[size:]), str(head.get("end", "")))
+        second, frames = head.get("second"), bytearray(rest[size:])
+        if second is not None and (type(second) is not int or not 0x8000 <= second <= 0xFFFF):
+            shown = printable(repr(second))
+            raise ReplayError(f"{path}: its second pad, {shown}, lies outside $8000-$FFFF.")
+        if second is not None and len(frames) % 2:
+            raise ReplayError(f"{path} is truncated: it ends within a frame.")
+        return cls(rom, state, frames, str(head.get("end", "")), second)
 
     @property
     def length(self) -> int:
         """Frames."""
-        return len(self.frames)
+        return len(self.frames) // (1 if self.second is None else 2)
 
     def opened(self) -> Emulator:
         """A machine that it can be played on."""
@@ -160,20 +171,25 @@ class CartridgeReplay:
         """Plays it again; yields each frame's number after it was emulated."""
         emulator.load(self.state)
         emulator.hold(0)
-        for number, buttons in enumerate(self.frames):
-            emulator.hold(buttons)
+        each = 1 if self.second is None else 2
+        for number in range(self.length):
+            emulator.hold(self.frames[each * number])
+            if self.second is not None:
+                emulator.memory[self.second] = self.frames[each * number + 1]
             emulator.tick(1, render)
             yield number
 
 
 def load_replay(path: Path, rom: str | None) -> Replay | CartridgeReplay:
-    """A replay of either kind; one of a cartridge needs its image.
+    """A replay of either kind; one of somebody else's cartridge needs its image, `rom`.
 
     Raises:
         ReplayError: it cannot be read, or belongs to another cartridge.
     """
-    if _head(path)[0].get("format") == CartridgeReplay.FORMAT:
-        return CartridgeReplay.load(path, read_rom(Path(rom) if rom else ROM_PATH))
+    head = _head(path)[0]
+    if head.get("format") == CartridgeReplay.FORMAT:
+        own = image_of(str(head.get("rom"))) or ROM_PATH
+        return CartridgeReplay.load(path, read_rom(Path(rom) if rom else own))
     return Replay.load(path)
 
 

@@ -86,6 +86,8 @@ def fight(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterat
 def game(run: RunConfig, policy: FrugalPolicy, level: int, seed: int) -> Iterator[Shot]:
     """One game of the policy on a cartridge; each picture shows what has been paid so far."""
     config: Any = run.env
+    if config.plays_itself:
+        config = replace(config, opponent=config.eval_opponent)
     env = config.make()
     env.game.emulators.drawn = True
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fighting.cartridge.config import GameBoyConfig
 from fighting.opponents.ratings import Payoff, exploits
-from fighting.opponents.saved_player import saved_player
-from fighting.tools.bouts import Contestant, anchors, known_contestants, pairings, round_robin
+from fighting.tools import bouts, cartridge_bouts
+from fighting.tools.contest import Contest, pairings, round_robin
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.report.files import read_json, write_json, write_text
@@ -23,41 +24,41 @@ RESULTS = "tournament.json"
 
 
 def tournament(run: RunConfig, checkpoints: Sequence[str]) -> str:
-    """Policies fight everybody `evaluation.episodes` times; ratings, pay-off matrix, intervals.
+    """Policies meet everybody `evaluation.episodes` times; ratings, pay-off matrix, intervals.
 
-    Checkpoints must play from the game's memory (env.obs=ram). A line is printed and
+    Against each other they must play from the game's memory (env.obs=ram); where a cartridge has
+    one pad, they play the same game apart and the higher score wins. A line is printed and
     tournament.json written after each pairing; `resume=FOLDER` fights only what is missing there.
     """
     fights = run.evaluation.episodes
     if fights < 2:
         raise ConfigError(f"evaluation.episodes is {fights}; a tournament needs 2 or more.")
-    players = known_contestants()
-    saved = [saved_player(path) for path in checkpoints]
-    for number, player in enumerate(saved):
-        players.append(Contestant(f"policy_{number}", script=player, learned=True))
-    rules = {"fights": fights, "seed": run.seed, "policies": [player.digest for player in saved]}
-    names = tuple(c.name for c in players)
+    own = isinstance(run.env, GameBoyConfig)
+    contest = cartridge_bouts.contest(run, checkpoints) if own else bouts.contest(checkpoints)
+    rules = {"fights": fights, "seed": run.seed, "policies": list(contest.digests)}
+    names = tuple(c.name for c in contest.players)
     payoff = Payoff.empty(names) if run.resume is None else resumed(Path(run.resume), names, rules)
     folder = Path(run.run_dir)
     folder.mkdir(parents=True, exist_ok=True)
-    fought_out(players, rules, payoff, folder)
-    ratings = payoff.ratings(anchors(players))
-    text = described(payoff, ratings, checkpoints, [c.name for c in players if not c.learned])
+    fought_out(contest, rules, payoff, folder)
+    ratings = payoff.ratings(contest.anchors)
+    known = [c.name for c in contest.players if not c.learned]
+    text = described(payoff, ratings, checkpoints, known)
     write_text(folder / "tournament.txt", text)
     write_results(folder, payoff, {**rules, "ratings": ratings})
     return f"{text}Results: {folder / 'tournament.txt'}"
 
 
-def fought_out(
-    players: Sequence[Contestant], rules: Mapping[str, Any], payoff: Payoff, folder: Path
-) -> None:
+def fought_out(contest: Contest, rules: Mapping[str, Any], payoff: Payoff, folder: Path) -> None:
     """Fills the pay-off matrix; tells and keeps it after each pairing that was fought."""
-    fights, seed = rules["fights"], rules["seed"]
+    fights, seed, players = rules["fights"], rules["seed"], contest.players
     total = len(pairings(players, fights, levels_meet=False))
     known = int(np.count_nonzero(payoff.fights)) // 2
     if known:
         print(f"{known} of {total} pairings are known already", flush=True)
-    table = round_robin(players, fights, seed, levels_meet=False, payoff=payoff)
+    table = round_robin(
+        players, fights, seed, levels_meet=False, payoff=payoff, fight=contest.fight
+    )
     with doing("fighting", total, "pairings") as work:
         for work.done, (pair, _) in enumerate(table, 1):
             one, two = payoff.names[pair.one], payoff.names[pair.two]

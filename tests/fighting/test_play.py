@@ -8,7 +8,7 @@ from PIL import Image
 
 from fighting.machine import duel
 from fighting.opponents.scripts import masher
-from fighting.rom import DUEL, ROM_PATH
+from fighting.rom import DUEL, ROM_PATH, VOLLEY
 from fighting.tools import by_hand
 from fighting.tools.play import play
 from fighting.tools.record import record
@@ -169,6 +169,32 @@ def test_a_cartridge_of_ones_own_is_played_on_its_joypad_and_kept(tmp_path, no_s
     assert list(replay.play(emulator))[-1] == 89
     assert replay.outcome(emulator) != replay.end
     emulator.close()
+
+
+def test_a_rival_sits_at_the_second_pad_and_is_kept_in_the_replay(tmp_path, no_screen, capsys):
+    words = ["env=fighting_game_boy", "env.profile=volley", "env.opponent=random"]
+    run = compose_run([*words, "env.actions=combos", "tracking=disabled"])
+    list(play(run, PlayOptions(frames=240, record=str(tmp_path))))
+    path = tmp_path / "volley_1.replay"
+    assert recorded("fighting_game_boy", verify=str(path)) == 0
+    assert "240 frames, ends as it did" in capsys.readouterr().out
+    replay = CartridgeReplay.load(path, VOLLEY.image.read_bytes())
+    first, second = replay.frames[::2], replay.frames[1::2]
+    assert replay.second == 0xC010
+    assert set(first) == {0}
+    assert set(second) == {0, duel.UP, duel.DOWN}
+    emulator = replay.opened()
+    paddles = {emulator.memory[0xC013] for _ in replay.play(emulator)}
+    assert len(paddles) > 10  # the game obeys the second pad
+    emulator.close()
+    whole = path.read_bytes()
+    for wrong, words in (
+        (whole[:-1], "ends within a frame"),
+        (whole.replace(b'"second": 49168', b'"second": 9'), "its second pad, 9, lies outside"),
+    ):
+        path.write_bytes(wrong)
+        with pytest.raises(ReplayError, match=words):
+            CartridgeReplay.load(path, VOLLEY.image.read_bytes())
 
 
 def test_replays_that_do_not_fit_are_refused(tmp_path, no_screen):

@@ -8,15 +8,9 @@ from fighting.machine import duel
 from fighting.machine.frames import pack_screen
 from fighting.opponents import ratings
 from fighting.opponents.ratings import Payoff, expected, exploits, updated
-from fighting.opponents.scripts import at_random, masher, still
-from fighting.tools.bouts import (
-    Contestant,
-    anchors,
-    fight_out,
-    known_contestants,
-    matches_won,
-    round_robin,
-)
+from fighting.opponents.scripts import any_of, masher, still
+from fighting.tools.bouts import anchors, fight_out, known_contestants, matches_won
+from fighting.tools.contest import Contest, Contestant, round_robin
 from fighting.tools.pictures import Shot, pages, save_film
 from fighting.tools.replay import Replay, ReplayError
 from fighting.tools.tournament import fought_out, intervals, resumed, write_results
@@ -68,7 +62,7 @@ def test_a_masher_beats_somebody_who_stands_still_from_both_sides():
 
 
 def played_out(*given, **options):
-    *_, (_, payoff) = round_robin(*given, **options)
+    *_, (_, payoff) = round_robin(*given, fight=fight_out, **options)
     return payoff
 
 
@@ -93,11 +87,11 @@ def test_a_tournament_that_was_stopped_goes_on_as_if_it_had_not(tmp_path, capsys
     rules = {"fights": 2, "seed": 5, "policies": []}
     names = tuple(player.name for player in players)
     whole = played_out(players, 2, 5, levels_meet=False)
-    _, stopped = next(round_robin(players, 2, 5, levels_meet=False))
+    _, stopped = next(round_robin(players, 2, 5, levels_meet=False, fight=fight_out))
     write_results(tmp_path, stopped, rules)
     payoff = resumed(tmp_path, names, rules)
     assert np.count_nonzero(payoff.fights) == 2
-    fought_out(players, rules, payoff, tmp_path)
+    fought_out(Contest(players, fight_out, {}, []), rules, payoff, tmp_path)
     np.testing.assert_array_equal(payoff.score, whole.score)
     printed = capsys.readouterr().out
     assert "1 of 3 pairings are known" in printed
@@ -181,7 +175,7 @@ def test_a_gif_holds_every_shot_in_four_greys(match, tmp_path):
 
 def test_random_play_loses_to_the_highest_level():
     """It won 62 % before the computer learned to guard and to strike back."""
-    player = Contestant("random", script=at_random)
+    player = Contestant("random", script=any_of(16))
     assert fight_out(player, Contestant("cpu_7", level=7), 12) <= 4
 
 

@@ -129,7 +129,7 @@ def test_a_tournament_rates_a_checkpoint_among_levels_and_scripts(
     checkpoint, tmp_path, capsys, monkeypatch
 ):
     few = [c for c in known_contestants() if c.name in ("cpu_3", "cpu_7", "masher", "spammer")]
-    monkeypatch.setattr("fighting.tools.tournament.known_contestants", lambda: few)
+    monkeypatch.setattr("fighting.tools.bouts.known_contestants", lambda: few)
     run = replace(compose_run(SMALL), run_dir=str(tmp_path))
     contest(checkpoint, run)
     found = json.loads((tmp_path / "tournament.json").read_text())
