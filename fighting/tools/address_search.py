@@ -31,7 +31,7 @@ from fighting.tools.candidates import (
     risers,
 )
 from fighting.tools.endings import ending
-from fighting.tools.evidence import HEALTH, RIVAL, SCORE, Evidence
+from fighting.tools.evidence import CONCEDED, HEALTH, RIVAL, SCORE, Evidence, Place
 from fighting.tools.marks import Mark, Moment
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ class Found:
     """When play is over, as an expression, where the recording shows it."""
     rivals: tuple[Candidate, ...] = ()
     """What falls as something is gained, where it is surer than what rises."""
+    conceded: tuple[Candidate, ...] = ()
+    """What rises as something is lost, where it is surer than what falls."""
     moments: tuple[Moment, ...] = ()
     """What was marked."""
 
@@ -108,25 +110,29 @@ class Found:
         cls, memory: np.ndarray, evidence: Evidence, moments: Sequence[Moment], game: Profile
     ) -> Found:
         """Candidates in a recording (F, 8192) uint8 in the order in which marks speak for them."""
-        health, score, rival = (evidence.ranked(w, LIKELIEST) for w in (HEALTH, SCORE, RIVAL))
+        health, score, rival, conceded = (
+            evidence.ranked(w, LIKELIEST) for w in (HEALTH, SCORE, RIVAL, CONCEDED)
+        )
         falling = [place.candidate("hp", memory) for place in health]
         rising = [place.candidate("score", memory) for place in score]
         hurt = [place.candidate("rival", memory) for place in rival]
-        # What comes and goes has half of its changes in one direction, a bar nearly all.
-        bar = bool(rival) and rival[0].told > rival[0].unmarked
-        alike = bar and [c.value for c in falling[:1]] == [hurt[0].value]
+        given = [place.candidate("conceded", memory) for place in conceded]
+        alike = _steady(rival) and [c.value for c in falling[:1]] == [hurt[0].value]
         pairs = fighter_blocks(falling[:1], hurt[:1]) if alike else []
-        surer = bar and (not score or rival[0].weight > score[0].weight)
+        surer, points = _surer(rival, score), not pairs and _surer(conceded, health)
+        falling = falling if not points else []
+        rising = rising if not surer else []
         moving = movers(memory, [c.addr for c in (*falling, *rising)])
         return cls(
             memory,
             falling,
-            rising if not surer else [],
+            rising,
             clocks(memory[: _first_rise(memory, falling[:1])]),
             pairs,
             moving,
             ending(memory, game, [0]),
             tuple(hurt) if surer or pairs else (),
+            tuple(given) if points else (),
             tuple(moments),
         )
 
@@ -135,6 +141,19 @@ class Found:
         """What falls without a partner."""
         paired = {address for pair in self.pairs for address in pair}
         return [c for c in self.fallers if c.addr not in paired]
+
+
+def _steady(places: Sequence[Place]) -> bool:
+    """Whether the first is a bar or a count.
+
+    What comes and goes has half of its changes in one direction, they nearly all.
+    """
+    return bool(places) and places[0].told > places[0].unmarked
+
+
+def _surer(places: Sequence[Place], others: Sequence[Place]) -> bool:
+    """Whether the first of these explains the marks better than the first of the others."""
+    return _steady(places) and (not others or places[0].weight > others[0].weight)
 
 
 def search(
@@ -168,7 +187,8 @@ def told(found: Found, falling: str, rising: str) -> Iterator[str]:
             yield line if number == 0 else f"# or {line.strip()}"
     yield from (f"# alone {c.yaml().strip()}" for c in found.alone)
     yield f"# Scores: {rising}."
-    yield from (f"# {c.yaml().strip()}" for c in (*found.risers, *found.rivals))
+    others = (*found.risers, *found.rivals, *found.conceded)
+    yield from (f"# {c.yaml().strip()}" for c in others)
     yield "# Clocks: bytes that fall by one every 50 to 70 frames."
     yield from (c.yaml() for c in found.clocks)
     yield "# Places and the like: bytes that come and go in small steps."
@@ -182,7 +202,7 @@ def written(found: Found, game: Profile, folder: Path, rom: str) -> Iterator[str
     text = yaml.safe_dump(drawn_up(found, game, rom), sort_keys=False, width=100)
     path.write_text(f"# Written by the probe; every address is a guess.\n{text}", encoding="utf-8")
     yield f"Profile: {path} (try it with env.profile={path} env.accept_guesses=true)"
-    kinds = (found.fallers, found.risers, found.rivals, found.clocks, found.movers)
+    kinds = (found.fallers, found.risers, found.rivals, found.conceded, found.clocks, found.movers)
     shown = [c for kind in kinds for c in kind[:SHOWN]]
     if shown:
         picture = folder / f"{game.id}_found.png"
@@ -199,6 +219,7 @@ def drawn_up(found: Found, game: Profile, rom: str) -> dict[str, Any]:
             memory[name] = by_address[address]
     else:
         memory |= {f"rival_{n}": c for n, c in enumerate(found.rivals[:SHOWN])}
+    memory |= {f"conceded_{n}": c for n, c in enumerate(found.conceded[:SHOWN])}
     memory |= {f"lives_{n}": c for n, c in enumerate(found.alone[:SHOWN])}
     memory |= {f"score_{n}": c for n, c in enumerate(found.risers[:SHOWN])}
     memory |= {f"timer_{n}": c for n, c in enumerate(found.clocks[:1])}
@@ -231,6 +252,8 @@ def _goal(memory: Mapping[str, Candidate], over: str | None) -> dict[str, Any]:
     rivals = [name for name in memory if name.startswith("rival")]
     reward |= {name: f"fall({name}) / {memory[name].value}" for name in rivals[:1]}
     reward |= {name: f"-fall({name}) / {memory[name].value}" for name in lives[:1]}
+    against = [name for name in memory if name.startswith("conceded")]
+    reward |= {name: f"-rise({name}) / {memory[name].value}" for name in against[:1]}
     ends = [f"{lives[0]} == 0"] if lives else []
     ends += [over] if over else []
     end = {"end": " or ".join(ends)} if ends else {}

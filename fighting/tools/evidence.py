@@ -45,7 +45,8 @@ class Wanted:
 HEALTH = Wanted("health or lives", Mark.lost, rises=False)
 SCORE = Wanted("score", Mark.gained, rises=True)
 RIVAL = Wanted("the rival's health", Mark.gained, rises=False)
-WANTED = (HEALTH, SCORE, RIVAL)
+CONCEDED = Wanted("the rival's score", Mark.lost, rises=True)
+WANTED = (HEALTH, SCORE, RIVAL, CONCEDED)
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,10 @@ def test_a_slip_costs_a_place_but_does_not_strike_it_out():
     marks = [Moment(hit + 20, Mark.lost) for hit in (100, 400, 700)]
     evidence = seen(memory, [*marks, Moment(1000, Mark.lost)])
     assert [str(place) for place in evidence.ranked(HEALTH, 2)] == ["$C005 3:1"]
-    assert list(evidence.lines()) == ["  health or lives: 1 left, $C005 3:1"]
+    assert list(evidence.lines()) == [
+        "  health or lives: 1 left, $C005 3:1",
+        "  the rival's score: 0 left",
+    ]
     assert evidence.left(RIVAL) == 0
 
 

@@ -11,7 +11,7 @@ from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.reading import load_profile
 from fighting.machine import duel
 from fighting.machine.emulator import BUTTONS, Emulator, sha1
-from fighting.rom import HOP, ROM_PATH, STACK
+from fighting.rom import HOP, ROM_PATH, STACK, VOLLEY
 from fighting.spec import View
 from fighting.tools import joypad
 from fighting.tools.joypad import opened
@@ -26,7 +26,9 @@ from frugal_rl.run.compose import compose_plain, compose_run, options
 from frugal_rl.run.play import Keys, PlayOptions, Probe, WindowError
 
 FRAMES = 3000
-A, B, START, RIGHT, LEFT = (1 << BUTTONS.index(n) for n in ("a", "b", "start", "right", "left"))
+A, B, START, RIGHT, LEFT, UP, DOWN = (
+    1 << BUTTONS.index(n) for n in ("a", "b", "start", "right", "left", "up", "down")
+)
 SOONEST, LATEST, APART, QUIET = 10, 60, 25, 150
 """Frames after which somebody presses a key, between two presses, and of calm worth a press."""
 
@@ -63,6 +65,14 @@ def fight(memory, frame):
     return B if frame % 24 < 2 else 0
 
 
+def volley(memory, frame):
+    """Follows the ball, looks away in each third 300 frames."""
+    if memory[0xC000] == 2 or frame // 300 % 3 == 2:
+        return again(memory, frame)
+    below = memory[0xC015] - memory[0xC012] - 9
+    return DOWN if below > 4 else UP if below < -4 else 0
+
+
 @dataclass(frozen=True)
 class Game:
     """A cartridge, who plays it, and where it truly keeps what is lost and gained."""
@@ -73,10 +83,14 @@ class Game:
     lost: int | None
     gained: int
     rises: bool = True
+    conceded: bool = False
+    """What is lost is a point of the rival's: it rises."""
 
     @property
     def true(self):
         """Names of the lines that are told, with their addresses."""
+        if self.conceded:
+            return {"score": self.gained, "conceded": self.lost}
         if not self.rises:
             return {"p1_hp": self.lost, "p2_hp": self.gained}
         return {"score": self.gained} | ({"hp": self.lost} if self.lost else {})
@@ -98,6 +112,7 @@ class Game:
 GAMES = {
     "hop": Game("hop", HOP.image, hop, 0xC003, 0xC002),
     "stack": Game("stack", STACK.image, stack, None, 0xC002),
+    "volley": Game("volley", VOLLEY.image, volley, 0xC019, 0xC002, conceded=True),
     "duel": Game("duel", ROM_PATH, fight, 0xC100, 0xC200, rises=False),
 }
 
@@ -117,7 +132,8 @@ def recording(request):
     emulator.close()
     change = np.diff(values, axis=0)
     gains = change[:, 1] > 0 if game.rises else change[:, 1] < 0
-    return game, replay, [np.flatnonzero(e) + 1 for e in (change[:, 0] < 0, gains, change.any(1))]
+    losses = change[:, 0] > 0 if game.conceded else change[:, 0] < 0
+    return game, replay, [np.flatnonzero(e) + 1 for e in (losses, gains, change.any(1))]
 
 
 def person(lost, gained, changed, rng, wrong):
@@ -175,7 +191,7 @@ def test_the_profile_that_marks_wrote_trains_as_it_stands(marked):
         accept_guesses=True,
     )
     addresses = {name: value.addr for name, value in config.game.memory.items()}
-    names = {"hp": "lives_0", "score": "score_0"}
+    names = {"hp": "lives_0", "score": "score_0", "conceded": "conceded_0"}
     assert all(addresses[names.get(n, n)] == a for n, a in game.true.items())
     missing = {f.id for f in judged(config, trial(config)) if f.severity is not Severity.ok}
     assert missing <= ({"F41"} if game.name == "stack" else set())  # random play fills no row
