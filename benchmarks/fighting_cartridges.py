@@ -6,7 +6,9 @@
 Hop, Stack, Roam (fighting_roam.py says more of it) and Volley, `experiment=cartridge_features`.
 What an episode is paid by the profile of its row: random play, a script, and the policy as it
 learns. `hop found`, `stack found` and `duel found` are the profiles that `scripts/play.py
-probe=true` writes after watching random play, unedited (Duel's computer at level 3). Policies take
+probe=true` writes after watching random play, unedited (Duel's computer at level 3). `volley
+marked` is what `probe=replay` writes of a recorded game of the script, with marks 10 to 60 frames
+late: in random play the rival's points rise more often than one's own. Policies take
 their likeliest action, or with `evaluation.deterministic=false` draw one. Bytes per transition are
 what the rollout holds, beside what was planned for it. Every line is kept in
 benchmarks/results/fighting_cartridges_NAME.csv, which fighting_cartridges_curves.py draws.
@@ -32,6 +34,9 @@ from fighting.machine.emulator import sha1
 from fighting.rom import DUEL, HOP, ROAM, STACK, VOLLEY
 from fighting.tools.address_search import search
 from fighting.tools.joypad import opened
+from fighting.tools.listening import heard
+from fighting.tools.marks import Mark, Moment, write_marks
+from fighting.tools.replay import CartridgeReplay
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.evaluate import (
     Player,
@@ -41,13 +46,21 @@ from frugal_rl.run.evaluate import (
     evaluation_env,
     play_episodes,
 )
+from frugal_rl.run.play import PlayOptions, Probe
 from frugal_rl.store.layout import planned_bytes
 
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-OWN = {"only": "hop,hop_found,stack,stack_found,volley,duel_found", "seeds": "0,1,2"}
+OWN = {
+    "only": "hop,hop_found,stack,stack_found,volley,volley_marked,duel_found",
+    "seeds": "0,1,2",
+}
 RESULTS = Path(__file__).parent / "results"
+POINTS_AT = 0xC018, 2
+"""Both players' points in Volley."""
+MARKED_FRAMES = 4000
+UP, DOWN = 1 << 6, 1 << 7
 POINTS = 4
 """How often a policy is tried out while it learns."""
 
@@ -148,6 +161,35 @@ def found_by_probe(name: str, folder: str) -> list[str]:
     return [f"env.profile={path}", f"env.rom={image}", "env.accept_guesses=true"]
 
 
+def found_by_marks(folder: str) -> list[str]:
+    """The same of Volley, by marks: somebody follows the ball and says late what happened."""
+    profile, rom, emulator = opened(GameBoyConfig(profile="volley"))
+    replay, rng = CartridgeReplay(rom, emulator.save()), np.random.default_rng(0)
+    moments, before = [], emulator.read(*POINTS_AT)
+    for frame in range(MARKED_FRAMES):
+        below = emulator.memory[0xC015] - emulator.memory[0xC012] - 9
+        away = frame // 300 % 3 == 2  # who always follows it loses nothing
+        replay.add(0 if away or abs(below) <= 4 else DOWN if below > 0 else UP)
+        emulator.hold(replay.frames[-1])
+        emulator.tick(1)
+        points = emulator.read(*POINTS_AT)
+        for mark, old, new in zip((Mark.gained, Mark.lost), before, points, strict=True):
+            if new > old:
+                moments.append(Moment(frame + int(rng.integers(10, 61)), mark))
+        before = points
+    path = Path(folder) / "volley_1.replay"
+    replay.save(path, emulator)
+    emulator.close()
+    marks = path.with_suffix(".csv")
+    write_marks(marks, sorted(moments, key=lambda moment: moment.frame))
+    asked = PlayOptions(
+        probe=Probe.replay, replay=str(path), marks=str(marks), record=folder, frames=MARKED_FRAMES
+    )
+    list(heard(replay, asked, profile, sha1(rom)))
+    written = f"env.profile={Path(folder) / 'volley_found.yaml'}"
+    return [written, f"env.rom={VOLLEY.image}", "env.accept_guesses=true"]
+
+
 def compared(label: str, overrides: list[str], seeds: str, episodes: int) -> dict[str, Player]:
     """Random play, the script where there is one, and each seed; the players by their names."""
     runs = [compose_run([*overrides, f"seed={seed}"]) for seed in seeds.split(",")]
@@ -176,6 +218,9 @@ def main() -> None:
         for name in IMAGES:
             if name in chosen:
                 compared(name, [*base, f"env.profile={name}"], own["seeds"], episodes)
+            if name == "volley" and "volley_marked" in chosen:
+                marked = [*base, *found_by_marks(folder)]
+                compared("volley marked", marked, own["seeds"], episodes)
             if f"{name}_found" in chosen:
                 found = [*base, *found_by_probe(name, folder)]
                 compared(f"{name} found", found, own["seeds"], episodes)
