@@ -11,14 +11,16 @@ import numpy as np
 from fighting.machine.emulator import SCREEN
 from fighting.machine.frames import CROP_TOP, EXPECTED_SHARE, HALF, GreyCodec
 from fighting.signals import FEATURES, SIGNALS, features
-from frugal_rl.observation.codecs.pooled import DeltaCodec
+from frugal_rl.observation.codecs.pooled import DeltaCodec, FoundCodec
 from frugal_rl.observation.spec import AnyField, Derived, ObservationSpec, Stored
 
 if TYPE_CHECKING:
     from frugal_rl.observation.encoding import Encoding
 
-PACKED = (GreyCodec(), DeltaCodec(GreyCodec(), EXPECTED_SHARE))
-"""Forms of a screen of four shades; of a delta the rollout keeps what differs from before."""
+DUELS = (GreyCodec(), DeltaCodec(GreyCodec(), EXPECTED_SHARE))
+"""Forms of Duel's screen of four shades; of a delta the rollout keeps what differs from before."""
+ANY_GAMES = (GreyCodec(), FoundCodec(GreyCodec()))
+"""The same of any game, of which nobody knows how much of its screen moves."""
 
 
 class View(Enum):
@@ -81,7 +83,7 @@ def observation_spec(
                 0,
                 255,
                 "the screen after the action",
-                codecs=PACKED if packable else (),
+                codecs=(DUELS if named is None else ANY_GAMES) if packable else (),
                 window=camera.stack,
             )
         )
@@ -117,6 +119,6 @@ def observation_spec(
 
 
 def packed_form(encoding: Encoding) -> str:
-    """The form of a frame that a game writes by itself: `packed`, `delta` of it, or none."""
+    """The form of a frame that a game writes by itself, two bits per pixel; or none."""
     form = encoding.choice.get("frame", "")
-    return form if form in ("packed", "delta") else ""
+    return form if form in ("packed", "delta", "found") else ""

@@ -186,9 +186,9 @@ def measured_base(run: RunConfig, found: Probe | None) -> Base:
     weigh_environment(run)
     weigh_workers(run)
     look_at_play(run)
+    look_at_rows(run)  # and compile; a tiny run is measured when all of that is over
     if run.plan is not Planning.probe:
         return kept_base(run) or installed_base(run)
-    look_at_rows(run)  # and compile; a tiny run is measured when all of that is over
     nothing = Base.everywhere(0, Confidence.probed, has_accelerator(run.hardware.device))
     base = residual(tiny(run), found, nothing, measured_peaks(run))
     keep_base(run, base)

@@ -1,11 +1,14 @@
 """Any cartridge by one YAML: what rises can be paid, and every backend plays the same game."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 import yaml
 from PIL import Image
+from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
@@ -143,6 +146,25 @@ def test_single_environments_and_the_batch_play_the_same(profile, obs):
     check_vec_env(made(None), made(Serial()), steps=30)
     if obs == "ram":
         check_vec_env(made(Threads(1)), made(Serial()), steps=20)
+
+
+def test_training_from_frames_that_are_found_equals_training_from_dense_ones_to_the_bit(profile):
+    words = ["env=fighting_game_boy", f"env.profile={profile()}", "env.obs=gray", "env.threads=1"]
+    words += ["env.stack=2", "algo.num_envs=2", "algo.n_steps=24", "algo.batch_size=16"]
+    words += ["algo.n_epochs=1", "hardware.device=cpu", "hardware.threads=1"]
+    weights, held = [], []
+    for form in ("found", "dense"):
+        run = compose_run([*words, "agent.image_features=16", f"env.fields.frame={form}"])
+        set_random_seed(0)
+        env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
+        learner = run.algo.build(run, env)
+        learner.iterate(lambda phase: nullcontext())
+        env.close()
+        weights.append({name: w.clone() for name, w in learner.policy.state_dict().items()})
+        held.append(learner.rollout.nbytes)
+    assert all(torch.equal(w, weights[1][name]) for name, w in weights[0].items())
+    assert held[0] * 3 < held[1]
+    assert compose_run(words).encoding().choice["frame"] == "found"  # by default
 
 
 def test_a_game_continues_exactly_from_its_state(profile):

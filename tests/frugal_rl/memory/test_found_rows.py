@@ -182,3 +182,20 @@ def test_random_play_answers_with_shares_and_null_where_nothing_can_be_made(monk
     monkeypatch.setattr(play_rollout, "asked_run", refused)
     play_rollout.main()
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) is None
+
+
+def test_rows_that_an_environment_codes_are_played_as_a_rollout_keeps_them(monkeypatch):
+    """Pictures of a cartridge are packed before they are kept: shares are of the packed rows."""
+    words = ["env=fighting_game_boy", "env.profile=hop", "env.obs=gray", "env.threads=1"]
+    run = compose_run([*words, "env.max_pool=false", "env.stack=2", "algo.n_steps=64"])
+    (spec, *_) = columns_of(run.encoding())
+    shares = play_rollout.shares(run)
+
+    assert list(shares) == ["frame"]
+    assert 0 < shares["frame"] < 0.1  # most of the screen stands still
+    monkeypatch.setattr(first_look, "rows_name", lambda run: "hop_rows")
+    monkeypatch.setattr(once, "failed", set())
+    monkeypatch.setattr(once, "ask_child", lambda *words: shares)
+    first_look.look_at_rows(run)
+    assert remembered.read("hop_rows") == shares
+    assert spec.row_bytes == 2 * 160 * 144 // 4
