@@ -153,7 +153,7 @@ class DuelConfig:
     @property
     def made_of(self) -> dict[str, str]:
         """The cartridge by its SHA-1: what was learned on another one is refused."""
-        return {DUEL.image.name: self.profile.roms[0].sha1}
+        return {DUEL.image.name: self.profile.roms[0].digest}
 
     @property
     def camera(self) -> Camera:

@@ -16,7 +16,7 @@ from typing import Any
 from fighting.cartridge.memory import Address, Status
 from fighting.cartridge.pads import Pads
 from fighting.cartridge.source import Source, Text
-from fighting.machine.emulator import read_rom, sha1
+from fighting.machine.emulator import read_rom, sha1, sha256
 from fighting.rom import image_of
 from frugal_rl.errors import ConfigError
 from frugal_rl.invocation import command
@@ -34,11 +34,16 @@ class System(Enum):
 
 @dataclass(frozen=True)
 class Image:
-    """A cartridge image that a profile is known to fit."""
+    """A cartridge image that a profile is known to fit, by the hash of its bytes."""
 
-    sha1: str
+    digest: str
+    """SHA-1, or SHA-256, in hexadecimal digits."""
     name: str
     bundled: bool = False
+
+    def fits(self, rom: bytes) -> bool:
+        """Whether these are its bytes."""
+        return self.digest == (sha1 if len(self.digest) == 40 else sha256)(rom)
 
 
 @dataclass(frozen=True)
@@ -124,19 +129,18 @@ class Profile:
         """The cartridge image at `path`, which must be one that the profile lists."""
         if not path:
             for image in self.roms:
-                if image.bundled and (own := image_of(image.sha1)):
+                if image.bundled and (own := image_of(image.digest)):
                     return read_rom(own)
             raise ConfigError(
                 f"{self.source.at('roms')}: '{self.id}' needs your own cartridge image: "
                 "env.rom=path/to/file.gb."
             )
         rom = read_rom(Path(path))
-        digest = sha1(rom)
-        if digest in {image.sha1 for image in self.roms}:
+        if any(image.fits(rom) for image in self.roms):
             return rom
-        known = ", ".join(f"{i.sha1} ({i.name})" for i in self.roms) or "none yet"
+        known = ", ".join(f"{i.digest} ({i.name})" for i in self.roms) or "none yet"
         problem = (
-            f"{path} has the SHA-1 {digest}; the profile '{self.id}' "
+            f"{path} has the SHA-1 {sha1(rom)}; the profile '{self.id}' "
             f"({self.source.at('roms')}) fits {known}. Addresses may differ in other versions."
         )
         if not allow_unknown:

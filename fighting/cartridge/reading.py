@@ -297,10 +297,11 @@ class _Reader:
     def _image(self, number: int, node: Any) -> Image:
         if not isinstance(node, dict):
             raise self.wrong("must be like {sha1: ..., name: ...}.", "roms", number)
-        digest = str(node.get("sha1", ""))
-        if len(digest) != 40 or set(digest) - set("0123456789abcdef"):
+        kind, length = ("sha256", 64) if "sha256" in node else ("sha1", 40)
+        digest = str(node.get(kind, ""))
+        if len(digest) != length or set(digest) - set("0123456789abcdef"):
             raise self.wrong(
-                "roms need a sha1 of 40 lower-case hexadecimal digits (sha1sum my.gb).",
+                f"roms need a {kind} of {length} lower-case hexadecimal digits ({kind}sum my.gb).",
                 "roms",
                 number,
             )

@@ -65,6 +65,11 @@ def sha1(rom: bytes) -> str:
     return hashlib.sha1(rom, usedforsecurity=False).hexdigest()
 
 
+def sha256(rom: bytes) -> str:
+    """The hexadecimal SHA-256, by which some collections name them."""
+    return hashlib.sha256(rom).hexdigest()
+
+
 class Emulator:
     """A running cartridge. One thread at a time may use it; `tick` releases the GIL.
 

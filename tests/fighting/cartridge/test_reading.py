@@ -1,6 +1,7 @@
 """A profile's file, key by key: what each one means, its limits, and the refusal beyond them."""
 
 import copy
+import hashlib
 
 import pytest
 
@@ -8,6 +9,7 @@ from fighting.cartridge.memory import Kind, Status
 from fighting.cartridge.profile import System
 from fighting.cartridge.reading import LONGEST_MACRO_FRAMES, load_profile, parse_profile
 from fighting.cartridge.source import read, spelled
+from fighting.rom import ROM_PATH
 from frugal_rl.errors import ConfigError
 
 SMALL = {
@@ -296,10 +298,20 @@ def test_a_step_that_would_not_be_done_is_refused(step, words):
 
 def test_an_image_is_known_by_its_digest():
     profile = parsed(roms=[{"sha1": "0123456789" * 4, "name": "mine.gb"}, {"sha1": "f" * 40}])
-    assert [(i.sha1, i.name, i.bundled) for i in profile.roms] == [
+    assert [(i.digest, i.name, i.bundled) for i in profile.roms] == [
         ("0123456789" * 4, "mine.gb", False),
         ("f" * 40, "", False),
     ]
+
+
+def test_an_image_is_known_by_sha256_too():
+    data = ROM_PATH.read_bytes()
+    digest = hashlib.sha256(data).hexdigest()
+    image = parsed(roms=[{"sha256": digest, "name": "mine.gb"}]).roms[0]
+    assert image.fits(data)
+    assert not image.fits(data + b"x")
+    with pytest.raises(ConfigError, match="roms need a sha256 of 64 lower-case hex"):
+        parsed(roms=[{"sha256": "f" * 40}])
 
 
 def test_a_file_names_the_line_of_what_is_wrong(tmp_path):

@@ -32,7 +32,7 @@ def test_assembling_the_source_gives_the_committed_bytes(cartridge):
     assert program.symbol_file() == cartridge.symbols.read_text()
     digest = hashlib.sha1(program.rom, usedforsecurity=False).hexdigest()
     assert digest == HASHES[cartridge.name] == cartridge.hash.read_text().split()[0]
-    assert load_profile(cartridge.name).roms[0].sha1 == digest
+    assert load_profile(cartridge.name).roms[0].digest == digest
     assert image_of(digest) == cartridge.image
 
 
