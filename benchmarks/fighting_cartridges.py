@@ -19,6 +19,7 @@ from __future__ import annotations
 import csv
 import sys
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,8 +31,10 @@ from fighting_explorer import Explorer
 from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
-from fighting.machine.emulator import sha1
+from fighting.cartridge.env import GameBoyEnv
+from fighting.machine.emulator import Emulator, sha1
 from fighting.rom import DUEL, HOP, ROAM, STACK, VOLLEY
+from fighting.spec import View
 from fighting.tools.address_search import search
 from fighting.tools.joypad import opened
 from fighting.tools.listening import heard
@@ -57,10 +60,14 @@ OWN = {
     "seeds": "0,1,2",
 }
 RESULTS = Path(__file__).parent / "results"
-POINTS_AT = 0xC018, 2
-"""Both players' points in Volley."""
-MARKED_FRAMES = 4000
-UP, DOWN = 1 << 6, 1 << 7
+MARKED: dict[str, dict[Mark, Callable[[Emulator], int]]] = {
+    "volley": {
+        Mark.gained: lambda emulator: emulator.memory[0xC018],
+        Mark.lost: lambda emulator: emulator.memory[0xC019],
+    },
+}
+"""What a person sees rise: both players' points."""
+MARKED_STEPS = 1500
 POINTS = 4
 """How often a policy is tried out while it learns."""
 
@@ -161,33 +168,36 @@ def found_by_probe(name: str, folder: str) -> list[str]:
     return [f"env.profile={path}", f"env.rom={image}", "env.accept_guesses=true"]
 
 
-def found_by_marks(folder: str) -> list[str]:
-    """The same of Volley, by marks: somebody follows the ball and says late what happened."""
-    profile, rom, emulator = opened(GameBoyConfig(profile="volley"))
-    replay, rng = CartridgeReplay(rom, emulator.save()), np.random.default_rng(0)
-    moments, before = [], emulator.read(*POINTS_AT)
-    for frame in range(MARKED_FRAMES):
-        below = emulator.memory[0xC015] - emulator.memory[0xC012] - 9
-        away = frame // 300 % 3 == 2  # who always follows it loses nothing
-        replay.add(0 if away or abs(below) <= 4 else DOWN if below > 0 else UP)
-        emulator.hold(replay.frames[-1])
-        emulator.tick(1)
-        points = emulator.read(*POINTS_AT)
-        for mark, old, new in zip((Mark.gained, Mark.lost), before, points, strict=True):
+def found_by_marks(name: str, folder: str) -> list[str]:
+    """The same by marks: the script plays a recorded game, and somebody says late what happened."""
+    config = GameBoyConfig(profile=name, obs=View.ram, threads=1, warmup_noop_max=0, press_frames=0)
+    env, rng = GameBoyEnv(config, seed=0), np.random.default_rng(0)
+    seen, _ = env.reset(seed=0)
+    emulator, game = env.game.emulators.machines[0], config.game
+    rom = game.open_rom(None)
+    replay, moments, script = CartridgeReplay(rom, emulator.save()), [], SCRIPTS[name]
+    before = [read(emulator) for read in MARKED[name].values()]
+    for step in range(MARKED_STEPS):
+        away = step // 75 % 3 == 2  # who always plays well loses nothing
+        action = 0 if away else int(script({"features": seen["features"][None]})[0])
+        replay.frames += bytes([game.combos[action]]) * config.frame_skip
+        seen, *_ = env.step(action)
+        now = [read(emulator) for read in MARKED[name].values()]
+        for mark, old, new in zip(MARKED[name], before, now, strict=True):
             if new > old:
-                moments.append(Moment(frame + int(rng.integers(10, 61)), mark))
-        before = points
-    path = Path(folder) / "volley_1.replay"
+                late = config.frame_skip * step + int(rng.integers(10, 61))
+                moments.append(Moment(late, mark))
+        before = now
+    path = Path(folder) / f"{name}_1.replay"
     replay.save(path, emulator)
-    emulator.close()
+    env.close()
     marks = path.with_suffix(".csv")
-    write_marks(marks, sorted(moments, key=lambda moment: moment.frame))
-    asked = PlayOptions(
-        probe=Probe.replay, replay=str(path), marks=str(marks), record=folder, frames=MARKED_FRAMES
-    )
-    list(heard(replay, asked, profile, sha1(rom)))
-    written = f"env.profile={Path(folder) / 'volley_found.yaml'}"
-    return [written, f"env.rom={VOLLEY.image}", "env.accept_guesses=true"]
+    kept = [moment for moment in moments if moment.frame < replay.length]
+    write_marks(marks, sorted(kept, key=lambda moment: moment.frame))
+    asked = PlayOptions(probe=Probe.replay, replay=str(path), marks=str(marks), record=folder)
+    list(heard(replay, asked, game, sha1(rom)))
+    written = f"env.profile={Path(folder) / f'{name}_found.yaml'}"
+    return [written, f"env.rom={IMAGES[name].image}", "env.accept_guesses=true"]
 
 
 def compared(label: str, overrides: list[str], seeds: str, episodes: int) -> dict[str, Player]:
@@ -218,9 +228,9 @@ def main() -> None:
         for name in IMAGES:
             if name in chosen:
                 compared(name, [*base, f"env.profile={name}"], own["seeds"], episodes)
-            if name == "volley" and "volley_marked" in chosen:
-                marked = [*base, *found_by_marks(folder)]
-                compared("volley marked", marked, own["seeds"], episodes)
+            if f"{name}_marked" in chosen:
+                marked = [*base, *found_by_marks(name, folder)]
+                compared(f"{name} marked", marked, own["seeds"], episodes)
             if f"{name}_found" in chosen:
                 found = [*base, *found_by_probe(name, folder)]
                 compared(f"{name} found", found, own["seeds"], episodes)
