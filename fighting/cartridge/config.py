@@ -151,6 +151,8 @@ class GameBoyConfig:
                 f"{game.source.at()}: whoever sits at the second pad plays from features: and the "
                 "profile has none. Add features: {score: score / 100}."
             )
+        for name in (*(n for pair in game.pads.exchange for n in pair), *game.pads.mirror):
+            game.check_sure(name, self.accept_guesses)
         if self.actions is Actions.buttons:
             raise ConfigError(
                 "env.actions=buttons has no second player: choose env.actions=combos or macros."

@@ -324,6 +324,13 @@ def test_values_that_are_written_differently_are_not_exchanged(changed):
         config(profile=path).spec()
 
 
+def test_what_changes_places_must_be_sure(changed):
+    path = changed("p2_y: {addr: 0xC204, status: verified", "p2_y: {addr: 0xC204, status: guess")
+    with pytest.raises(ConfigError, match=r"only guesses where p2_y is \(\$C204\)"):
+        config(profile=path, opponent=Rival.still).spec()
+    config(profile=path, opponent=Rival.still, accept_guesses=True).spec()
+
+
 def test_an_evaluation_of_self_play_meets_whom_it_names():
     made = config(**BOTH)
     env = batch(made, 2, split="eval")
