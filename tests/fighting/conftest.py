@@ -1,9 +1,13 @@
 """One booted cartridge for all tests of the room; every test begins its own match."""
 
 import pytest
+from stable_baselines3.common.utils import set_random_seed
 
 from fighting.machine import duel
 from fighting.machine.console import boot
+from frugal_rl.run.checkpoints import save_checkpoint
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.identity import identity
 
 
 @pytest.fixture(scope="session")
@@ -58,3 +62,25 @@ class Match:
 @pytest.fixture
 def match(booted):
     return lambda **settings: Match(booted, **settings)
+
+
+@pytest.fixture
+def untrained():
+    """Writes the checkpoint of a policy that has learned nothing: folder, overrides -> its path."""
+
+    def saved(folder, overrides):
+        run = compose_run(overrides)
+        set_random_seed(0)
+        env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
+        policy = run.algo.build(run, env).policy
+        env.close()
+        content = {
+            "identity": identity(run),
+            "config": dict(run.resolved),
+            "overrides": list(run.overrides),
+            "num_steps": 0,
+            "learner": {"policy": dict(policy.state_dict())},
+        }
+        return str(save_checkpoint(folder / "checkpoints" / "last.pt", content))
+
+    return saved

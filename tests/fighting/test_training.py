@@ -24,9 +24,9 @@ from frugal_rl.errors import CheckpointError, ConfigError, WorkerError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
+from frugal_rl.run.checkpoints import load_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.identity import check_same_run, identity
+from frugal_rl.run.identity import check_same_run
 from frugal_rl.run.saved import saved_run
 from frugal_rl.vec_env.serial import Serial
 from frugal_rl.vec_env.shared_memory import SharedMemory
@@ -126,25 +126,8 @@ def test_self_play_joins_its_past_and_resumes():
     env.close()
 
 
-def saved(tmp_path, overrides):
-    """A checkpoint of an untrained policy."""
-    run = compose_run([*SMALL, *overrides])
-    set_random_seed(0)
-    env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
-    policy = run.algo.build(run, env).policy
-    env.close()
-    content = {
-        "identity": identity(run),
-        "config": dict(run.resolved),
-        "overrides": list(run.overrides),
-        "num_steps": 0,
-        "learner": {"policy": dict(policy.state_dict())},
-    }
-    return save_checkpoint(tmp_path / "checkpoints" / "last.pt", content)
-
-
-def test_a_frozen_policy_is_fought_from_either_seat_and_repeats_itself(tmp_path):
-    path = saved(tmp_path, ["env.obs=ram"])
+def test_a_frozen_policy_is_fought_from_either_seat_and_repeats_itself(tmp_path, untrained):
+    path = untrained(tmp_path, [*SMALL, "env.obs=ram"])
     run = compose_run([*SMALL, "env.obs=ram", "env.opponent=policy", f"env.rival={path}"])
 
     def fights():
@@ -169,14 +152,14 @@ def test_a_frozen_policy_is_fought_from_either_seat_and_repeats_itself(tmp_path)
     assert np.ptp(moved) > 20  # the frozen policy acts
 
 
-def test_a_frozen_policy_must_be_named_and_must_sit_in_the_other_seat(tmp_path):
+def test_a_frozen_policy_must_be_named_and_must_sit_in_the_other_seat(tmp_path, untrained):
     with pytest.raises(ConfigError, match=r"needs env\.rival=RUN"):
         DuelConfig(opponent=Rival.policy)
     for overrides, words in (
         (["env.obs=half_size"], "does not play from Duel's memory"),
         (["env.obs=ram", "env.actions=macros"], "env.actions=macros; in the other seat"),
     ):
-        path = saved(tmp_path, overrides)
+        path = untrained(tmp_path, [*SMALL, *overrides])
         run = compose_run([*SMALL, "env.obs=ram", "env.opponent=policy", f"env.rival={path}"])
         with pytest.raises(ConfigError, match=words):
             run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
@@ -290,8 +273,8 @@ def test_threads_are_at_least_1_3_times_as_fast_as_serial():
 
 
 @pytest.mark.parametrize("then", [{}, {"made_of": {"duel.gb": "fdc8"}}])
-def test_a_policy_of_another_cartridge_is_refused_in_one_line(tmp_path, then):
-    path = saved(tmp_path, ["env.obs=ram"])
+def test_a_policy_of_another_cartridge_is_refused_in_one_line(tmp_path, then, untrained):
+    path = untrained(tmp_path, [*SMALL, "env.obs=ram"])
     content = load_checkpoint(path)
     known = saved_run(content, compose_run(SMALL), str(path))
     content["identity"] = {k: v for k, v in content["identity"].items() if k != "made_of"} | then

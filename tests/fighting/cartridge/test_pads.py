@@ -17,9 +17,7 @@ from frugal_rl.errors import CheckpointError, ConfigError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
-from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.identity import identity
 from frugal_rl.testing.vec_env import check_vec_env
 from frugal_rl.vec_env.serial import Serial
 
@@ -234,27 +232,14 @@ def test_self_play_joins_its_past_and_resumes(engine):
     again.vec_env.close()
 
 
-def saved(folder, overrides):
-    run, learner = learner_of(overrides)
-    learner.vec_env.close()
-    content = {
-        "identity": identity(run),
-        "config": dict(run.resolved),
-        "overrides": list(run.overrides),
-        "num_steps": 0,
-        "learner": {"policy": dict(learner.policy.state_dict())},
-    }
-    return str(save_checkpoint(folder / "checkpoints" / "last.pt", content))
-
-
-def test_a_frozen_policy_is_met_and_must_fit(tmp_path):
-    path = saved(tmp_path, [])
+def test_a_frozen_policy_is_met_and_must_fit(tmp_path, untrained):
+    path = untrained(tmp_path, SMALL)
     env = GameBoyEnv(config(opponent=Rival.policy, rival=path), seed=0)
     env.reset(seed=0)
     distance = [env.step(0)[0]["features"][BY_FEATURE["distance"]] for _ in range(30)]
     env.close()
     assert np.ptp(distance) > 0
-    other = saved(tmp_path / "hop", ["env.profile=hop"])
+    other = untrained(tmp_path / "hop", [*SMALL, "env.profile=hop"])
     with pytest.raises(ConfigError, match=r"does not play from the features of .*duel.yaml"):
         GameBoyEnv(config(opponent=Rival.policy, rival=other))
     with pytest.raises(ConfigError, match=r"other actions than .*with env.actions=macros"):

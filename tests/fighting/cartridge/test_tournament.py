@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.choices import Rival
@@ -15,9 +14,7 @@ from fighting.tools.cartridge_bouts import against
 from fighting.tools.contest import Contestant
 from fighting.tools.tournament import tournament
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.checkpoints import save_checkpoint
 from frugal_rl.run.compose import compose_run
-from frugal_rl.run.identity import identity
 
 BALL = {"profile": "volley", "obs": View.ram, "threads": 1}
 SMALL = [
@@ -56,26 +53,9 @@ def test_the_cartridges_own_player_takes_part():
     assert fight(STILL, CPU, 2, 1) == 0
 
 
-def policy(folder, overrides):
-    """A checkpoint of an untrained policy."""
-    run = compose_run([*SMALL, *overrides])
-    set_random_seed(0)
-    env = run.env.make_vec(2, run.encoding(), run.memory, run.vec, "train")
-    learner = run.algo.build(run, env)
-    env.close()
-    content = {
-        "identity": identity(run),
-        "config": dict(run.resolved),
-        "overrides": list(run.overrides),
-        "num_steps": 0,
-        "learner": {"policy": dict(learner.policy.state_dict())},
-    }
-    return str(save_checkpoint(folder / "checkpoints" / "last.pt", content))
-
-
-def test_two_pads_rate_policies_and_a_stopped_tournament_goes_on(tmp_path, capsys):
+def test_two_pads_rate_policies_and_a_stopped_tournament_goes_on(tmp_path, capsys, untrained):
     words = ["env.profile=volley", "env.max_steps=60"]
-    path = policy(tmp_path, words)
+    path = untrained(tmp_path, [*SMALL, *words])
     run = replace(compose_run([*SMALL, *words, "evaluation.episodes=2"]), run_dir=str(tmp_path))
     text = tournament(run, [path])
     assert "policy_0 is " in text
@@ -89,12 +69,12 @@ def test_two_pads_rate_policies_and_a_stopped_tournament_goes_on(tmp_path, capsy
     assert "6 of 6 pairings are known already" in capsys.readouterr().out
 
 
-def test_one_pad_lets_players_play_apart_and_the_higher_score_wins(tmp_path):
+def test_one_pad_lets_players_play_apart_and_the_higher_score_wins(tmp_path, untrained):
     words = ["env.profile=hop", "env.max_steps=80"]
     run = replace(compose_run([*SMALL, *words]), run_dir=str(tmp_path))
     pictures = ["env.obs=half_size", "algo.engine=exact"]
-    seen = policy(tmp_path / "seen", [*words, *pictures])
-    tournament(run, [policy(tmp_path / "ram", words), seen])
+    seen = untrained(tmp_path / "seen", [*SMALL, *words, *pictures])
+    tournament(run, [untrained(tmp_path / "ram", [*SMALL, *words]), seen])
     found = json.loads((tmp_path / "tournament.json").read_text())
     names, points = found["names"], np.array(found["points"])
     assert names == ["random", "still", "policy_0", "policy_1"]
@@ -102,8 +82,8 @@ def test_one_pad_lets_players_play_apart_and_the_higher_score_wins(tmp_path):
     np.testing.assert_allclose(points + points.T, np.array(found["fought"]))
 
 
-def test_policies_of_other_games_are_refused(tmp_path):
-    stack = policy(tmp_path, ["env.profile=stack"])
+def test_policies_of_other_games_are_refused(tmp_path, untrained):
+    stack = untrained(tmp_path, [*SMALL, "env.profile=stack"])
     for profile, words in (("hop", "plays stack"), ("volley", "does not play from the features")):
         run = replace(compose_run([*SMALL, f"env.profile={profile}"]), run_dir=str(tmp_path))
         with pytest.raises(ConfigError, match=words):
