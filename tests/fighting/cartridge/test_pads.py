@@ -94,6 +94,22 @@ def test_what_one_seat_is_paid_the_other_loses_and_both_end_together():
     env.close()
 
 
+def test_a_game_that_is_over_for_one_seat_is_over_for_both(tmp_path):
+    text = (FOLDER / "volley.yaml").read_text()
+    assert "end: phase == 2" in text
+    path = tmp_path / "first_point.yaml"
+    path.write_text(text.replace("end: phase == 2", "end: p1_points >= 1"))
+    env = batch(config(profile=str(path), **BOTH), 2)
+    rows, done = env.reset(0), np.zeros(2, bool)
+    while not done.any():
+        below = rows["features"][0, 0] * 105  # the first player follows the ball
+        step = env.step(np.array([2 if below > 3 else 1 if below < -3 else 0, 0]))
+        rows, done = step.rows, step.done
+    env.close()
+    assert done.tolist() == [True, True]
+    assert step.ended.stats["success"].tolist() == [1, 0]
+
+
 def test_a_mirrored_seat_lives_in_a_mirrored_world(changed):
     """Places are turned round, and Left and Right are exchanged."""
     path = changed("  second: 0xC011\n", f"  second: 0xC011\n{MIRROR}")
