@@ -193,6 +193,8 @@ def test_mixed_games_meet_the_cartridges_own_player_too():
     # Against the computer the mode of the cartridge is the one of its start state.
     modes = [machine.memory[0xC006] for machine in env.game.emulators.machines]
     assert [mode == 0 for mode in modes] == env.game.computer.tolist()
+    pads = [machine.memory[0xC011] for machine in env.game.emulators.machines]
+    assert all(byte == 0 for byte, own in zip(pads, env.game.computer, strict=True) if own)
     env.close()
 
 
