@@ -94,20 +94,44 @@ def test_what_one_seat_is_paid_the_other_loses_and_both_end_together():
     env.close()
 
 
-def test_a_game_that_is_over_for_one_seat_is_over_for_both(tmp_path):
+@pytest.fixture
+def first_point(tmp_path):
+    """Volley until somebody has a point; the end is said of the first player alone."""
     text = (FOLDER / "volley.yaml").read_text()
     assert "end: phase == 2" in text
     path = tmp_path / "first_point.yaml"
-    path.write_text(text.replace("end: phase == 2", "end: p1_points >= 1"))
-    env = batch(config(profile=str(path), **BOTH), 2)
+    path.write_text(text.replace("end: phase == 2", "end: p1_points >= 1 or p2_points >= 3"))
+    return str(path)
+
+
+def follows(rows, row):
+    """What brings a paddle to the ball."""
+    below = rows["features"][row, 0] * 105
+    return 2 if below > 3 else 1 if below < -3 else 0
+
+
+def test_a_game_that_is_over_for_one_seat_is_over_for_both(first_point):
+    env = batch(config(profile=first_point, **BOTH), 2)
     rows, done = env.reset(0), np.zeros(2, bool)
     while not done.any():
-        below = rows["features"][0, 0] * 105  # the first player follows the ball
-        step = env.step(np.array([2 if below > 3 else 1 if below < -3 else 0, 0]))
+        step = env.step(np.array([follows(rows, 0), 0]))
         rows, done = step.rows, step.done
     env.close()
     assert done.tolist() == [True, True]
     assert step.ended.stats["success"].tolist() == [1, 0]
+
+
+def test_who_wins_against_the_pool_is_rated_higher_and_the_pool_lower(first_point):
+    made = config(profile=first_point, opponent=Rival.self_play, pool_share=1.0)
+    env = batch(made, 1)
+    rows, pool = env.reset(0), env.game.rival
+    while pool.own == 1000:
+        step = env.step(np.array([follows(rows, 0)]))
+        rows = step.rows
+    env.close()
+    assert step.ended.stats["success"].tolist() == [1]
+    assert pool.own > 1000 > min(pool.ratings)
+    assert pool.own + min(pool.ratings) == 2000
 
 
 def test_a_mirrored_seat_lives_in_a_mirrored_world(changed):
