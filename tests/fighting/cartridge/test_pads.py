@@ -124,10 +124,10 @@ def test_a_game_that_is_over_for_one_seat_is_over_for_both(first_point):
 def test_who_wins_against_the_pool_is_rated_higher_and_the_pool_lower(first_point):
     made = config(profile=first_point, opponent=Rival.self_play, pool_share=1.0)
     env = batch(made, 1)
-    rows, pool = env.reset(0), env.game.rival
-    while pool.own == 1000:
+    rows, done, pool = env.reset(0), np.zeros(1, bool), env.game.rival
+    while not done.any():
         step = env.step(np.array([follows(rows, 0)]))
-        rows = step.rows
+        rows, done = step.rows, step.done
     env.close()
     assert step.ended.stats["success"].tolist() == [1]
     assert pool.own > 1000 > min(pool.ratings)
