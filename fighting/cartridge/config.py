@@ -111,8 +111,8 @@ class GameBoyConfig:
             if getattr(self, name) not in OPPONENTS[name]:
                 known = ", ".join(rival.value for rival in OPPONENTS[name])
                 raise ConfigError(
-                    f"env.{name}={getattr(self, name).value} is for env=fighting; here there are "
-                    f"{known}."
+                    f"env.{name}={getattr(self, name).value} sits at no cartridge's second pad; "
+                    f"use one of {known}."
                 )
         if Rival.policy in (self.opponent, self.eval_opponent) and not self.rival:
             raise ConfigError(

@@ -296,8 +296,8 @@ def test_what_has_no_second_pad_is_refused(changed, tmp_path):
             {"profile": "hop", "opponent": Rival.random},
             r"hop.yaml, line \d+: env.opponent=random sits at a",
         ),
-        ({"opponent": Rival.masher}, "env.opponent=masher is for env=fighting; here there are cpu"),
-        ({"eval_opponent": Rival.self_play}, "env.eval_opponent=self_play is for env=fighting"),
+        ({"opponent": Rival.masher}, "env.opponent=masher sits at no .* use one of cpu"),
+        ({"eval_opponent": Rival.self_play}, "env.eval_opponent=self_play sits at no"),
         ({"opponent": Rival.policy}, r"needs env.rival=RUN"),
         ({"opponent": Rival.still, "actions": Actions.buttons}, "has no second player"),
     ):
