@@ -10,9 +10,13 @@ from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
+from fighting.cartridge.opposite import Opposite
 from fighting.cartridge.reading import FOLDER
 from fighting.choices import Actions, Rival
+from fighting.machine.duel import DOWN
+from fighting.opponents.rivals import Scripted
 from fighting.spec import View
+from fighting.tools.joypad import opened
 from frugal_rl.errors import CheckpointError, ConfigError
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
@@ -119,6 +123,23 @@ def test_a_game_that_is_over_for_one_seat_is_over_for_both(first_point):
     env.close()
     assert done.tolist() == [True, True]
     assert step.ended.stats["success"].tolist() == [1, 0]
+
+
+def test_who_sits_opposite_a_person_sees_the_second_seat():
+    made, seen = config(profile="volley", opponent=Rival.still, frame_skip=4), []
+    _, _, emulator = opened(made)
+    opposite = Opposite(made, emulator)
+    opposite.rival = Scripted(lambda told, clock, rngs: seen.append(told[0]) or np.array([2]))
+    for _ in range(40):
+        assert opposite.press() == DOWN
+        emulator.tick()
+    paddle, ball, x = (emulator.memory[a] for a in (0xC013, 0xC015, 0xC014))
+    opposite.press()
+    emulator.close()
+    assert len(seen) == 11
+    assert seen[-1][0] == pytest.approx((ball - paddle - 9) / 105)
+    assert seen[-1][2] == pytest.approx((154 - x) / 77 - 1)
+    assert paddle > 50  # it went down
 
 
 def test_who_wins_against_the_pool_is_rated_higher_and_the_pool_lower(first_point):
