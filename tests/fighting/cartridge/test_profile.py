@@ -1,5 +1,6 @@
 """Profiles: their schema, the ROM they want, recipes, probing; and every refusal in words."""
 
+import hashlib
 import zlib
 
 import numpy as np
@@ -287,3 +288,14 @@ def test_the_profile_that_a_probe_writes_trains_as_it_stands(tmp_path):
         env = GameBoyEnv(config, seed=0)
     assert env.step(0)[0]["features"].shape == (len(config.game.features),)
     env.close()
+
+
+def test_an_image_is_known_by_sha256_too(node):
+    data = ROM_PATH.read_bytes()
+    node["roms"] = [{"sha256": hashlib.sha256(data).hexdigest(), "name": "mine.gb"}]
+    image = parse_profile(node, "mine.yaml").roms[0]
+    assert image.fits(data)
+    assert not image.fits(data + b"x")
+    node["roms"] = [{"sha256": "f" * 40}]
+    with pytest.raises(ConfigError, match="roms need a sha256 of 64 lower-case hex"):
+        parse_profile(node, "mine.yaml")

@@ -1,7 +1,6 @@
 """A profile's file, key by key: what each one means, its limits, and the refusal beyond them."""
 
 import copy
-import hashlib
 
 import pytest
 
@@ -9,7 +8,6 @@ from fighting.cartridge.memory import Kind, Status
 from fighting.cartridge.profile import System
 from fighting.cartridge.reading import LONGEST_MACRO_FRAMES, load_profile, parse_profile
 from fighting.cartridge.source import read, spelled
-from fighting.rom import ROM_PATH
 from frugal_rl.errors import ConfigError
 
 SMALL = {
@@ -302,16 +300,6 @@ def test_an_image_is_known_by_its_digest():
         ("0123456789" * 4, "mine.gb", False),
         ("f" * 40, "", False),
     ]
-
-
-def test_an_image_is_known_by_sha256_too():
-    data = ROM_PATH.read_bytes()
-    digest = hashlib.sha256(data).hexdigest()
-    image = parsed(roms=[{"sha256": digest, "name": "mine.gb"}]).roms[0]
-    assert image.fits(data)
-    assert not image.fits(data + b"x")
-    with pytest.raises(ConfigError, match="roms need a sha256 of 64 lower-case hex"):
-        parsed(roms=[{"sha256": "f" * 40}])
 
 
 def test_a_file_names_the_line_of_what_is_wrong(tmp_path):
