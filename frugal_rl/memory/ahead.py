@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ROOM_BYTES = 3 * GIB
 """Of the main job's first minute the whole tree held 1,050 MiB; other environments are larger."""
+HEARS_SECONDS = 0.2
+"""A wait without an end is not interrupted by a signal that another thread has met."""
 ALL_KERNELS, OBSERVING = "frugal_rl.run.dry_run", "frugal_rl.run.observe_once"
 
 
@@ -49,7 +51,8 @@ def compiled_meanwhile(run: RunConfig) -> Iterator[None]:
             each.add_done_callback(lambda _: over() if all(e.done() for e in left) else None)
         try:
             yield
-            wait(left)
+            while wait(left, HEARS_SECONDS).not_done:
+                pass  # a signal that the kernel gave to another thread is heard here
         except BaseException:
             stop.set()
             raise
