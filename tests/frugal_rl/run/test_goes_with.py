@@ -23,7 +23,7 @@ PIXELS = "env=fighting env.obs=gray"
         (f"{PIXELS} algo.engine=compiled", "the field 'frame' is a picture"),
         ("env=nclone agent=nature_cnn", "at least 36 x 36, got 15 x 15 in 'tile_window'"),
         ("env=toy algo=cloned_ppo", "choose env=nclone"),
-        ("env=toy algo=fighting_self_play", "env=fighting with env.opponent=self_play or mixed"),
+        ("env=toy algo=fighting_self_play", "needs env.opponent=self_play or mixed"),
         ("env=fighting algo=fighting_self_play", "env.opponent=self_play or mixed"),
         ("env=fighting algo=fighting_taught", "algo.teacher=RUN"),
         ("env=toy algo=fighting_taught", "choose env=fighting"),
