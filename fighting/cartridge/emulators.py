@@ -48,8 +48,7 @@ class CartridgeEmulators:
         machine, pads = self.machines[index], self.config.game.pads
         self.states.load(int(rng.integers(len(self.states.states))), machine)
         if second and pads is not None:
-            for address, byte in pads.set.items():
-                machine.memory[address] = byte
+            pads.begin(machine)
         wait = 1 + int(rng.integers(self.config.warmup_noop_max + 1))
         machine.tick(wait, self.drawn)
         self._watch(index)

@@ -130,7 +130,7 @@ class CartridgeGame(Game):
             places = slice(self.num_worlds, None)
             alone = [self.rngs[row] for row in self.single]
             clock = self.scene.steps[places]
-            chosen = self.rival.act(self._features()[places], clock, alone)
+            chosen = self.rival.act(self.rules.shown(self.scene)[places], clock, alone)
             actions, rngs = np.append(actions, chosen), [*rngs, *alone]
         left_side = self.rules.left_side(self.scene).astype(np.int64)
         pressed = self.hands.buttons(actions, left_side, rngs)
@@ -169,11 +169,6 @@ class CartridgeGame(Game):
                 flip = self.mirrored and self.seats[view] == 1
                 take(self.emulators.machines[machine].pixels, flip, self.frames[view])
 
-    def _features(self) -> np.ndarray:
-        """The profile's features [views, F] float32."""
-        found = [rule(self.scene) for rule in self.rules.features.values()]
-        return np.vstack(found).T.astype(np.float32)
-
     def observe(self, which: np.ndarray | None = None) -> Raw:
         """Raw fields; packed frames in the form that rows are stored in."""
         rows: Any = slice(self.num_worlds) if which is None else which
@@ -181,7 +176,7 @@ class CartridgeGame(Game):
         if self.config.camera.renders:
             raw[f"frame_{self.packed}" if self.packed else "frame"] = self.frames[rows]
         if self.config.shows_memory:
-            raw["features"] = self._features()[rows]
+            raw["features"] = self.rules.shown(self.scene)[rows]
         return raw
 
     def outcomes(self, which: np.ndarray) -> dict[str, np.ndarray]:

@@ -39,8 +39,7 @@ class Opposite:
         self.rival = rival_of(config, 1, of_any_game(config.choices))
         self.rngs = [np.random.default_rng(seed)]
         self.rival.begin(0, self.rngs[0])
-        for address, byte in game.pads.set.items():
-            emulator.memory[address] = byte
+        game.pads.begin(emulator)
         self.frame, self.byte = 0, 0
 
     def press(self) -> int:
@@ -66,8 +65,7 @@ class Opposite:
 
     def _chosen(self) -> int:
         scene, rules = self.scene, self.rules
-        features = np.vstack([rule(scene) for rule in rules.features.values()]).T
-        action = self.rival.act(features.astype(np.float32), scene.steps, self.rngs)
+        action = self.rival.act(rules.shown(scene), scene.steps, self.rngs)
         left_side = rules.left_side(scene).astype(np.int64)
         byte = int(self.hands.buttons(action, left_side, self.rngs)[0])
         return int(MIRRORED[byte]) if self.pads.mirror else byte

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fighting.machine.emulator import Emulator
 
 
 @dataclass(frozen=True)
@@ -20,3 +24,8 @@ class Pads:
     mirror: Mapping[str, int] = field(default_factory=dict)
     """Values that the second player sees as this number minus them; the picture is mirrored then,
     and Left and Right are exchanged."""
+
+    def begin(self, emulator: Emulator) -> None:
+        """Tells the cartridge that two play."""
+        for address, byte in self.set.items():
+            emulator.memory[address] = byte

@@ -218,19 +218,20 @@ class _Reader:
                 raise self.wrong("only binary numbers can be mirrored.", "pads", "mirror", name)
             most = 256 ** memory[name].size - 1
             self._whole(mirror, name, ("pads", "mirror"), 0, (-most, most))
-        return Pads(
-            self._in_memory(pads["second"], 1, "pads", "second"),
-            written,
-            tuple(self._pair(i, p, memory) for i, p in enumerate(self._pairs(pads, memory))),
-            mirror,
-        )
+        pairs = [self._pair(i, p, memory) for i, p in enumerate(self._pairs(pads, memory))]
+        names = [name for pair in pairs for name in pair]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise self.wrong(f"{twice} stands in it twice.", "pads", "exchange")
+        second = self._in_memory(pads["second"], 1, "pads", "second")
+        return Pads(second, written, tuple(pairs), mirror)
 
     def _pairs(self, pads: Mapping[str, Any], memory: Mapping[str, Address]) -> list[Any]:
-        """What is exchanged: as the profile says, else each p1_NAME with its p2_NAME."""
+        """What is exchanged: as the profile says, else each known p1_NAME with its p2_NAME."""
         if "exchange" in pads:
             return self._list(pads, "exchange", "pads")
-        names = [name[3:] for name in memory if name.startswith("p1_")]
-        return [[f"p1_{name}", f"p2_{name}"] for name in names if f"p2_{name}" in memory]
+        known = {name for name, address in memory.items() if address.addr is not None}
+        both = [(name, f"p2_{name[3:]}") for name in memory if name.startswith("p1_")]
+        return [[one, two] for one, two in both if {one, two} <= known]
 
     def _pair(self, number: int, pair: Any, memory: Mapping[str, Address]) -> tuple[str, str]:
         keys = ("pads", "exchange", number)

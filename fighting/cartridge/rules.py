@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fighting.cartridge.meaning import Meanings
 from fighting.cartridge.profile import HEALTH, Goal, Profile
 from fighting.cartridge.rule import Rule, rule_of
@@ -17,8 +19,6 @@ from fighting.choices import Weights
 from frugal_rl.errors import ConfigError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from fighting.cartridge.scene import Scene
 
 
@@ -34,6 +34,11 @@ class CartridgeRules:
     features: Mapping[str, Rule]
     left_side: Rule
     """1 where the own figure stands left of the other, so that `toward` is right."""
+
+    def shown(self, scene: Scene) -> np.ndarray:
+        """What `features:` say, [N, F] float32."""
+        found = [rule(scene) for rule in self.features.values()]
+        return np.vstack(found).T.astype(np.float32)
 
     def begin(self, scene: Scene, which: np.ndarray) -> None:
         """New episodes in the machines listed."""

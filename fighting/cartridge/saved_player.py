@@ -44,7 +44,8 @@ def saved_player(path: str, config: GameBoyConfig) -> SnapshotPlayer:
                 f"{path} holds a policy with other actions than {here} with "
                 f"env.actions={config.actions.value}."
             )
-        alone = replace(saved, opponent=Rival.cpu, rival="")  # its own rival is not needed
+        # Its image and its own rival need not be at hand: the game here is the same.
+        alone = replace(config, obs=View.ram, opponent=Rival.cpu, rival="")
         env = alone.make_vec(1, run.encoding(), run.memory, None, "eval")
         try:
             return SnapshotPlayer(load_policy(content, run, env, path), "features")

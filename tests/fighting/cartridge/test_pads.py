@@ -347,6 +347,7 @@ def test_what_has_no_second_pad_is_refused(changed, tmp_path):
         ("{second: 0xC011, set: {0xC006: 256}}", r"256 is no whole number from 0 to 255"),
         ("{second: 0xC011, set: [1]}", r"pads.set: must be bytes by address"),
         ("{second: 0xC011, exchange: [[p1_hp, hp]]}", r"exchange\[0\]: memory: places no 'hp'"),
+        ("{second: 0xC011, exchange: [[p1_hp, p2_hp], [p1_x, p1_hp]]}", "p1_hp stands in it twice"),
         ("{second: 0xC011, exchange: [[p1_hp]]}", r"exchange\[0\]: must be two names"),
         ("{second: 0xC011, mirror: {p1_x: 300}}", r"300 is no whole number from -255 to 255"),
         ("{second: 0xC011, mirror: {x: 3}}", r"pads.mirror.x: memory: places no 'x'"),
@@ -377,6 +378,13 @@ def test_what_changes_places_must_be_sure(changed):
     with pytest.raises(ConfigError, match=r"only guesses where p2_y is \(\$C204\)"):
         config(profile=path, opponent=Rival.still).spec()
     config(profile=path, opponent=Rival.still, accept_guesses=True).spec()
+
+
+def test_pairs_of_which_one_is_unknown_are_not_exchanged_by_themselves(changed):
+    path = changed("p2_y: {addr: 0xC204", "p2_y: {addr: null", "p2_y / 128", "0")
+    exchange = config(profile=path, opponent=Rival.still).game.pads.exchange
+    assert ("p1_hp", "p2_hp") in exchange
+    assert "p1_y" not in {name for pair in exchange for name in pair}
 
 
 def test_an_evaluation_of_self_play_meets_whom_it_names():

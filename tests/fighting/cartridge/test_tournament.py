@@ -9,6 +9,7 @@ import pytest
 from fighting.cartridge.config import GameBoyConfig
 from fighting.choices import Rival
 from fighting.opponents.scripts import of_any_game
+from fighting.rom import VOLLEY
 from fighting.spec import View
 from fighting.tools.cartridge_bouts import against
 from fighting.tools.contest import Contestant
@@ -88,6 +89,19 @@ def test_policies_of_other_games_are_refused(tmp_path, untrained):
         run = replace(compose_run([*SMALL, f"env.profile={profile}"]), run_dir=str(tmp_path))
         with pytest.raises(ConfigError, match=words):
             tournament(run, [stack])
+
+
+def test_a_policy_plays_where_the_image_that_it_learned_on_is_gone(tmp_path, untrained):
+    image = tmp_path / "mine.gb"
+    image.write_bytes(VOLLEY.image.read_bytes())
+    path = untrained(tmp_path, [*SMALL, "env.profile=volley", f"env.rom={image}"])
+    image.unlink()
+    config = GameBoyConfig(**BALL, opponent=Rival.policy, rival=path, random_side=False)
+    env = config.make(seed=0)
+    env.reset(seed=0)
+    paddles = {env.game.emulators.machines[0].memory[0xC013] for _ in range(30) if env.step(0)}
+    env.close()
+    assert len(paddles) > 1  # it moves
 
 
 def test_a_game_that_nobody_can_win_has_no_tournament():
