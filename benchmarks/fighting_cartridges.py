@@ -5,8 +5,9 @@
 
 Hop, Stack, Roam (fighting_roam.py says more of it) and Volley, `experiment=cartridge_features`.
 What an episode is paid by the profile of its row: random play, a script, and the policy as it
-learns. `hop found`, `stack found` and `duel found` are the profiles that `scripts/play.py
-probe=true` writes after watching random play, unedited (Duel's computer at level 3). `volley
+learns. `hop found`, `stack found`, `roam found` and `duel found` are the profiles that
+`scripts/play.py probe=true` writes after watching random play, unedited (Duel's computer at level
+3); a script is paid by them, too, and still sees the features of the cartridge's own. `volley
 marked` is what `probe=replay` writes of a recorded game of the script, with marks 10 to 60 frames
 late: in random play the rival's points rise more often than one's own. Policies take
 their likeliest action, or with `evaluation.deterministic=false` draw one. Bytes per transition are
@@ -27,11 +28,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
+import yaml
 from fighting_explorer import Explorer
 from stable_baselines3.common.utils import set_random_seed
 
 from fighting.cartridge.config import GameBoyConfig
 from fighting.cartridge.env import GameBoyEnv
+from fighting.cartridge.reading import FOLDER
 from fighting.machine.emulator import Emulator, sha1
 from fighting.rom import DUEL, HOP, ROAM, STACK, VOLLEY
 from fighting.spec import View
@@ -168,6 +171,16 @@ def found_by_probe(name: str, folder: str) -> list[str]:
     return [f"env.profile={path}", f"env.rom={image}", "env.accept_guesses=true"]
 
 
+def seen_by_the_script(name: str, folder: str) -> list[str]:
+    """Overrides of the same profile with the features that the cartridge's script reads."""
+    own = yaml.safe_load((FOLDER / f"{name}.yaml").read_text())
+    found = yaml.safe_load((Path(folder) / f"{name}_found.yaml").read_text())
+    found |= {"memory": own["memory"] | found["memory"], "features": own["features"]}
+    path = Path(folder) / f"{name}_scripted.yaml"
+    path.write_text(yaml.safe_dump(found, sort_keys=False))
+    return [f"env.profile={path}", f"env.rom={IMAGES[name].image}", "env.accept_guesses=true"]
+
+
 def found_by_marks(name: str, folder: str) -> list[str]:
     """The same by marks: the script plays a recorded game, and somebody says late what happened."""
     config = GameBoyConfig(profile=name, obs=View.ram, threads=1, warmup_noop_max=0, press_frames=0)
@@ -200,17 +213,24 @@ def found_by_marks(name: str, folder: str) -> list[str]:
     return [written, f"env.rom={IMAGES[name].image}", "env.accept_guesses=true"]
 
 
-def compared(label: str, overrides: list[str], seeds: str, episodes: int) -> dict[str, Player]:
-    """Random play, the script where there is one, and each seed; the players by their names."""
+def compared(
+    label: str, overrides: list[str], seeds: str, episodes: int, scripted: list[str] | None = None
+) -> dict[str, Player]:
+    """Random play, the script where there is one, and each seed; the players by their names.
+
+    `scripted` are the overrides with which the script plays, where they are other ones.
+    """
     runs = [compose_run([*overrides, f"seed={seed}"]) for seed in seeds.split(",")]
     env, table = evaluation_env(runs[0]), Table(label)
     noise: Player = RandomPlayer(env.encoding, env.tables, env.action_space, 0)
     env.close()
     players = {"random play": noise}
-    if label in SCRIPTS:
-        players["script"] = SCRIPTS[label]
-    for name, player in players.items():
-        table.add(name, 0, 0.0, tried(runs[0], player, episodes))
+    table.add("random play", 0, 0.0, tried(runs[0], noise, episodes))
+    name = label.removesuffix(" found")
+    if name in SCRIPTS:
+        players["script"] = SCRIPTS[name]
+        run = compose_run([*scripted, f"seed={runs[0].seed}"]) if scripted else runs[0]
+        table.add("script", 0, 0.0, tried(run, players["script"], episodes))
     return players | {f"seed {run.seed}": learned(table, run, episodes) for run in runs}
 
 
@@ -233,7 +253,8 @@ def main() -> None:
                 compared(f"{name} marked", marked, own["seeds"], episodes)
             if f"{name}_found" in chosen:
                 found = [*base, *found_by_probe(name, folder)]
-                compared(f"{name} found", found, own["seeds"], episodes)
+                scripted = [*base, *seen_by_the_script(name, folder)]
+                compared(f"{name} found", found, own["seeds"], episodes, scripted)
 
 
 if __name__ == "__main__":

@@ -33,6 +33,7 @@ from fighting.tools.candidates import (
 from fighting.tools.endings import ending
 from fighting.tools.evidence import CONCEDED, HEALTH, RIVAL, SCORE, Evidence, Place
 from fighting.tools.marks import Mark, Moment
+from fighting.tools.places import World, unpaid
 
 if TYPE_CHECKING:
     from fighting.cartridge.profile import Profile
@@ -48,18 +49,25 @@ SHOWN = 12
 """Candidates of one kind that a profile and a picture take in."""
 LIKELIEST = 4
 """The same where marks say which are the likeliest."""
-OBSERVED = 24
-"""Bytes that move which a profile observes."""
-TIME_LIMIT = 60
+OBSERVED, OBSERVED_OF_A_WORLD = 24, 96
+"""Bytes that move which a profile observes; who explores must see what lies around."""
+TIME_LIMIT, EXPLORING_SECONDS = 60, 300
+"""Of an episode; where places are paid, random play soon walks in what it knows."""
 COLOURS = {Mark.lost: "red", Mark.gained: "green", Mark.nothing: "grey"}
 """Of marks in a picture."""
 DEFAULT_COMBOS = (0, 1, 2, 16, 32, 64, 128, 17, 33)
 
 
-def recorded(emulator: Emulator, combos: tuple[int, ...], frames: int, seed: int) -> np.ndarray:
-    """Work memory [frames, 8192] uint8 of rounds with random buttons, after a calm begin."""
+def recorded(
+    emulator: Emulator, combos: tuple[int, ...], frames: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Work memory [frames, 8192] uint8 of rounds with random buttons [frames] uint8.
+
+    Each round begins calmly, in the same state.
+    """
     rng, first = np.random.default_rng(seed), emulator.save()
     memory = np.zeros((frames, WORK_RAM_BYTES), np.uint8)
+    held = np.zeros(frames, np.uint8)
     for frame in range(frames):
         if frame and frame % ROUND_FRAMES == 0:
             emulator.load(first)
@@ -68,8 +76,8 @@ def recorded(emulator: Emulator, combos: tuple[int, ...], frames: int, seed: int
         if frame % HOLD_FRAMES == HOLD_FRAMES // 2:
             emulator.hold(emulator.held & ~PRESSES)
         emulator.tick(1)
-        memory[frame] = emulator.read(WORK_RAM, WORK_RAM_BYTES)
-    return memory
+        memory[frame], held[frame] = emulator.read(WORK_RAM, WORK_RAM_BYTES), emulator.held
+    return memory, held
 
 
 @dataclass(frozen=True)
@@ -90,20 +98,28 @@ class Found:
     """What rises as something is lost, where it is surer than what falls."""
     moments: tuple[Moment, ...] = ()
     """What was marked."""
+    world: World | None = None
+    """Places, where they are what there is to be paid for."""
 
     @classmethod
-    def of(cls, memory: np.ndarray, game: Profile | None = None) -> Found:
-        """Candidates in a recording (F, 8192) uint8 of one byte per address and frame."""
+    def of(cls, memory: np.ndarray, held: np.ndarray, game: Profile | None = None) -> Found:
+        """Candidates in a recording (F, 8192) uint8 of one byte per address and frame.
+
+        `held` (F,) uint8 are the buttons of each frame.
+        """
+        rounds = range(ROUND_FRAMES, len(memory), ROUND_FRAMES)
         falling = fallers(memory, CALM_FRAMES)
         starts = [c.value for c in falling]
         twins = [c for c in falling if starts.count(c.value) > 1]  # both begin with the same bar
         pairs = sorted({(min(p), max(p)) for p in fighter_blocks(twins, twins)})
         first_round = memory[: _first_rise(memory, falling)]
-        rising = risers(memory, CALM_FRAMES, range(ROUND_FRAMES, len(memory), ROUND_FRAMES))
-        known = [c.addr for c in (*falling, *rising[:SHOWN])]
+        rising = risers(memory, CALM_FRAMES, rounds)
+        places = None if pairs else unpaid(memory, held, rounds, rising[:SHOWN], falling)
+        known = [c.addr for c in (places.axes if places else (*falling, *rising[:SHOWN]))]
         moving = movers(memory, known)
-        over = ending(memory, game, range(0, len(memory), ROUND_FRAMES)) if game else None
-        return cls(memory, falling, rising, clocks(first_round), pairs, moving, over)
+        over = ending(memory, game, [0, *rounds]) if game else None
+        timers = clocks(first_round)
+        return cls(memory, falling, rising, timers, pairs, moving, over, world=places)
 
     @classmethod
     def marked(
@@ -167,7 +183,7 @@ def search(
     """Lines for the profile's `memory:`, and the files written; closes the emulator."""
     try:
         combos = game.combos or DEFAULT_COMBOS
-        found = Found.of(recorded(emulator, combos, frames or FRAMES, seed), game)
+        found = Found.of(*recorded(emulator, combos, frames or FRAMES, seed), game)
     finally:
         emulator.close()
     yield f"# {len(found.memory)} frames of random play on '{game.id}'."
@@ -193,6 +209,9 @@ def told(found: Found, falling: str, rising: str) -> Iterator[str]:
     yield from (c.yaml() for c in found.clocks)
     yield "# Places and the like: bytes that come and go in small steps."
     yield from (f"# {c.yaml().strip()}" for c in found.movers[:SHOWN])
+    if found.world:
+        yield from found.world.told()
+        yield f"# An episode lasts {EXPLORING_SECONDS} s."
 
 
 def written(found: Found, game: Profile, folder: Path, rom: str) -> Iterator[str]:
@@ -211,21 +230,8 @@ def written(found: Found, game: Profile, folder: Path, rom: str) -> Iterator[str
 
 
 def drawn_up(found: Found, game: Profile, rom: str) -> dict[str, Any]:
-    """A profile: a fight where two bars were found, else a game of what rises and falls."""
-    memory: dict[str, Candidate] = {}
-    if found.pairs:
-        by_address = {c.addr: c for c in (*found.rivals, *found.fallers)}
-        for name, address in zip(("p1_hp", "p2_hp"), found.pairs[0], strict=True):
-            memory[name] = by_address[address]
-    else:
-        memory |= {f"rival_{n}": c for n, c in enumerate(found.rivals[:SHOWN])}
-    memory |= {f"conceded_{n}": c for n, c in enumerate(found.conceded[:SHOWN])}
-    memory |= {f"lives_{n}": c for n, c in enumerate(found.alone[:SHOWN])}
-    memory |= {f"score_{n}": c for n, c in enumerate(found.risers[:SHOWN])}
-    memory |= {f"timer_{n}": c for n, c in enumerate(found.clocks[:1])}
-    taken = {c.addr for c in memory.values()}
-    moving = [c for c in found.movers if c.addr not in taken][:OBSERVED]
-    memory |= {f"moving_{n}": c for n, c in enumerate(moving)}
+    """A profile: a fight where two bars were found, or places, else what rises and falls."""
+    memory = _remembered(found)
     combos = game.combos or DEFAULT_COMBOS
     return {
         "schema": 1,
@@ -237,15 +243,51 @@ def drawn_up(found: Found, game: Profile, rom: str) -> dict[str, Any]:
             **{name: _known(address) for name, address in waited_for(game).items()},
             **{name: _entry(c) for name, c in memory.items()},
         },
-        **({} if found.pairs else _goal(memory, found.over)),
-        "features": {name: f"{name} / {max(c.value, 1)}" for name, c in memory.items()},
+        **({} if found.pairs else _goal(memory, found)),
+        "features": _features(memory, found),
         "start": [_moved(step, game) for step in game.start],
         "actions": {"combos": [_words(byte, bool(found.pairs)) for byte in combos]},
     }
 
 
-def _goal(memory: Mapping[str, Candidate], over: str | None) -> dict[str, Any]:
-    """What rises is good, what falls is bad, until the first that falls is gone or play is over."""
+def _remembered(found: Found) -> dict[str, Candidate]:
+    """What a profile reads, by name: what is paid or lost, then what moves."""
+    memory: dict[str, Candidate] = {}
+    if found.world:
+        memory |= found.world.bytes
+    elif found.pairs:
+        by_address = {c.addr: c for c in (*found.rivals, *found.fallers)}
+        for name, address in zip(("p1_hp", "p2_hp"), found.pairs[0], strict=True):
+            memory[name] = by_address[address]
+    else:
+        memory |= {f"rival_{n}": c for n, c in enumerate(found.rivals[:SHOWN])}
+    if not found.world:
+        memory |= {f"conceded_{n}": c for n, c in enumerate(found.conceded[:SHOWN])}
+        memory |= {f"lives_{n}": c for n, c in enumerate(found.alone[:SHOWN])}
+        memory |= {f"score_{n}": c for n, c in enumerate(found.risers[:SHOWN])}
+    memory |= {f"timer_{n}": c for n, c in enumerate(found.clocks[:1])}
+    taken = {c.addr for c in memory.values()}
+    most = OBSERVED_OF_A_WORLD if found.world else OBSERVED
+    moving = [c for c in found.movers if c.addr not in taken][:most]
+    return memory | {f"moving_{n}": c for n, c in enumerate(moving)}
+
+
+def _features(memory: Mapping[str, Candidate], found: Found) -> dict[str, str]:
+    """Expressions by name, of about one in size."""
+    if found.world:
+        around = {name: c for name, c in memory.items() if name not in found.world.bytes}
+        return found.world.features(around, found.memory)
+    return {name: f"{name} / {max(c.value, 1)}" for name, c in memory.items()}
+
+
+def _goal(memory: Mapping[str, Candidate], found: Found) -> dict[str, Any]:
+    """Each place is good once; else what rises is good, what falls is bad.
+
+    It ends as the first that falls is gone, or play is over.
+    """
+    if found.world:
+        end = {"end": found.over} if found.over else {}
+        return {**found.world.goal(), **end, "time_limit": EXPLORING_SECONDS}
     scores = [name for name in memory if name.startswith("score")]
     lives = [name for name in memory if name.startswith("lives")]
     reward = {name: f"rise({name}) / {max(memory[name].value, 1)}" for name in scores[:1]}
@@ -255,7 +297,7 @@ def _goal(memory: Mapping[str, Candidate], over: str | None) -> dict[str, Any]:
     against = [name for name in memory if name.startswith("conceded")]
     reward |= {name: f"-rise({name}) / {memory[name].value}" for name in against[:1]}
     ends = [f"{lives[0]} == 0"] if lives else []
-    ends += [over] if over else []
+    ends += [found.over] if found.over else []
     end = {"end": " or ".join(ends)} if ends else {}
     return {"reward": reward or "0", **end, "time_limit": TIME_LIMIT}
 

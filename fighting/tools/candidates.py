@@ -140,7 +140,7 @@ def movers(frames: np.ndarray, near: Sequence[int]) -> list[Candidate]:
     that move alike one is kept. Those nearest to the addresses `near` come first: a game's values
     lie together, away from the tables that are made of them.
     """
-    columns = _changing(frames)
+    columns = changing(frames)
     change = np.diff(frames[:, columns].view(np.int8), axis=0)  # 255 and 0 are neighbours
     changes = (change != 0).sum(axis=0)
     small = ((change != 0) & (np.abs(change.astype(np.int16)) <= SMALL_STEP)).sum(axis=0)
@@ -158,7 +158,7 @@ def movers(frames: np.ndarray, near: Sequence[int]) -> list[Candidate]:
     return list(found.values())
 
 
-def _changing(frames: np.ndarray) -> np.ndarray:
+def changing(frames: np.ndarray) -> np.ndarray:
     """Columns that change at all, a few hundred of 8,192: the rest takes no differences."""
     return np.flatnonzero(frames.min(axis=0) != frames.max(axis=0))
 
@@ -176,7 +176,7 @@ def _seldom(when: np.ndarray) -> bool:
 def clocks(frames: np.ndarray) -> list[Candidate]:
     """Bytes that fall by one every 50 to 70 frames; frames (F, 8192) uint8, one per frame."""
     found = []
-    columns = _changing(frames)
+    columns = changing(frames)
     changed = np.diff(frames[:, columns].astype(np.int16), axis=0)
     for place in np.flatnonzero((changed != 0).sum(axis=0) >= 2):
         address = columns[place]

@@ -261,14 +261,14 @@ def random_game(frames, lives, score):
 
 @pytest.mark.parametrize("lives", [1, 2, 3, 8])
 def test_lives_of_any_size_and_a_score_are_found_and_clocks_are_not_taken_for_them(lives):
-    found = Found.of(random_game(500, lives, 5))
+    found = Found.of(random_game(500, lives, 5), np.zeros(500, np.uint8))
     assert [(c.addr, c.value) for c in found.fallers] == [(0xC000, lives)]
     assert [(c.addr, c.value) for c in found.risers] == [(0xC001, 5)]
 
 
 def test_the_profile_that_a_probe_writes_trains_as_it_stands(tmp_path):
     game = load_profile("duel")
-    line, _ = written(Found.of(random_game(500, 3, 5)), game, tmp_path, "")
+    line, _ = written(Found.of(random_game(500, 3, 5), np.zeros(500, np.uint8)), game, tmp_path, "")
     assert "env.accept_guesses=true" in line
     assert (tmp_path / "duel_found.png").stat().st_size > 1000
     path = tmp_path / "duel_found.yaml"
