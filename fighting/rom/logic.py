@@ -52,22 +52,14 @@ def address(name: str) -> int:
     raise KeyError(name)
 
 
-@cache
-def library() -> ctypes.CDLL:
-    """Two routines, which need a C compiler (`cc`) once; numbers are addresses of bytes.
-
-    frame(ram, rom)  one frame; work RAM of 8,192 bytes, which it changes, and 32,768 of cartridge
-    hold(ram, rom, one, two, machines, skip, press, seen)  one action on M machines, see `HOLD`:
-        ram (M, 8192), one, two (M,), seen (M, 98)
-    """
+def compiled(source: str) -> ctypes.CDLL:
+    """A library of C text; its own words where there is no compiler, or it does not compile."""
     compiler = shutil.which("cc")
     if compiler is None:
         raise DataError(
             "Duel's logic is translated to C, and no compiler `cc` was found: install gcc, or "
             "choose env.emulator=pyboy."
         )
-    stops = frozenset({address("Draw"), address("ReadPad")})
-    source = translated(DUEL.image.read_bytes(), address("Logic"), stops) + HOLD
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "duel.so"
         flags = ["-O1", "-fwrapv", "-shared", "-fPIC", "-x", "c", "-", "-o", str(path)]
@@ -78,7 +70,24 @@ def library() -> ctypes.CDLL:
                 f"{compiler} does not compile Duel's logic ({words[-1]}): mend it, or choose "
                 "env.emulator=pyboy."
             )
-        found = ctypes.CDLL(str(path))
+        return ctypes.CDLL(str(path))
+
+
+def in_c() -> str:
+    """`Logic`, one frame of the fight, as C text."""
+    stops = frozenset({address("Draw"), address("ReadPad")})
+    return translated(DUEL.image.read_bytes(), address("Logic"), stops)
+
+
+@cache
+def library() -> ctypes.CDLL:
+    """Two routines, which need a C compiler (`cc`) once; numbers are addresses of bytes.
+
+    frame(ram, rom)  one frame; work RAM of 8,192 bytes, which it changes, and 32,768 of cartridge
+    hold(ram, rom, one, two, machines, skip, press, seen)  one action on M machines, see `HOLD`:
+        ram (M, 8192), one, two (M,), seen (M, 98)
+    """
+    found = compiled(in_c() + HOLD)
     byte, whole = ctypes.c_void_p, ctypes.c_int
     found.frame.argtypes, found.frame.restype = (byte, byte), None
     found.hold.argtypes = (byte, byte, byte, byte, whole, whole, whole, byte)

@@ -45,7 +45,7 @@ class Arena:
         self._rounds, self._match = _kernels(library().frame)
         self.combos = sided_combos(load_profile("duel").combos)
 
-    def _mailbox(self, settings: duel.MatchSettings) -> np.ndarray:
+    def mailbox(self, settings: duel.MatchSettings) -> np.ndarray:
         """The work RAM with an order for a new match in its mailbox."""
         ram = self.ready.copy()
         for address, value in duel.order(settings).items():
@@ -71,7 +71,7 @@ class Arena:
         for row, script in zip(lines, scripts, strict=True):
             row[: len(script)] = np.reshape(script, (-1, 4))  # lines of zeros never hold
         out = np.zeros(len(scripts))
-        ram = self._mailbox(duel.MatchSettings(duel.HOST_CPU, level=level, wins_needed=1))
+        ram = self.mailbox(duel.MatchSettings(duel.HOST_CPU, level=level, wins_needed=1))
         how = np.array(
             [reflexes.frame_skip, min(reflexes.press, reflexes.frame_skip), reflexes.late]
         )
@@ -86,12 +86,12 @@ class Arena:
             first, second = (level, other) if swapped else (other, level)
             drawn = (seed + number) * 7919 % 65535 + 1
             order = duel.MatchSettings(duel.CPU_CPU, level=second, level1=first, seed=drawn)
-            won += self._match(self.rom, self._mailbox(order)) == (1 if swapped else 2)
+            won += self._match(self.rom, self.mailbox(order)) == (1 if swapped else 2)
         return won
 
 
-def _kernels(frame: Callable[[int, int], None]) -> tuple[Callable[..., None], Callable[..., int]]:
-    """Rounds of scripts, and one match of two levels, around a routine that runs one frame."""
+def played_round(frame: Callable[[int, int], None]) -> Callable[..., float]:
+    """One round of a script, around a routine that runs one frame."""
 
     @njit(nogil=True)
     def run(rom, ram, frames, seen, at):
@@ -130,6 +130,13 @@ def _kernels(frame: Callable[[int, int], None]) -> tuple[Callable[..., None], Ca
                 at = run(rom, ram, skip, seen, at)
         result = ram[STATE + RESULT]
         return 1.0 if result == 1 else 0.5 if result == 3 else 0.0
+
+    return one_round
+
+
+def _kernels(frame: Callable[[int, int], None]) -> tuple[Callable[..., None], Callable[..., int]]:
+    """Rounds of scripts, and one match of two levels, around a routine that runs one frame."""
+    one_round = played_round(frame)
 
     @njit(nogil=True)
     def rounds(rom, order, lines, starts, how, table, counts, combos, out):

@@ -105,10 +105,10 @@ def test_a_tournament_that_was_stopped_goes_on_as_if_it_had_not(tmp_path, capsys
 
 @pytest.mark.slow
 def test_each_level_beats_the_one_below_as_often_as_promised():
-    """500 matches each, level 1 against 0 in over 95 %, the others in 60 to 90 %."""
+    """500 matches each, level 1 against 0 in over 95 %, the others in 60 to 80 %."""
     shares = {level: matches_won(level, level - 1, 500) / 500 for level in range(1, 8)}
     assert shares[1] > 0.95
-    assert all(0.6 <= shares[level] <= 0.9 for level in range(2, 8)), shares
+    assert all(0.6 <= shares[level] <= 0.8 for level in range(2, 8)), shares
 
 
 def test_a_replay_repeats_a_fight_exactly(match, tmp_path, booted):
