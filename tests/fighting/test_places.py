@@ -186,6 +186,7 @@ def test_of_roam_the_probe_writes_a_profile_that_pays_each_place_once(tmp_path):
     assert not [f for f in judged(config, trial(config)) if f.severity is not Severity.ok]
 
 
+@pytest.mark.slow
 def test_a_paddle_that_follows_the_arrows_is_no_world_beside_points(tmp_path):
     _, config = probed(VOLLEY, tmp_path, 1800)
     written = yaml.safe_load((tmp_path / "volley_found.yaml").read_text())
