@@ -96,14 +96,14 @@ class Game:
         return {"score": self.gained} | ({"hp": self.lost} if self.lost else {})
 
     def begun(self):
-        """A cartridge that begins to be played; fighters have 15 points of health."""
+        """A cartridge that begins to be played, a fight so that the player hits, too."""
         if self.name != "duel":
             _, rom, emulator = opened(GameBoyConfig(profile=self.name))
             return emulator, CartridgeReplay(rom, emulator.save())
         emulator = Emulator(self.rom.read_bytes())
         emulator.tick(120)
         settings = duel.MatchSettings(
-            mode=duel.JOYPAD_CPU, level=3, hp=(15, 15), wins_needed=3, flags=duel.RESTART
+            mode=duel.JOYPAD_CPU, level=1, hp=(40, 40), wins_needed=3, flags=duel.RESTART
         )
         duel.start_match(emulator, settings)
         return emulator, CartridgeReplay(self.rom.read_bytes(), emulator.save())
