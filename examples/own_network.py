@@ -51,7 +51,7 @@ def main() -> None:
     stores = {"encoding": run.encoding(), "episode_steps": steps}
     kinds = {"rollout_buffer_class": frugal_rl.RolloutBuffer, "rollout_buffer_kwargs": stores}
     model = PPO(FrugalPolicy, Sb3VecEnv(envs, steps), n_steps=64, policy_kwargs=sees, **kinds)
-    model.learn(10_240)
+    model.learn(4_096)
     print(f"mean return: {sum(e['r'] for e in model.ep_info_buffer) / 100:.3f}")
 
 

@@ -6,6 +6,7 @@ import importlib
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -170,8 +171,9 @@ def test_every_override_in_the_text_names_what_exists(page, word):
         representations(key.removeprefix("env.fields."), word)
 
 
+@cache
 def representations(name: str, word: str) -> None:
-    """Some environment with this field takes the word."""
+    """Some environment with this field takes the word; three pages may say the same."""
     refusals = []
     for path in sorted((ROOT / "conf" / "env").glob("*.yaml")):
         if name in (OmegaConf.load(path).get("fields") or {}):
