@@ -253,7 +253,7 @@ def main() -> None:
                 compared(f"{name} marked", marked, own["seeds"], episodes)
             if f"{name}_found" in chosen:
                 found = [*base, *found_by_probe(name, folder)]
-                scripted = [*base, *seen_by_the_script(name, folder)]
+                scripted = [*base, *seen_by_the_script(name, folder)] if name in SCRIPTS else None
                 compared(f"{name} found", found, own["seeds"], episodes, scripted)
 
 

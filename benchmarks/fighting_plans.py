@@ -20,9 +20,8 @@ import numpy as np
 
 from fighting.opponents.lines import words
 from fighting.rom import DUEL, FOLDER
-from fighting.rom.logic import address
 from fighting.tools.exploits import load, one_liners
-from fighting.tools.mixed import CHOICES, ROWS, SCRIPTS, MixedArena
+from fighting.tools.mixed import CHOICES, ROWS, SCRIPTS, MixedArena, first_plan
 from fighting.tools.plan_learning import (
     REFLEXES,
     Learner,
@@ -43,7 +42,7 @@ PACES = (1.5, 0.3)
 
 def present() -> np.ndarray:
     """The plans of the cartridge; every script has some share everywhere."""
-    first = address("Plans") + 256
+    first = first_plan()
     image = np.frombuffer(DUEL.image.read_bytes(), np.uint8)
     held = shares_of(image[first : first + ROWS * CHOICES])
     return 0.9 * held + 0.1 / SCRIPTS

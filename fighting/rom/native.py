@@ -15,9 +15,10 @@ from frugal_rl.errors import DataError
 RETURN = 0xFFFF
 REGISTERS = ("b", "c", "d", "e", "h", "l", "", "a")
 CONDITIONS = ("!zf", "zf", "!cf", "cf")
-HEAD = """
-#include <stdint.h>
-#define RD(x) ((x) < 0x8000 ? rom[x] : ram[(x) & 0x1FFF])
+READ = "#define RD(x) ((x) < 0x8000 ? rom[x] : ram[(x) & 0x1FFF])"
+HEAD = (
+    f"#include <stdint.h>\n{READ}"
+    + """
 #define WR(x, v) (ram[(x) & 0x1FFF] = (v))
 #define HL (h << 8 | l)
 #define PUSH(x) (WR(sp - 1, (x) >> 8), WR(sp - 2, (x) & 0xFF), sp -= 2)
@@ -33,6 +34,7 @@ void frame(uint8_t *ram, const uint8_t *rom) {
   uint8_t a = 0, b = 0, c = 0, d = 0, e = 0, h = 0, l = 0;
   unsigned zf = 0, cf = 0, pc, sp = 0xDFE0;
 """
+)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,11 @@ class Reflexes:
     press: int = 2
 
 
+def drawn_starts(rng: np.random.Generator, rounds: int) -> np.ndarray:
+    """As in training: a random number and a distance of 40 to 100 pixels (R, 2) int64."""
+    return np.stack([rng.integers(1, 1 << 16, rounds), rng.integers(40, 101, rounds)], axis=1)
+
+
 class Arena:
     """Fights by the cartridge's logic as machine code; a round takes about a millisecond."""
 
@@ -60,12 +65,8 @@ class Arena:
         reflexes: Reflexes,
         seed: int | Sequence[int],
     ) -> np.ndarray:
-        """Points (S,) float64 of each script in `rounds` rounds: 1 won, 0.5 drawn.
-
-        Starts are drawn as in training: a random number and a distance of 40 to 100 pixels.
-        """
-        rng = np.random.default_rng(seed)
-        starts = np.stack([rng.integers(1, 1 << 16, rounds), rng.integers(40, 101, rounds)], axis=1)
+        """Points (S,) float64 of each script in `rounds` rounds: 1 won, 0.5 drawn."""
+        starts = drawn_starts(np.random.default_rng(seed), rounds)
         table, counts = steps(reflexes.frame_skip)
         lines = np.zeros((len(scripts), max(map(len, scripts), default=0), 4), np.int64)
         for row, script in zip(lines, scripts, strict=True):

@@ -18,8 +18,9 @@ from numba import njit
 from fighting.machine import duel
 from fighting.opponents.lines import ACTIONS, Lines, steps
 from fighting.rom.logic import address, compiled, in_c
+from fighting.rom.native import READ
 from fighting.signals import RAM_BYTES, SIGNALS
-from fighting.tools.arena import ONE, RING, TWO, Arena, Reflexes, played_round
+from fighting.tools.arena import ONE, RING, TWO, Arena, Reflexes, drawn_starts, played_round
 
 PLANS, SITUATIONS, CHOICES, SCRIPTS = 4, 32, 8, 20
 """Plans without the one of mistakes, situations, places for each, scripts to name there."""
@@ -32,7 +33,6 @@ FADES = 0.996
 BLOW = 30.0
 """Health that counts as much as the round's result."""
 SKIPS = (2, 4, 6)
-READ = "#define RD(x) ((x) < 0x8000 ? rom[x] : ram[(x) & 0x1FFF])"
 NOTED = f"""
 static float bound[{ROWS * SCRIPTS}];
 static uint64_t seed = 1;
@@ -65,6 +65,11 @@ void mix(const float *bounds, uint64_t sown) {{
 """
 
 
+def first_plan() -> int:
+    """Where the cartridge's plans begin, after that of mistakes."""
+    return address("Plans") + SITUATIONS * CHOICES
+
+
 @cache
 def noted() -> ctypes.CDLL:
     """The logic with draws in the place of the four plans; one mixture for each process.
@@ -73,7 +78,7 @@ def noted() -> ctypes.CDLL:
     begin(), taken(out)    forget the notes; copy them to (4096, 4) int32, and how many there are
     mix(bounds, seed)      cumulative shares (128, 20) float32 to draw by, a seed that is not 0
     """
-    first = address("Plans") + 256
+    first = first_plan()
     within = f"(unsigned)((x) - {first}) < {PLANS * 256}"
     look = f"({within} ? drawn((x) - {first}, ram) : rom[x])"
     read = f"#define RD(x) ((x) < 0x8000 ? {look} : ram[(x) & 0x1FFF])"
@@ -136,7 +141,7 @@ class MixedArena(Arena):
         rng = np.random.default_rng(seed)
         rounds = len(scripts)
         bounds = np.ascontiguousarray(np.cumsum(shares, axis=1), np.float32)
-        starts = np.stack([rng.integers(1, 1 << 16, rounds), rng.integers(40, 101, rounds)], axis=1)
+        starts = drawn_starts(rng, rounds)
         self._library.mix(bounds.ctypes.data, int(rng.integers(1, 1 << 62)))
         lines = np.zeros((rounds, LONGEST, 4), np.int64)
         for row, script in zip(lines, scripts, strict=True):

@@ -8,7 +8,6 @@ import pytest
 
 from fighting.opponents.lines import ACTIONS, FAR, WHEN, line
 from fighting.rom import FOLDER
-from fighting.rom.logic import address
 from fighting.tools.arena import Arena, Reflexes
 from fighting.tools.mixed import (
     BLOW,
@@ -21,6 +20,7 @@ from fighting.tools.mixed import (
     Brought,
     MixedArena,
     credit,
+    first_plan,
 )
 from fighting.tools.plan_learning import (
     KEPT_RIVALS,
@@ -52,7 +52,7 @@ def test_a_table_with_one_script_in_each_place_is_played_as_the_cartridge_plays_
     rng = np.random.default_rng(3)
     table = np.repeat(rng.integers(0, SCRIPTS, (ROWS, 1)), CHOICES, axis=1).astype(np.uint8)
     plain = Arena()
-    plans = address("Plans") + 256
+    plans = first_plan()
     plain.rom[plans : plans + table.size] = table.ravel()
     for how in (Reflexes(2), Reflexes(6, late=16)):
         expected = plain.points([RISE], 7, 24, how, seed=8)[0]
