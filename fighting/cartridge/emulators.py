@@ -64,12 +64,11 @@ class CartridgeEmulators:
             after: called with each cartridge's index, in its thread, once it has stepped.
         """
 
-        def some(start: int, end: int) -> None:
-            for i in range(start, end):
-                self._hold(i, first[i], None if second is None else second[i])
-                after(i)
+        def act(i: int) -> None:
+            self._hold(i, first[i], None if second is None else second[i])
+            after(i)
 
-        self.shares.each(self.count, some)
+        self.shares.one_by_one(self.count, act)
 
     def _hold(self, i: int, one: int, two: int | None) -> None:
         """Hold the buttons of both pads for the frame skip."""

@@ -73,12 +73,11 @@ class Emulators:
         ones = first.tolist()
         twos: Sequence[int] | None = None if second is None else second.tolist()
 
-        def some(first: int, end: int) -> None:
-            for i in range(first, end):
-                self._hold(i, ones[i], 0 if twos is None else twos[i])
-                after(i)
+        def act(i: int) -> None:
+            self._hold(i, ones[i], 0 if twos is None else twos[i])
+            after(i)
 
-        self.shares.each(self.count, some)
+        self.shares.one_by_one(self.count, act)
 
     def _hold(self, i: int, one: int, two: int) -> None:
         """One action of both players on one machine."""

@@ -17,7 +17,7 @@ import numpy as np
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
 from frugal_rl.observation.fields import EPISODE, Derived, Static, Stored
-from frugal_rl.ranges import at_least
+from frugal_rl.ranges import at_least, between
 
 if TYPE_CHECKING:
     from frugal_rl.learn.networks import Embedding, Network, Shape
@@ -87,6 +87,12 @@ class MlpAgent:
     """Layers over a picture: channels, kernel and stride of each, in px."""
     channels_last: bool = False
     """Pictures with their channels innermost; the same sums in another order."""
+    pixel_mean: Annotated[float, between(0, 1)] = 0.0
+    """Subtracted from pixels, which are scaled to [0, 1]: about their mean.
+
+    Before a bright background that hardly changes, rectified units are all on or all off whatever
+    moves in front of it, and some never learn (`benchmarks/fighting_learning.md`).
+    """
     read: tuple[str, ...] = ()
     """Fields to read; empty reads all whose size is at most `largest_field`."""
     largest_field: int = 8192
@@ -114,7 +120,7 @@ class MlpAgent:
         """The features of this observation: what other algorithms' networks stand on."""
         fields = self.fields(encoding)
         features: Embedding = networks.Embedding(
-            fields, self.image_features, self.cnn(), self.channels_last
+            fields, self.image_features, self.cnn(), self.channels_last, self.pixel_mean
         )
         return features
 

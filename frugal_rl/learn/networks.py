@@ -159,8 +159,8 @@ class Embedding(nn.Module):
     """Observed fields, each by its rule, side by side as [B, width] float32.
 
     Floats as they are; flags cast; integers cast and divided by their declared bound where that is
-    above 1 and the field is `scaled`; pictures scaled and read by a CNN, with their channels
-    innermost where that is asked for.
+    above 1 and the field is `scaled`; pictures scaled, less their mean where one is given, and read
+    by a CNN, with their channels innermost where that is asked for.
     """
 
     def __init__(
@@ -169,8 +169,10 @@ class Embedding(nn.Module):
         image_features: int,
         cnn: Callable[[tuple[int, int, int], int], nn.Module],
         channels_last: bool = False,
+        pixel_mean: float = 0.0,
     ) -> None:
         super().__init__()
+        self.pixel_mean = pixel_mean
         self.layout = torch.channels_last if channels_last else torch.contiguous_format
         self.plain = [f.name for f in fields if not is_image(f)]
         self.scales = {f.name: _scale(f) for f in fields}
@@ -193,14 +195,18 @@ class Embedding(nn.Module):
             images = channels_first(fields[name])
             if self.layout is torch.channels_last:
                 images = images.contiguous(memory_format=self.layout)
-            parts.append(run(self.cnns[module], scale_pixels(images)))
+            parts.append(run(self.cnns[module], self._pixels(images)))
         return torch.cat(parts, dim=1)  # one part too: products of unaligned rows may round apart
 
     def read(self, fields: Fields) -> Tensor:
         """Decoded fields -> [B, ...] as `forward` reads them, pictures by their pixels."""
         parts = [self._plain(name, fields[name]) for name in self.plain]
-        parts += [scale_pixels(channels_first(fields[name])).flatten(1) for name in self.pictures]
+        parts += [self._pixels(channels_first(fields[name])).flatten(1) for name in self.pictures]
         return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+
+    def _pixels(self, images: Tensor) -> Tensor:
+        scaled = scale_pixels(images)
+        return scaled.sub_(self.pixel_mean) if self.pixel_mean else scaled
 
     def _plain(self, name: str, values: Tensor) -> Tensor:
         flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)

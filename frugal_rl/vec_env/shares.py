@@ -56,6 +56,20 @@ class Shares:
             wait(later)  # nobody works on arrays that the caller takes for its own again
         return [first, *(answer.result() for answer in later)]
 
+    def one_by_one(self, count: int, job: Callable[[int], object]) -> None:
+        """Calls `job(i)` for each of `count` things: whoever is free takes the next one.
+
+        For things that take long and not equally long: no thread waits while another has several
+        left.
+        """
+        left = iter(range(count))  # taking from it is one step of the interpreter
+
+        def some(*_: int) -> None:
+            for thing in left:
+                job(thing)
+
+        self.each(count, some)
+
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.threads - 1, "shares")

@@ -187,6 +187,22 @@ def test_channels_last_gives_the_same_outputs_and_gradients_up_to_rounding():
     torch.testing.assert_close(*gradients, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("side", [84, 8])  # by convolutions, by one linear layer alone
+def test_the_mean_of_pixels_is_taken_off_before_the_first_layer(side):
+    spec = ObservationSpec((Stored("frame", (side, 2 * side), np.uint8, 0, 255),))
+    rows = {"frame": torch.full((3, side, 2 * side), 204, dtype=torch.uint8)}  # 0.8 everywhere
+    torch.manual_seed(0)
+    plain, centred = (
+        policy_on(spec, spaces.Discrete(4), MlpAgent(pixel_mean=mean)) for mean in (0.0, 0.8)
+    )
+    centred.load_state_dict(plain.state_dict())
+    black = {"frame": torch.zeros_like(rows["frame"])}
+
+    torch.testing.assert_close(centred.outputs(rows).logits, plain.outputs(black).logits)
+    assert not torch.equal(centred.outputs(rows).logits, plain.outputs(rows).logits)
+    assert centred.network.embedding.read(rows).abs().max() < 1e-6  # as the compiled engine reads
+
+
 def test_small_pictures_for_the_nature_cnn_are_refused_in_words():
     spec = ObservationSpec((Stored("screen", (20, 20), np.uint8, 0, 255),))
     with pytest.raises(ConfigError, match="agent=mlp"):

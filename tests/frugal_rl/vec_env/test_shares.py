@@ -42,6 +42,22 @@ def test_shares_run_side_by_side_and_the_caller_takes_the_first(three):
     assert len(set(names)) == 3
 
 
+def test_who_is_free_takes_the_next_thing(three):
+    others, done = threading.Event(), []
+
+    def job(thing):
+        if thing == 0:
+            assert others.wait(5.0), "the others wait for the slow one"
+        done.append(thing)
+        if len(done) == 6:
+            others.set()
+
+    three.one_by_one(7, job)
+
+    assert sorted(done) == list(range(7))
+    assert done[-1] == 0
+
+
 @pytest.mark.parametrize(
     ("count", "threads", "parts"), [(9, 1, 1), (9, 2, 2), (9, 8, 3), (2, 3, 2)]
 )
