@@ -1,23 +1,22 @@
 """SBX's half of `benchmarks/engine.py`, run by the interpreter of an environment with jax.
 
-Each line on the input asks for one update; the answer is its seconds by the clock and of the
-processor. Imports nothing of ours.
+    PYTHON benchmarks/engine_sbx.py NUM_ENVS HIDDEN BATCH STEPS EPOCHS
+
+Imports nothing of ours but how it answers. The cores that it may use are those of its parent.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 
-NUM_ENVS, HIDDEN, BATCH, STEPS, EPOCHS, THREADS = map(int, sys.argv[1:])
-os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])  # before jax counts cores
+import numpy as np
+from engine_serve import Mark, serve
+from gymnasium import spaces
+from sbx import PPO
+from stable_baselines3.common.callbacks import CallbackList
+from stable_baselines3.common.vec_env import VecEnv
 
-import numpy as np  # noqa: E402
-from gymnasium import spaces  # noqa: E402
-from sbx import PPO  # noqa: E402
-from stable_baselines3.common.callbacks import CallbackList  # noqa: E402
-from stable_baselines3.common.vec_env import VecEnv  # noqa: E402
+NUM_ENVS, HIDDEN, BATCH, STEPS, EPOCHS = map(int, sys.argv[1:])
 
 
 class Noise(VecEnv):
@@ -67,7 +66,7 @@ class Noise(VecEnv):
 
 
 def main() -> None:
-    """One rollout, then updates on it."""
+    """Serve rollouts and updates."""
     model = PPO(
         "MlpPolicy",
         Noise(),
@@ -79,12 +78,13 @@ def main() -> None:
     model._setup_learn(10**9, None)
     callback = CallbackList([])
     callback.init_callback(model)
-    model.collect_rollouts(model.env, callback, model.rollout_buffer, STEPS)
-    model.train()  # compiles
-    for _ in sys.stdin:
-        wall, processor = time.perf_counter(), time.process_time()
+
+    def iteration(mark: Mark) -> None:
+        model.collect_rollouts(model.env, callback, model.rollout_buffer, STEPS)
+        mark()
         model.train()
-        print(time.perf_counter() - wall, time.process_time() - processor, flush=True)
+
+    serve(iteration)
 
 
 if __name__ == "__main__":
