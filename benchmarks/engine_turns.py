@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ HERE = Path(__file__).resolve().parent
 STEPS, EPOCHS, BATCH, OBSERVED, ACTIONS = 128, 4, 2048, 64, 4
 POOLS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 """What libraries of matrix products read when they are loaded."""
+PAUSE_SECONDS = 0.3
+"""After a turn on several threads: those of OpenMP wait 0.2 s for more work without sleeping."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Peer:
         own = {**os.environ, **dict.fromkeys(POOLS, str(threads))}
         everywhere = os.sched_getaffinity(0)
         os.sched_setaffinity(0, sorted(everywhere)[-threads:])  # jax counts cores when it loads
+        self.pause = PAUSE_SECONDS if threads > 1 else 0.0
         self.process = subprocess.Popen(
             command, env=own, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -86,7 +90,9 @@ class Peer:
         assert self.process.stdin is not None
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
-        return Seconds(*map(float, self._line().split()))
+        found = Seconds(*map(float, self._line().split()))
+        time.sleep(self.pause)
+        return found
 
     def close(self) -> None:
         """End the process."""
