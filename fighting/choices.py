@@ -68,6 +68,8 @@ class PoolChoice(Enum):
     """Half of the draws take one of the last three."""
     closest = "closest"
     """Those rated nearest to the present self are the likeliest."""
+    hardest = "hardest"
+    """By the square of the score that their ratings promise them (Vinyals et al. 2019)."""
 
 
 @dataclass(frozen=True)

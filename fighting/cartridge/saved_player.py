@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from fighting.cartridge.config import GameBoyConfig
 
 
-def rival_player(config: GameBoyConfig) -> SnapshotPlayer:
-    """The policy that `env.rival` names, for the other seat of that game."""
-    return saved_player(config.rival, config)
-
-
 def saved_player(path: str, config: GameBoyConfig) -> SnapshotPlayer:
     """The policy in a checkpoint or run folder that plays this cartridge from its features.
 

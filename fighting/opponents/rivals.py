@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from fighting.choices import PoolChoice, Rival
-from fighting.opponents.ratings import updated
+from fighting.opponents.ratings import expected, updated
 from fighting.opponents.scripts import Rngs, Script
 
 if TYPE_CHECKING:
@@ -72,14 +72,15 @@ class Scripted:
 class PastSelves:
     """A pool of players and their Elo ratings, one of them at each place.
 
-    The pool begins with the scripts, so that the first fights have an opponent and later ones do
-    not forget the simple ones. The learner's own rating rises and falls with its fights here.
+    The pool begins with players that stay: the scripts, so that the first fights have an opponent
+    and later ones do not forget the simple ones, and frozen policies. The learner's own rating
+    rises and falls with its fights here.
     """
 
-    def __init__(self, choice: PoolChoice, count: int, scripts: Mapping[Rival, Script]) -> None:
-        self.choice, self.scripts = choice, len(scripts)
-        self.names = [rival.value for rival in scripts]
-        self.players: list[Script] = list(scripts.values())
+    def __init__(self, choice: PoolChoice, count: int, staying: Mapping[str, Script]) -> None:
+        self.choice, self.staying = choice, len(staying)
+        self.names = list(staying)
+        self.players: list[Script] = list(staying.values())
         self.ratings = [1000.0] * len(self.players)
         self.own = 1000.0
         self.chosen = np.zeros(count, np.int64)
@@ -98,6 +99,9 @@ class PastSelves:
         elif self.choice is PoolChoice.closest:
             away = np.abs(np.array(self.ratings) - self.own)
             weights = np.exp(-away / 100)
+            self.chosen[place] = rng.choice(count, p=weights / weights.sum())
+        elif self.choice is PoolChoice.hardest:
+            weights = np.array([expected(his, self.own) ** 2 for his in self.ratings])
             self.chosen[place] = rng.choice(count, p=weights / weights.sum())
         else:
             self.chosen[place] = rng.integers(count)
@@ -130,8 +134,15 @@ def rival_of(
 ) -> RivalSeat:
     """Who sits in the other seat of the cartridges that have one row."""
     if config.plays_itself:
-        return PastSelves(config.pool_choice, count, scripts)
+        frozen = {f"pool_{n}": saved(path, config) for n, path in enumerate(config.pool)}
+        staying = {rival.value: script for rival, script in scripts.items()} | frozen
+        return PastSelves(config.pool_choice, count, staying)
     if config.opponent is Rival.policy:
-        loader = import_module(SAVED_PLAYERS[config.name])
-        return Scripted(loader.rival_player(config))
+        return Scripted(saved(config.rival, config))
     return Scripted(scripts[config.opponent])
+
+
+def saved(path: str, config: DuelConfig | GameBoyConfig) -> Script:
+    """The policy in a checkpoint or run folder, as a player of that game."""
+    player: Script = import_module(SAVED_PLAYERS[config.name]).saved_player(path, config)
+    return player

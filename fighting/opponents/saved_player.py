@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
 
 
-def rival_player(config: DuelConfig) -> SnapshotPlayer:
-    """The policy that `env.rival` names."""
-    return saved_player(config.rival)
+def saved_player(path: str, config: DuelConfig | None = None) -> SnapshotPlayer:
+    """The policy in a checkpoint or run folder, as a player that sees one seat's bytes.
 
-
-def saved_player(path: str) -> SnapshotPlayer:
-    """The policy in a checkpoint or run folder, as a player that sees one seat's bytes."""
+    Whatever the options of the Duel at hand (`config`) are, it acts by its own.
+    """
     duel, policy = memory_policy(path)
     if duel.actions is not Actions.combos:
         raise ConfigError(

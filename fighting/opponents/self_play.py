@@ -61,11 +61,11 @@ class SelfPlayLearner(PpoLearner):
         policy = self.self_play.build_policy(self.run, self.vec_env)
         policy.load_state_dict(kept)
         pool = self.pool
-        scripts = pool.scripts
-        if len(pool.players) - scripts >= self.self_play.pool_size:
+        first = pool.staying
+        if len(pool.players) - first >= self.self_play.pool_size:
             for items in (pool.names, pool.players, pool.ratings):
-                del items[scripts]
-            pool.chosen[pool.chosen > scripts] -= 1  # places of the gone one meet the next
+                del items[first]
+            pool.chosen[pool.chosen > first] -= 1  # places of the gone one meet the next
             self.snapshots.pop(0)
         pool.add(name, SnapshotPlayer(policy, self.game.seen_by_rivals))
         self.snapshots.append((name, kept))

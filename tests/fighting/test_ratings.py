@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fighting.choices import PoolChoice
 from fighting.machine import duel
 from fighting.machine.frames import pack_screen
 from fighting.opponents import ratings
 from fighting.opponents.ratings import Payoff, expected, exploits, updated
+from fighting.opponents.rivals import PastSelves
 from fighting.opponents.scripts import any_of, masher, still
 from fighting.tools.bouts import anchors, fight_out, known_contestants, matches_won
 from fighting.tools.contest import Contest, Contestant, round_robin
@@ -27,6 +29,18 @@ def test_an_update_moves_both_by_the_same_points():
     own, his = updated(1000, 1000, 1.0)
     assert (own, his) == (1008, 992)
     assert updated(1400, 1000, 1.0)[0] - 1400 == pytest.approx(16 / 11)
+
+
+def test_the_hardest_are_met_by_the_square_of_what_they_should_score():
+    pool = PastSelves(PoolChoice.hardest, 1, dict.fromkeys(("weak", "even", "strong"), masher))
+    pool.ratings, pool.own = [900.0, 1000.0, 1200.0], 1000.0
+    rng, met = np.random.default_rng(0), np.zeros(3)
+    for _ in range(4000):
+        pool.begin(0, rng)
+        met[pool.chosen[0]] += 1
+    wanted = np.array([1 / (1 + 10 ** ((1000.0 - his) / 400)) for his in pool.ratings]) ** 2
+
+    np.testing.assert_allclose(met / met.sum(), wanted / wanted.sum(), atol=0.03)
 
 
 def test_fitted_ratings_recover_known_ones():

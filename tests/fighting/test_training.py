@@ -16,6 +16,7 @@ from fighting.config import DuelConfig
 from fighting.machine import duel
 from fighting.machine.console import boot
 from fighting.machine.emulator import Emulator
+from fighting.opponents.saved_player import saved_player
 from fighting.opponents.scripts import SCRIPTS
 from fighting.rom import ROM_PATH
 from fighting.signals import HIS_X
@@ -94,8 +95,10 @@ def test_features_train_from_stored_bytes():
     assert learner.vec_env.encoding.row_bytes == 24
 
 
-def test_self_play_joins_its_past_and_resumes():
+def test_self_play_joins_its_past_and_resumes(tmp_path, untrained):
+    frozen = untrained(tmp_path, [*SMALL, "env.obs=ram"])
     overrides = [
+        f"env.pool=[{frozen}]",
         "env.obs=ram",
         "env.opponent=self_play",
         "env.pool_share=0.5",
@@ -105,7 +108,8 @@ def test_self_play_joins_its_past_and_resumes():
         "algo.pool_size=2",
     ]
     _, learner = learned(overrides, iterations=4)
-    assert learner.pool.names[len(SCRIPTS) :] == ["self_288", "self_384"]
+    assert learner.pool.names[len(SCRIPTS) :] == ["pool_0", "self_288", "self_384"]
+    assert learner.pool.players[len(SCRIPTS)].digest == saved_player(str(frozen)).digest
     assert learner.parts()["past selves"] > 0
     learner.pool.tell(0, 1.0)
     state = learner.state()
@@ -118,11 +122,11 @@ def test_self_play_joins_its_past_and_resumes():
     pasts = [[player.digest for player in x.pool.players[-2:]] for x in (learner, again)]
     assert pasts[0] == pasts[1]
     assert pasts[0][0] != pasts[0][1]
-    again.pool.chosen[:] = len(SCRIPTS) + 1
+    again.pool.chosen[:] = len(SCRIPTS) + 2
     again._join("self_480", state["policy"])
     assert {again.pool.names[i] for i in again.pool.chosen} == {"self_384"}
     one, two = (x.iterate(lambda phase: nullcontext()) for x in (again, again))
-    assert one["self_play/pool"] == two["self_play/pool"] == len(SCRIPTS) + 2
+    assert one["self_play/pool"] == two["self_play/pool"] == len(SCRIPTS) + 3
     env.close()
 
 

@@ -274,15 +274,15 @@ def learner_of(overrides):
 
 
 @pytest.mark.parametrize("engine", ["exact", "compiled"])
-def test_self_play_joins_its_past_and_resumes(engine):
+def test_self_play_joins_its_past_and_resumes(engine, tmp_path, untrained):
     overrides = [*OWN_PAST, "algo.snapshot_every_steps=96", "algo.pool_size=2"]
-    overrides.append(f"algo.engine={engine}")
+    overrides += [f"algo.engine={engine}", f"env.pool=[{untrained(tmp_path, SMALL)}]"]
     _, learner = learner_of(overrides)
     for _ in range(3):
         learner.iterate(lambda phase: nullcontext())
     pool = learner.pool
-    assert pool.names == ["still", "random", "self_192", "self_288"]
-    assert pool.players[2].digest != pool.players[3].digest
+    assert pool.names == ["still", "random", "pool_0", "self_192", "self_288"]
+    assert len({player.digest for player in pool.players[2:]}) == 3
     pool.tell(0, 1.0)
     assert pool.own > 1000
     state = learner.state()
