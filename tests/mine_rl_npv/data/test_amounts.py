@@ -1,6 +1,7 @@
 """Amounts in a file's units and in whole kilograms, and the plans that are written and read."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -112,7 +113,10 @@ def test_what_fits_in_kilograms_fits_in_tonnes():
     assert 100 < fits.sum() < 500
 
 
-MINE = varied_instance(5, 3, 3)
+@cache
+def mine():
+    """Made when first asked for: its kernels are compiled by one process of the tests alone."""
+    return varied_instance(5, 3, 3)
 
 
 def solution(tmp_path, text):
@@ -123,26 +127,26 @@ def solution(tmp_path, text):
 
 def test_a_solution_is_fractions_by_block_destination_and_period(tmp_path):
     path = solution(tmp_path, "% lp\n0 0 0 0.25\n0 0 1 0.75\n3 1 2 1\n")
-    share = read_solution(path, MINE)
-    assert share.shape == (MINE.blocks, MINE.destinations, MINE.periods)
+    share = read_solution(path, mine())
+    assert share.shape == (mine().blocks, mine().destinations, mine().periods)
     assert share[0, 0, :2].tolist() == [0.25, 0.75]
     assert share[3, 1, 2] == 1
     assert share.sum() == 2
 
 
 def test_fractions_of_one_place_add_up(tmp_path):
-    share = read_solution(solution(tmp_path, "0 0 0 0.25\n0 0 0 0.5\n"), MINE)
+    share = read_solution(solution(tmp_path, "0 0 0 0.25\n0 0 0 0.5\n"), mine())
     assert share[0, 0, 0] == 0.75
 
 
 def test_six_digits_may_be_a_little_above_one(tmp_path):
-    assert read_solution(solution(tmp_path, "0 0 0 1.00001\n"), MINE)[0, 0, 0] == 1.00001
+    assert read_solution(solution(tmp_path, "0 0 0 1.00001\n"), mine())[0, 0, 0] == 1.00001
 
 
 @pytest.mark.parametrize("fraction", ["-0.1", "1.1", "nan", "inf", "-inf"])
 def test_a_fraction_outside_nought_to_one_is_named_with_its_line(tmp_path, fraction):
     with pytest.raises(DataError, match=r"line 2: the fraction .* is outside \[0, 1\]"):
-        read_solution(solution(tmp_path, f"1 0 0 1\n0 0 0 {fraction}\n"), MINE)
+        read_solution(solution(tmp_path, f"1 0 0 1\n0 0 0 {fraction}\n"), mine())
 
 
 def test_a_period_is_where_most_of_a_block_goes():
@@ -158,10 +162,10 @@ def test_a_period_is_where_most_of_a_block_goes():
 @pytest.mark.parametrize("destinations", [False, True])
 def test_a_schedule_comes_back(tmp_path, destinations):
     random = np.random.default_rng(1)
-    period = random.integers(-1, MINE.periods, MINE.blocks)
-    sent = random.integers(0, MINE.destinations, MINE.blocks) if destinations else None
+    period = random.integers(-1, mine().periods, mine().blocks)
+    sent = random.integers(0, mine().destinations, mine().blocks) if destinations else None
     write_schedule(period, tmp_path / "a.sol", sent)
-    share = read_solution(tmp_path / "a.sol", MINE)
+    share = read_solution(tmp_path / "a.sol", mine())
     assert period_of(share).tolist() == period.tolist()
     mined = period >= 0
     where = share.sum(axis=2).argmax(axis=1)[mined]

@@ -1,5 +1,7 @@
 """Decoders, searches and the checker that trusts none of them."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,7 +21,13 @@ from mine_rl_npv.tools.methods import plan_shares
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Kind, Method, SolveConfig
 
-INSTANCES = {seed: varied_instance(seed, 5, 7) for seed in (1, 2, 3)}
+SEEDS = (1, 2, 3)
+
+
+@cache
+def mine(seed):
+    """Made when first asked for: its kernels are compiled by one process of the tests alone."""
+    return varied_instance(seed, 5, 7)
 
 
 def slow_list_schedule(problem, priority):
@@ -47,9 +55,9 @@ def slow_list_schedule(problem, priority):
                 break
 
 
-@pytest.mark.parametrize("seed", INSTANCES)
+@pytest.mark.parametrize("seed", SEEDS)
 def test_list_scheduling_equals_its_slow_twin(seed):
-    problem = prepare(INSTANCES[seed])
+    problem = prepare(mine(seed))
     priority = orders.random_order(problem, seed)
     assert_array_equal(
         list_schedule(problem, priority).period, slow_list_schedule(problem, priority)
@@ -57,9 +65,9 @@ def test_list_scheduling_equals_its_slow_twin(seed):
 
 
 @settings(max_examples=25)
-@given(st.sampled_from(list(INSTANCES)), st.integers(0, 10**6), st.booleans())
+@given(st.sampled_from(SEEDS), st.integers(0, 10**6), st.booleans())
 def test_every_step_of_a_search_stays_feasible_and_never_loses(seed, key, destinations):
-    instance = INSTANCES[seed]
+    instance = mine(seed)
     problem = prepare(instance, destinations)
     plan = list_schedule(problem, orders.random_order(problem, key))
     worth = problem.worth(plan.period, plan.destination)
@@ -89,13 +97,13 @@ def test_shift_search_reports_its_gain():
 
 
 def test_windows_only_gain():
-    problem = prepare(INSTANCES[1])
+    problem = prepare(mine(1))
     plan = list_schedule(problem, orders.value_order(problem), two_pass=True)
     before = problem.worth(plan.period, plan.destination)
     gain = slide_windows(problem, plan, seconds=10, rounds=1)
     assert gain >= 0
     assert_allclose(problem.worth(plan.period, plan.destination), before + gain, rtol=1e-12)
-    assert check_periods(INSTANCES[1], problem.whole(plan.period)).feasible
+    assert check_periods(mine(1), problem.whole(plan.period)).feasible
 
 
 @pytest.mark.parametrize("kind", list(Kind))
@@ -104,7 +112,7 @@ def test_windows_only_gain():
 )
 def test_every_method_stays_below_its_certified_bound(method, kind):
     config = SolveConfig(method=method, problem=kind, seconds=1.0, decoder=Decoder.two_pass)
-    solution = solve(INSTANCES[3], config)
+    solution = solve(mine(3), config)
     assert solution.verdict.feasible
     assert solution.verdict.value <= solution.upper * (1 + 1e-9)
     assert "gap" in solution.report()
@@ -118,7 +126,7 @@ def test_the_lp_of_an_instance_bounds_its_exact_schedule():
 
 
 def test_heuristics_refuse_minimum_tonnages_in_words():
-    instance = INSTANCES[1]
+    instance = mine(1)
     low = instance.low.copy()
     low[0, 0] = 1.0
     from dataclasses import replace
@@ -129,19 +137,19 @@ def test_heuristics_refuse_minimum_tonnages_in_words():
 
 @pytest.fixture
 def good():
-    problem = prepare(INSTANCES[1])
+    problem = prepare(mine(1))
     plan = list_schedule(problem, orders.value_order(problem), two_pass=True)
     return problem.whole(plan.period)
 
 
 def fault(period):
-    verdict = check_periods(INSTANCES[1], period)
+    verdict = check_periods(mine(1), period)
     assert not verdict.feasible
     return verdict.faults[0]
 
 
 def test_the_checker_rejects_a_block_before_its_predecessor(good):
-    graph = INSTANCES[1].graph
+    graph = mine(1).graph
     for b in np.flatnonzero(good > 0):
         needed = graph.index[graph.pointer[b] : graph.pointer[b + 1]]
         if len(needed) and good[needed].max() == good[b]:
@@ -152,7 +160,7 @@ def test_the_checker_rejects_a_block_before_its_predecessor(good):
 
 
 def test_the_checker_rejects_a_missing_predecessor(good):
-    graph = INSTANCES[1].graph
+    graph = mine(1).graph
     b = next(b for b in np.flatnonzero(good >= 0) if graph.pointer[b + 1] > graph.pointer[b])
     top = graph.index[graph.pointer[b]]
     good[top] = -1
@@ -165,13 +173,13 @@ def test_the_checker_rejects_too_many_tonnes(good):
 
 
 def test_the_checker_rejects_impossible_periods_and_shapes(good):
-    good[0] = INSTANCES[1].periods
+    good[0] = mine(1).periods
     assert "no such period" in fault(good)
     assert "periods for" in fault(good[:-1])
 
 
 def test_the_checker_rejects_blocks_mined_twice_and_shares_outside_0_and_1(good):
-    instance = INSTANCES[1]
+    instance = mine(1)
     share = np.zeros((instance.blocks, 1, instance.periods))
     mined = np.flatnonzero(good >= 0)
     share[mined, 0, good[mined]] = 1.0
@@ -185,7 +193,7 @@ def test_the_checker_rejects_blocks_mined_twice_and_shares_outside_0_and_1(good)
 
 
 def test_the_checker_values_a_plan_as_plain_arithmetic_does(good):
-    instance = INSTANCES[1]
+    instance = mine(1)
     slow = sum(
         instance.value[b] / (1 + instance.rate) ** t for b, t in enumerate(good.tolist()) if t >= 0
     )

@@ -1,6 +1,7 @@
 """Mining width, bench advance and blending: honoured, checked by other code, bounded."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,10 +21,14 @@ from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Constraints, Kind, Method, SolveConfig
 
 CHEAP = Economics(copper_price=1.2, molybdenum_price=4.0)
-INSTANCE = model_instance(
-    block_model(Deposit(9, 8, 6, seed=5, richness=0.5)), CHEAP, MinePlan(periods=6, slope_levels=0)
-)
 QUICK = SolveConfig(method=Method.toposort)
+
+
+@cache
+def mine():
+    """Made when first asked for: its kernels are compiled by one process of the tests alone."""
+    blocks = block_model(Deposit(9, 8, 6, seed=5, richness=0.5))
+    return model_instance(blocks, CHEAP, MinePlan(periods=6, slope_levels=0))
 
 
 def under(**asked):
@@ -32,16 +37,16 @@ def under(**asked):
 
 
 def test_every_place_is_as_wide_as_the_machines_and_the_bound_holds():
-    free = solve(INSTANCE, QUICK)
-    wide = solve_mine(INSTANCE, under(mining_width=60.0))
+    free = solve(mine(), QUICK)
+    wide = solve_mine(mine(), under(mining_width=60.0))
     assert wide.verdict.feasible, wide.report()
     assert wide.verdict.slopes.kept
     assert wide.verdict.value < free.verdict.value
     assert wide.upper == pytest.approx(free.upper)
     period = period_of(wide.shares)
     assert (period >= 0).any()
-    assert not narrow_blocks(INSTANCE, period, (3, 3)).any()
-    assert narrow_blocks(INSTANCE, period_of(free.shares), (3, 3)).any()
+    assert not narrow_blocks(mine(), period, (3, 3)).any()
+    assert narrow_blocks(mine(), period_of(free.shares), (3, 3)).any()
     assert "3 x 3 blocks are dug whole" in wide.report()
 
 
@@ -51,9 +56,9 @@ def test_every_place_is_as_wide_as_the_machines_and_the_bound_holds():
 )
 def test_benches_that_files_do_not_count_upward_are_refused(heights, words):
     """Depths let a column sink from below; metres took any two blocks for far enough apart."""
-    position = INSTANCE.position.copy()
+    position = mine().position.copy()
     position[:, 2] = heights(position[:, 2])
-    counted = replace(INSTANCE, slopes=None)
+    counted = replace(mine(), slopes=None)
     assert solve_mine(counted, under(bench_advance=2)).verdict.feasible
     with pytest.raises(ConfigError, match=words):
         solve_mine(replace(counted, position=position), under(bench_advance=2))
@@ -81,7 +86,7 @@ def test_sub_blocks_have_no_benches_to_count(tmp_path, upper, taken):
 
 
 def test_narrow_places_are_seen_block_by_block():
-    flat = replace(INSTANCE, position=INSTANCE.position)
+    flat = replace(mine(), position=mine().position)
     bench = flat.position[:, 2] == flat.position[:, 2].max()
     x, y = flat.position[:, 0], flat.position[:, 1]
     dug = bench & (x >= 2) & (x < 5) & (y >= 2) & (y < 4)
@@ -93,14 +98,14 @@ def test_narrow_places_are_seen_block_by_block():
 
 
 def test_a_column_sinks_no_faster_than_asked_and_the_checker_would_see_it():
-    free = solve(INSTANCE, QUICK)
-    slow = solve_mine(INSTANCE, under(bench_advance=1))
+    free = solve(mine(), QUICK)
+    slow = solve_mine(mine(), under(bench_advance=1))
     assert slow.verdict.feasible, slow.report()
     assert 0 < slow.verdict.value < free.verdict.value <= free.upper == slow.upper
-    strict = replace(INSTANCE, bench_advance=1)
+    strict = replace(mine(), bench_advance=1)
     faults = check_shares(strict, free.shares).faults
     assert any("deepened by more than 1 benches" in fault for fault in faults)
-    both = solve_mine(INSTANCE, under(bench_advance=2, mining_width=40.0))
+    both = solve_mine(mine(), under(bench_advance=2, mining_width=40.0))
     assert both.verdict.feasible, both.report()
 
 
@@ -115,14 +120,14 @@ def test_what_waits_is_the_nearest_block_so_many_benches_above():
 @pytest.mark.parametrize("limit", ["cu:0.55-", "clays:-3.2", "cu:0.5-0.7"])
 def test_the_mill_gets_a_blend_and_the_rows_say_so(limit):
     config = under(blend=(limit,))
-    free = solve(INSTANCE, replace(QUICK, problem=Kind.pcpsp))
-    blend = solve_mine(INSTANCE, config)
+    free = solve(mine(), replace(QUICK, problem=Kind.pcpsp))
+    blend = solve_mine(mine(), config)
     assert blend.verdict.feasible, blend.report()
     assert blend.verdict.value <= free.verdict.value * (1 + 1e-9)
     assert blend.upper == pytest.approx(free.upper)
     name, _, span = limit.partition(":")
     low, high = (float(word) if word else None for word in span.split("-"))
-    tonnes, column = INSTANCE.fields["ton"], INSTANCE.fields[name]
+    tonnes, column = mine().fields["ton"], mine().fields[name]
     milled = blend.shares[:, MILL] * tonnes[:, None]
     used = milled.sum(axis=0) > 1
     assert used.any()
@@ -168,7 +173,7 @@ def test_a_stockpile_says_which_rule_its_bound_is_of():
 
 
 def test_rows_over_several_periods_are_not_taken_apart():
-    rows = blending_rows(INSTANCE.fields, 3, ["cu:0.5-0.7"])
+    rows = blending_rows(mine().fields, 3, ["cu:0.5-0.7"])
     assert by_period_alone(rows)
     assert not by_period_alone(replace(rows, row=np.zeros_like(rows.row)))
     assert not by_period_alone(replace(rows, low=rows.low + 1.0))
@@ -190,10 +195,10 @@ def test_rows_over_several_periods_are_not_taken_apart():
 )
 def test_what_cannot_be_honoured_is_refused(values):
     with pytest.raises(ConfigError, match=r"constraints|bound=cuts|stockpile"):
-        solve_mine(INSTANCE, build_as(SolveConfig, {"method": "toposort"} | values))
+        solve_mine(mine(), build_as(SolveConfig, {"method": "toposort"} | values))
 
 
 def test_a_width_needs_blocks_in_metres():
     with pytest.raises(ConfigError, match="mining_width needs"):
-        solve_mine(replace(INSTANCE, slopes=None), under(mining_width=40.0))
-    assert best_panels(INSTANCE, 40.0).cells == (2, 2)
+        solve_mine(replace(mine(), slopes=None), under(mining_width=40.0))
+    assert best_panels(mine(), 40.0).cells == (2, 2)

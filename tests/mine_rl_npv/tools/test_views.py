@@ -17,27 +17,38 @@ from mine_rl_npv.tools.solid import save_solid
 from mine_rl_npv.tools.solve import solve
 from mine_rl_npv.tools.solve_config import Method, SolveConfig
 
-INSTANCE = varied_instance(4, 6, 8)
-SOLUTION = solve(INSTANCE, SolveConfig(method=Method.toposort))
-PERIOD = period_of(SOLUTION.shares)
+
+@pytest.fixture(scope="module")
+def mine():
+    return varied_instance(4, 6, 8)
 
 
-def test_figures_per_period_add_up_to_the_checked_value():
-    table = views.by_period(INSTANCE, SOLUTION.shares)
-    assert_allclose(table["npv"][-1], SOLUTION.verdict.value, rtol=1e-9)
+@pytest.fixture(scope="module")
+def solution(mine):
+    return solve(mine, SolveConfig(method=Method.toposort))
+
+
+@pytest.fixture(scope="module")
+def period(solution):
+    return period_of(solution.shares)
+
+
+def test_figures_per_period_add_up_to_the_checked_value(mine, solution, period):
+    table = views.by_period(mine, solution.shares)
+    assert_allclose(table["npv"][-1], solution.verdict.value, rtol=1e-9)
     assert (table["share_1"] <= 1 + 1e-9).all()
-    assert_allclose(table["tonnes"].sum(), (PERIOD >= 0) @ views.block_tonnes(INSTANCE))
+    assert_allclose(table["tonnes"].sum(), (period >= 0) @ views.block_tonnes(mine))
 
 
-def test_every_figure_is_written_as_a_picture(tmp_path):
-    rows = {"toposort": {"value": SOLUTION.verdict.value, "seconds": 0.1, "mib": 100.0}}
+def test_every_figure_is_written_as_a_picture(tmp_path, mine, solution, period):
+    rows = {"toposort": {"value": solution.verdict.value, "seconds": 0.1, "mib": 100.0}}
     figures = {
-        "grades": views.grade_tonnage(INSTANCE),
-        "pits": views.pit_by_pit(penalised_pits(INSTANCE, 8)),
-        "periods": views.period_figure(INSTANCE, SOLUTION.shares),
-        "sections": views.sections(INSTANCE, PERIOD),
-        "voxels": views.voxels(INSTANCE, PERIOD),
-        "methods": views.method_table(rows, SOLUTION.upper),
+        "grades": views.grade_tonnage(mine),
+        "pits": views.pit_by_pit(penalised_pits(mine, 8)),
+        "periods": views.period_figure(mine, solution.shares),
+        "sections": views.sections(mine, period),
+        "voxels": views.voxels(mine, period),
+        "methods": views.method_table(rows, solution.upper),
         "risk": views.risk(np.random.default_rng(0).normal(size=(2, 9)), ["a", "b"]),
     }
     for name, figure in figures.items():
@@ -46,35 +57,35 @@ def test_every_figure_is_written_as_a_picture(tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_the_life_of_the_mine_has_one_frame_per_period(tmp_path):
-    pictures = views.frames(INSTANCE, PERIOD)[:3]
+def test_the_life_of_the_mine_has_one_frame_per_period(tmp_path, mine, period):
+    pictures = views.frames(mine, period)[:3]
     path = views.save_gif(pictures, tmp_path / "life.gif")
     assert path.read_bytes()[:3] == b"GIF"
     assert not np.array_equal(pictures[0], pictures[2])
 
 
-def test_pieces_are_counted_per_period():
-    pieces = views.coherence(INSTANCE, PERIOD)
-    mined = np.bincount(PERIOD[PERIOD >= 0], minlength=INSTANCE.periods)
+def test_pieces_are_counted_per_period(mine, period):
+    pieces = views.coherence(mine, period)
+    mined = np.bincount(period[period >= 0], minlength=mine.periods)
     assert ((pieces > 0) == (mined > 0)).all()
     assert (pieces <= mined).all()
 
 
-def test_without_pyvista_the_solid_view_says_what_to_install(tmp_path, monkeypatch):
+def test_without_pyvista_the_solid_view_says_what_to_install(tmp_path, monkeypatch, mine, period):
     monkeypatch.setitem(sys.modules, "pyvista", None)
     with pytest.raises(ConfigError, match=r"pip install .*\[viz\]"):
-        save_solid(INSTANCE, PERIOD, tmp_path / "mine.png")
+        save_solid(mine, period, tmp_path / "mine.png")
 
 
-def test_pyvista_writes_the_mined_blocks(tmp_path):
+def test_pyvista_writes_the_mined_blocks(tmp_path, mine, period):
     pyvista = pytest.importorskip("pyvista")
-    path = save_solid(INSTANCE, PERIOD, tmp_path / "mine.vtu")
-    assert pyvista.read(path).n_cells == int((PERIOD >= 0).sum())
+    path = save_solid(mine, period, tmp_path / "mine.vtu")
+    assert pyvista.read(path).n_cells == int((period >= 0).sum())
 
 
-def test_methods_are_compared_in_one_table(tmp_path):
+def test_methods_are_compared_in_one_table(tmp_path, mine):
     config = SolveConfig(method=Method.compare, pictures=str(tmp_path))
-    found = solve(INSTANCE, config)
+    found = solve(mine, config)
     assert found.verdict.feasible
     assert len(found.notes) == 1 + 10 * 3
     assert (tmp_path / "methods.png").is_file()
