@@ -18,12 +18,13 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from frugal_rl.errors import FrugalError
+from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.memory.honour import settle
 from frugal_rl.run.arguments import FOLDERS, in_our_words
 from frugal_rl.run.building import build, build_as
 from frugal_rl.run.composing import (
-    check_words,
+    check_choices,
+    check_keys,
     compose_plain,
     composing,
     named_plugins,
@@ -166,8 +167,13 @@ def compose_run(
     overrides = translated(in_our_words(overrides))
     with searching(named_plugins(overrides)):
         if check:
-            check_words(config_name, overrides)
-        cfg, chosen = compose_plain(config_name, overrides)
+            check_choices(overrides)
+        try:
+            cfg, chosen = compose_plain(config_name, overrides)
+        except ConfigError:
+            if check:
+                check_keys(config_name, overrides)  # says more exactly which
+            raise
         values = plain(cfg) | {"choices": chosen, "config_name": config_name}
         return run_from(values, overrides, tuple(values.get("plugins") or ()))
 

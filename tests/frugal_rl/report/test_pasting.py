@@ -24,7 +24,8 @@ from frugal_rl.report.live import LiveRun
 from frugal_rl.report.plan_command import PlanOptions, show_plan
 from frugal_rl.report.wandb_sink import sync_command
 from frugal_rl.run.cells import Cell, End
-from frugal_rl.run.compose import check_words, compose_run
+from frugal_rl.run.compose import compose_run
+from frugal_rl.run.composing import check_words
 from frugal_rl.run.launch import way_on
 from frugal_rl.run.manifest import refuse_begun
 from frugal_rl.run.saves import Saves
