@@ -108,7 +108,8 @@ def _arcs(slopes: Slopes, offsets: np.ndarray, count: int) -> tuple[np.ndarray, 
     height = levels if slopes.regular else shape[2]
     run = slopes.run
     rule = _Rule(mode, run, float(run.min()), float(run.max()), height, slopes.regular)
-    blocks = _Blocks(slopes.centre, slopes.stated, slopes.edge, off)
+    rows = map(np.ascontiguousarray, (slopes.centre, slopes.stated, slopes.edge))
+    blocks = _Blocks(*rows, off)  # by rows always: the kernels are compiled for one order
     bins = _Bins(first, order, np.array(shape), place, bin_size(slopes), margin)
     return _cone_arcs(blocks, bins, rule, _cone_rows(slopes, rule, bins), offsets, count)
 
@@ -132,7 +133,7 @@ def bin_size(slopes: Slopes) -> np.ndarray:
 def _bins(slopes: Slopes) -> tuple[np.ndarray, np.ndarray, tuple[int, int, int], np.ndarray]:
     """Blocks by search bin: pointer (bins + 1,), blocks (n,), bins by axis, bin (n, 3)."""
     low = slopes.centre.min(axis=0)
-    place = np.floor((slopes.centre - low) / bin_size(slopes) + 0.5).astype(np.int64)
+    place = np.floor((slopes.centre - low) / bin_size(slopes) + 0.5).astype(np.int64, order="C")
     shape = tuple((place.max(axis=0) + 1).tolist())
     if math.prod(shape) > _CELLS_PER_BLOCK * len(place) + 1_000_000:
         raise DataError(
@@ -176,7 +177,7 @@ def _cone_cells(benches, wide_y, rule, size):
         for j in range(-wide_y, wide_y + 1):
             for i in range(-MOST_WIDE, MOST_WIDE + 1):
                 cone[k, wide_y + j, MOST_WIDE + i] = (i == 0 and j == 0) or _in_cone(
-                    i * size[0], j * size[1], k * size[2], rule, size, 0
+                    i * size[0], j * size[1], k * size[2], rule, size, np.int64(0)
                 )
     return cone
 
@@ -301,7 +302,7 @@ def _by_blocks(b, blocks, bins, rule, index, start):
                         continue
                     said = False
                     for c in index[start:filled]:
-                        said = said or _needs(c, a, blocks, bins, rule)
+                        said = said or _needs(np.int64(c), a, blocks, bins, rule)
                     if not said:
                         index = _with_room(index, filled)
                         index[filled] = a
@@ -317,7 +318,7 @@ def _cone_arcs(blocks, bins, rule, rows, offsets, count):
     """Arcs of `slope_graph`; stops above `levels` benches in a row without an empty cell."""
     pointer = np.zeros(count + 1, np.int64)
     index = np.empty(32 * count + 1024, np.int32)
-    filled = 0
+    filled = np.int64(0)  # a literal would be a type of its own, and compile all below twice
     full, struck = _full_benches(bins.first, bins.shape), np.empty_like(rows)
     for b in range(count):
         start = filled
