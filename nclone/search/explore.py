@@ -27,6 +27,8 @@ CELLS = PHASES * WIDTH * HEIGHT * MOTIONS
 CANDIDATES = 6
 ACTIONS_PER_TRY = 10
 FAR = 1e9
+STOP, FIRST, NO_NODE = np.int64(st.STOP), np.int64(0), np.int64(-1)
+"""Numbers in the text of a kernel are types of their own: the simulator would be compiled anew."""
 MAX_GUIDED_DOORS = 3
 """Distances are known for every subset of this many locked doors; with more, for none or all."""
 
@@ -228,7 +230,7 @@ def _remember(guide, archive, worlds, entities, rows, node):
         return row
     archive.far[entry], archive.frames[entry] = far, world.frame
     archive.node[entry] = node
-    _copy_world(rows, 0, entry + 1)
+    _copy_world(rows, FIRST, entry + 1)
     return row
 
 
@@ -260,7 +262,7 @@ def _add_node(archive, parent, action, held):
     return node
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")  # else LLVM optimises all of it twice
 def _explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budget_frames):
     """Search from world 0, which has just been reset; returns (winning node or -1, frames spent).
 
@@ -277,10 +279,10 @@ def _explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budg
     dice[0] = np.uint64(seed)
     actions = np.empty((1, 1), np.uint8)
     spent = 0
-    _remember(guide, archive, worlds, entities, rows, -1)
+    _remember(guide, archive, worlds, entities, rows, NO_NODE)
     while spent < budget_frames and archive.used[1] + ACTIONS_PER_TRY < archive.parent.size:
         entry = _select(archive, dice)
-        _copy_world(rows, entry + 1, 0)
+        _copy_world(rows, entry + 1, FIRST)
         node = archive.node[entry]
         bits, _, hit = _progress(guide, entities)
         row, _ = _objective(guide, bits, hit, entities, worlds[0].x, worlds[0].y)
@@ -290,7 +292,7 @@ def _explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budg
             if held <= 0:
                 break
             actions[0, 0] = action
-            spent += advance_world(tables, arrays, actions, held * hold, st.STOP, 0)
+            spent += advance_world(tables, arrays, actions, held * hold, STOP, FIRST)
             if worlds[0].state == st.DEAD:
                 break
             node = _add_node(archive, node, action, held)
