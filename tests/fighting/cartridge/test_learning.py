@@ -11,13 +11,14 @@ from frugal_rl.run.evaluate import PolicyPlayer, RandomPlayer, evaluation_env, p
 CARTRIDGE = ["env=fighting_game_boy", "experiment=cartridge_features"]
 DUEL = ["env=fighting", "experiment=duel_features", "env.emulator=native", "env.levels=[1]"]
 GENRES = {
-    "platformer": ([*CARTRIDGE, "env.profile=hop"], 28_672, 8, 0.7),
     "ball game": ([*CARTRIDGE, "env.profile=volley"], 24_576, 8, 2.0),
-    "fight": ([*DUEL, "algo.engine=compiled", "env.threads=1"], 163_840, 32, 0.3),
+    "platformer": ([*CARTRIDGE, "env.profile=hop"], 28_672, 8, 0.7),
+    "fight": ([*DUEL, "algo.engine=compiled", "env.threads=1"], 163_840, 96, 0.4),
 }
 """Overrides, steps, episodes, and by how much a policy must be paid more than random play.
 
-Three seeds of each were above: by 1.1 to 2.5 points, 3.4 to 5.1 points, 0.6 to 0.9 bars of health.
+Three seeds of each were above: by 3.4 to 5.1 points, 1.1 to 2.5 points, 0.4 to 0.8 bars of health.
+What has learned nothing fights better than random play as well, by 0.1 to 0.3.
 """
 
 
