@@ -94,6 +94,16 @@ def best_of_all(mine, choice):
     return best
 
 
+def in_turns(cases):
+    """Each case with one destination or two, the next one with the other; the rest is slow."""
+    every = enumerate(itertools.product(cases, (1, 2)))
+    rest = (1, 2)  # of four
+    return [
+        pytest.param(*case, destinations, marks=[pytest.mark.slow] if at % 4 in rest else [])
+        for at, (case, destinations) in every
+    ]
+
+
 def needs(mine, b):
     return mine.graph.index[mine.graph.pointer[b] : mine.graph.pointer[b + 1]].tolist()
 
@@ -290,9 +300,9 @@ def scaled(mine, money=1.0, tonnes=1.0):
     )
 
 
-@pytest.mark.parametrize("destinations", [1, 2])
 @pytest.mark.parametrize(
-    ("money", "tonnes"), [(1e9, 1.0), (1e-6, 1.0), (1.0, 1e7), (1.0, 1e-5), (1e7, 1e-3)]
+    ("money", "tonnes", "destinations"),
+    in_turns([(1e9, 1.0), (1e-6, 1.0), (1.0, 1e7), (1.0, 1e-5), (1e7, 1e-3)]),
 )
 def test_plans_do_not_depend_on_units(money, tonnes, destinations):
     mine = random_mine(2, destinations, False)
@@ -349,8 +359,7 @@ STRANGE = (
 )
 
 
-@pytest.mark.parametrize("kind", STRANGE)
-@pytest.mark.parametrize("destinations", [1, 2])
+@pytest.mark.parametrize(("kind", "destinations"), in_turns([(kind,) for kind in STRANGE]))
 def test_strange_numbers_have_the_plan_that_they_have(kind, destinations):
     mine = strange(random_mine(4, destinations, False), kind)
     judge(mine, destinations > 1, FAST)
