@@ -9,8 +9,9 @@ import pytest
 
 from frugal_rl import cli
 from frugal_rl.errors import ConfigError
-from frugal_rl.run.compose import run_from
-from frugal_rl.run.composing import check_choices, check_words
+from frugal_rl.run.compose import compose_run, run_from
+from frugal_rl.run.composing import check_choices, check_words, compose_plain
+from frugal_rl.run.search_path import searching
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -78,6 +79,23 @@ def test_a_number_with_commas_is_told_as_it_is_written_here(typed, written):
 def test_several_values_are_no_number(word):
     with pytest.raises(ConfigError, match=r"for one list\.$"):
         check_choices([word], sweep=False)
+
+
+@pytest.mark.parametrize(("word", "near"), [("algo.n_step=2", "n_steps"), ("seeed=2", "seed")])
+def test_a_run_is_refused_with_the_nearest_key(word, near):
+    with pytest.raises(ConfigError, match=rf"is no option; did you mean '(algo\.)?{near}'"):
+        compose_run(["env=toy", word])
+
+
+def test_a_file_that_was_changed_is_composed_anew(tmp_path):
+    """Also among the tests, in which the same words are composed once."""
+    own = tmp_path / "env" / "own.yaml"
+    own.parent.mkdir()
+    for name in ("one", "two"):
+        text = (ROOT / "conf" / "env" / "toy.yaml").read_text()
+        own.write_text(text.replace("name: toy", f"name: {name}"))
+        with searching([], [str(tmp_path)]):
+            assert compose_plain("train", ["env=own"])[0].env.name == name
 
 
 def test_words_that_hydra_understands_pass_the_check():
