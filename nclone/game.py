@@ -247,8 +247,7 @@ class NppGame(Game):
             self.levels.doors,
             self.levels.number[w.level],
             self.entry,
-            w.worlds["x"],
-            w.worlds["y"],
+            *self._of_ninjas("x", "y"),
             self.switch_hit,
             w.entity_active,
             w.entity_state,
@@ -261,7 +260,7 @@ class NppGame(Game):
     def _write_path(self, chosen: np.ndarray, rows: dict[str, np.ndarray]) -> None:
         """The path ahead of the worlds in `chosen`."""
         (reach, doors, level, entry, hit), w = self._followed(), self.world
-        active, x, y = w.entity_active, w.worlds["x"], w.worlds["y"]
+        active, (x, y) = w.entity_active, self._of_ninjas("x", "y")
         out = rows[PATH_FIELD.name]
         write_path_ahead(reach, doors, level, entry, x, y, hit, active, chosen, out)
 
@@ -372,7 +371,14 @@ class NppGame(Game):
 
     def _motion(self) -> Motion:
         names = ("x", "y", "vx", "vy", "floor_x", "floor_y", "ceiling_x", "ceiling_y")
-        return Motion(*(self.world.worlds[name] for name in names))
+        return Motion(*self._of_ninjas(*names))
+
+    def _of_ninjas(self, *names: str) -> list[np.ndarray]:
+        """Fields of all worlds, [N] each; in one piece, as that of a single world is by itself.
+
+        Else kernels would be compiled once more for games of one world.
+        """
+        return [np.ascontiguousarray(self.world.worlds[name]) for name in names]
 
     def _paths(self) -> Any:
         level = self.levels.number[self.world.level]

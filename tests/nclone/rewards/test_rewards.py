@@ -49,7 +49,7 @@ class Walk:
         self.motion.y[:] = 62
         self.motion.x[:] = 36
         self.hit = np.zeros(count, bool)
-        self.states = np.zeros((count, max(mines, 1)), np.int8)
+        self.states = np.zeros((count, mines + 1, 2), np.int8)[..., 0]  # a field, as in the game
         self.paths = RewardTracker.paths(self.tables, entry, level, self.hit, self.states)
         self.frame = np.zeros(count, np.int64)
         self.count = count
