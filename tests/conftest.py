@@ -3,6 +3,7 @@
 import os
 import pickle
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -39,27 +40,56 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_collection_modifyitems(items):
-    """Guests first: what is dealt out last should be short, so that both processes end together."""
-    items.sort(key=lambda item: Path(item.nodeid).parts[1] not in KERNELS_OF)
+    """Guests first: what is dealt out last should be short, so that both processes end together.
+
+    The simulator of N++ comes first of its own: it is compiled before the search that contains it.
+    """
+    parts = {item: Path(item.nodeid).parts[1:] for item in items}
+    items.sort(key=lambda i: (parts[i][0] not in KERNELS_OF, parts[i][:2] != ("nclone", "sim")))
 
 
-class Collecting:
-    """Says that workers collect the tests, which takes them a minute without a word."""
+QUIET = 6
+"""Seconds without the end of a test after which it is said which one is running."""
+
+
+class Meanwhile:
+    """Says what workers do for long without a word: collect the tests, compile for one of them."""
 
     def __init__(self, reporter):
-        self.reporter, self.done = reporter, threading.Event()
+        self.reporter, self.over = reporter, threading.Event()
+        self.collected, self.running, self.heard = False, {}, time.monotonic()
 
     def pytest_xdist_setupnodes(self):
         threading.Thread(target=self.tell, daemon=True).start()
 
     def pytest_xdist_node_collection_finished(self):
-        self.done.set()
+        self.collected, self.heard = True, time.monotonic()
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.running[nodeid] = time.monotonic()
+
+    def pytest_runtest_logfinish(self, nodeid):
+        self.running.pop(nodeid, None)
+        self.heard = time.monotonic()
+
+    def pytest_sessionfinish(self):
+        self.over.set()
 
     def tell(self):
-        seconds = 0
-        while not self.done.wait(2):
-            seconds += 2
-            self.reporter.write_line(f"collecting the tests, {seconds} s")
+        begun = time.monotonic()
+        while not self.over.wait(2):
+            if said := self.said(begun, time.monotonic()):
+                self.reporter.write_line(said)
+
+    def said(self, begun, now):
+        """A line, or nothing while tests end one after the other."""
+        if not self.collected:
+            return f"collecting the tests, {now - begun:.0f} s"
+        if now - self.heard < QUIET or not self.running:
+            return ""
+        self.heard = now
+        nodeid, since = min(list(self.running.items()), key=lambda item: item[1])
+        return f"{now - since:.0f} s in {nodeid}"
 
 
 @pytest.hookimpl(trylast=True)
@@ -67,7 +97,7 @@ def pytest_configure(config):
     """The reporter is there last of all."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Collecting(reporter))
+        config.pluginmanager.register(Meanwhile(reporter))
 
 
 @pytest.fixture(scope="session")
