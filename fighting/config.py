@@ -79,8 +79,8 @@ class DuelConfig:
     pool_choice: PoolChoice = PoolChoice.latest
     """Self-play: which past selves are met more often."""
     pool: tuple[str, ...] = ()
-    """Self-play: run folders or checkpoints of policies that are among them from the first step on,
-    such as those that had found this one's weakness."""
+    """Self-play: run folders or checkpoints of policies that are among them from the first step on.
+    With opponent=policy each episode meets one of these or `rival`, drawn anew: a population."""
     cpu_share: float = 0.5
     """Mixed: share of the fights with nobody learning opposite that meet the cartridge's own
     player at one of `levels`, instead of a past self."""

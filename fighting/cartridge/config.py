@@ -95,8 +95,8 @@ class GameBoyConfig:
     pool_choice: PoolChoice = PoolChoice.latest
     """Self-play: which past selves are met more often."""
     pool: tuple[str, ...] = ()
-    """Self-play: run folders or checkpoints of policies that are among them from the first step on,
-    such as those that had found this one's weakness."""
+    """Self-play: run folders or checkpoints of policies that are among them from the first step on.
+    With opponent=policy each episode meets one of these or `rival`, drawn anew: a population."""
     cpu_share: Annotated[float, between(0, 1)] = 0.5
     """Mixed: share of the games with nobody learning opposite that meet the cartridge's own
     player, instead of a past self."""

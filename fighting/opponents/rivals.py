@@ -69,7 +69,7 @@ class Scripted:
         """Nothing."""
 
 
-class PastSelves:
+class Pool:
     """A pool of players and their Elo ratings, one of them at each place.
 
     The pool begins with players that stay: the scripts, so that the first fights have an opponent
@@ -133,13 +133,14 @@ def rival_of(
     config: DuelConfig | GameBoyConfig, count: int, scripts: Mapping[Rival, Script]
 ) -> RivalSeat:
     """Who sits in the other seat of the cartridges that have one row."""
+    if config.opponent in scripts:
+        return Scripted(scripts[config.opponent])
+    frozen = {f"pool_{n}": saved(path, config) for n, path in enumerate(config.pool)}
     if config.plays_itself:
-        frozen = {f"pool_{n}": saved(path, config) for n, path in enumerate(config.pool)}
         staying = {rival.value: script for rival, script in scripts.items()} | frozen
-        return PastSelves(config.pool_choice, count, staying)
-    if config.opponent is Rival.policy:
-        return Scripted(saved(config.rival, config))
-    return Scripted(scripts[config.opponent])
+        return Pool(config.pool_choice, count, staying)
+    first = saved(config.rival, config)
+    return Pool(PoolChoice.uniform, count, {"rival": first} | frozen) if frozen else Scripted(first)
 
 
 def saved(path: str, config: DuelConfig | GameBoyConfig) -> Script:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from fighting.opponents.rivals import PastSelves
+from fighting.opponents.rivals import Pool
 from fighting.opponents.snapshot import SnapshotPlayer
 from frugal_rl.learn.ppo import PpoLearner
 from frugal_rl.vec_env.game_env import GameVecEnv
@@ -37,9 +37,9 @@ class SelfPlayLearner(PpoLearner):
         return game  # type: ignore[no-any-return]
 
     @property
-    def pool(self) -> PastSelves:
+    def pool(self) -> Pool:
         """The opponents of the rows that do not meet the present self."""
-        assert isinstance(self.game.rival, PastSelves)
+        assert isinstance(self.game.rival, Pool)
         return self.game.rival
 
     def iterate(self, phase: Any) -> dict[str, float]:

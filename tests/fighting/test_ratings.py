@@ -9,7 +9,7 @@ from fighting.machine import duel
 from fighting.machine.frames import pack_screen
 from fighting.opponents import ratings
 from fighting.opponents.ratings import Payoff, expected, exploits, updated
-from fighting.opponents.rivals import PastSelves
+from fighting.opponents.rivals import Pool
 from fighting.opponents.scripts import any_of, masher, still
 from fighting.tools.bouts import anchors, fight_out, known_contestants, matches_won
 from fighting.tools.contest import Contest, Contestant, round_robin
@@ -32,7 +32,7 @@ def test_an_update_moves_both_by_the_same_points():
 
 
 def test_the_hardest_are_met_by_the_square_of_what_they_should_score():
-    pool = PastSelves(PoolChoice.hardest, 1, dict.fromkeys(("weak", "even", "strong"), masher))
+    pool = Pool(PoolChoice.hardest, 1, dict.fromkeys(("weak", "even", "strong"), masher))
     pool.ratings, pool.own = [900.0, 1000.0, 1200.0], 1000.0
     rng, met = np.random.default_rng(0), np.zeros(3)
     for _ in range(4000):

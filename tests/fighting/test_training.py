@@ -156,6 +156,24 @@ def test_a_frozen_policy_is_fought_from_either_seat_and_repeats_itself(tmp_path,
     assert np.ptp(moved) > 20  # the frozen policy acts
 
 
+def test_each_fight_draws_one_of_a_population(tmp_path, untrained):
+    one, two = (
+        untrained(tmp_path / n, [*SMALL, "env.obs=ram", f"agent.actor=[{n}]"]) for n in ("8", "16")
+    )
+    words = ["env.obs=ram", "env.opponent=policy", f"env.rival={one}", f"env.pool=[{two},{two}]"]
+    run = compose_run([*SMALL, *words, "algo.num_envs=64"])
+    env = run.env.make_vec(64, run.encoding(), run.memory, run.vec, "train")
+    env.reset(0)
+    rival = env.game.rival
+    env.close()
+
+    assert [player.digest for player in rival.players] == [
+        saved_player(str(path)).digest for path in (one, two, two)
+    ]
+    assert rival.players[0].digest != rival.players[1].digest
+    assert np.bincount(rival.chosen, minlength=3).min() > 10
+
+
 def test_a_frozen_policy_must_be_named_and_must_sit_in_the_other_seat(tmp_path, untrained):
     with pytest.raises(ConfigError, match=r"needs env\.rival=RUN"):
         DuelConfig(opponent=Rival.policy)
