@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +28,7 @@ def build(python: str, macros: Mapping[str, str]) -> Path:
         *(*map(str, found), "-lpthread", "-lm", "-ldl", f"-Wl,-rpath,{root}/lib"),
     ]
     known = hashlib.blake2b(" ".join(words).encode() + SOURCE.read_bytes(), digest_size=8)
-    program = Path(tempfile.gettempdir()) / f"engine_rltools_{known.hexdigest()}"
+    program = root / f"engine_rltools_{known.hexdigest()}"
     if not program.exists():
         subprocess.run([*words, "-o", f"{program}.part"], check=True)
         Path(f"{program}.part").rename(program)

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl.errors import CheckpointError
-from frugal_rl.run.renamed import current_values
+from frugal_rl.run.renamed import ADDED, current_values
 from frugal_rl.untrusted.printing import printable, shown
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ def check_same_run(run: RunConfig, saved: Mapping[str, Any], path: str) -> None:
         CheckpointError: naming the first value that differs.
     """
     check_same_files(run.env, saved, path)
-    now, then = dict(flatten(identity(run))), dict(flatten(current_values(saved)))
+    now = dict(flatten(identity(run)))
+    older = {key: value for key, value in ADDED.items() if key in now}
+    then = older | dict(flatten(current_values(saved)))
     for key in sorted(now.keys() | then.keys(), key=_weight):
         if now.get(key) != then.get(key) and key not in MAY_DIFFER:
             raise CheckpointError(

@@ -1,4 +1,4 @@
-"""Names that moved: what older checkpoints, run folders and command lines call a thing now."""
+"""Names that moved or came: what older checkpoints, run folders and command lines mean today."""
 
 from __future__ import annotations
 
@@ -101,6 +101,9 @@ VALUES = {
     "env.obs": {"ways": "routes"},
 }
 """Words that an option took formerly, by its dotted key."""
+
+ADDED: dict[str, Any] = {"agent.pixel_mean": 0.0, "env.pool": []}
+"""Options that older checkpoints do not know, by dotted key, and the value that they ran with."""
 
 
 def current_values(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

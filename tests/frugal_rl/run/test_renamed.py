@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import CheckpointError, ConfigError
 from frugal_rl.run.building import find_class
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.identity import check_same_run, identity
@@ -34,6 +34,22 @@ def test_a_checkpoint_with_a_former_word_is_the_same_run():
     values = dict(run.resolved)
     values["env"] = {**values["env"], "obs": "ways"}
     assert saved_run({"config": values}, compose_run(["env=nclone"])).env.obs.value == "routes"
+
+
+@pytest.mark.parametrize(
+    ("words", "part", "option", "other"),
+    [
+        (["env=toy"], "agent", "pixel_mean", "agent.pixel_mean=0.5"),
+        (["env=fighting", "env.obs=ram"], "env", "pool", "env.pool=[a_run]"),
+    ],
+)
+def test_a_checkpoint_from_before_an_option_goes_on_with_what_it_did(words, part, option, other):
+    run = compose_run(words)
+    known = identity(run)
+    old = {**known, part: {k: v for k, v in known[part].items() if k != option}}
+    check_same_run(run, old, "old.pt")
+    with pytest.raises(CheckpointError, match=rf"trained with {part}\.{option}="):
+        check_same_run(compose_run([*words, other]), old, "old.pt")
 
 
 @pytest.mark.parametrize("old", sorted(m for m in MODULES if m.startswith("npp_rl")))
