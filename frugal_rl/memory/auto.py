@@ -17,13 +17,13 @@ from frugal_rl.memory.advice import (
     shrunk_sizes,
 )
 from frugal_rl.memory.ahead import compiled_meanwhile
-from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.checks import check_run, errors
 from frugal_rl.memory.child import ask_child
-from frugal_rl.memory.choices import AUTO, Allocator
+from frugal_rl.memory.choices import AUTO
 from frugal_rl.memory.kernels import is_ready, package_of
 from frugal_rl.memory.plan import Plan, draw_up, measured_base, own_parts
 from frugal_rl.memory.probe import Planning
+from frugal_rl.memory.process import settle_process
 from frugal_rl.memory.refusal import (
     plan_memory,
     refusal,
@@ -80,7 +80,7 @@ def compile_elsewhere(run: RunConfig) -> None:
 
 
 def prepare(run: RunConfig, probe: ProbeUpdate | None = None) -> tuple[RunConfig, Plan]:
-    """Everything between configuration and training: settle `auto`, plan, pin the allocator.
+    """Everything between configuration and training: settle `auto`, plan, settle the process.
 
     Raises:
         MemoryBudgetError: nothing that `memory.allow` permits makes the run fit.
@@ -99,8 +99,7 @@ def prepare(run: RunConfig, probe: ProbeUpdate | None = None) -> tuple[RunConfig
         if probe is not None:
             try_out(run, probe)
             plan = plan_memory(run, probe)
-    if run.memory.allocator is Allocator.pinned:
-        pin_allocator()
+    settle_process(run.memory)
     return run, plan
 
 

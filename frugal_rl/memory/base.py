@@ -142,10 +142,10 @@ def installed_base(run: RunConfig) -> Base:
     kept = remembered.read(f"installation_{_installation(run)}")
     if not kept:
         kept = ask_child("frugal_rl.run.bare", run, "Measuring this installation, once")["bytes"]
-        kept = {**kept, **_libraries_seen(*BARE)}
+        kept = {**kept, **_libraries_seen(*_bare(run))}
         remembered.write(f"installation_{_installation(run)}", kept)
     beside = sum(getattr(type(x), "libraries_bytes", 0) for x in (run.env, run.agent, run.algo))
-    held = {phase: count + beside for phase, count in _as_seen_last(kept, *BARE).items()}
+    held = {phase: count + beside for phase, count in _as_seen_last(kept, *_bare(run)).items()}
     return Base(held, Confidence.calibrated, has_accelerator(run.hardware.device))
 
 
@@ -192,9 +192,13 @@ def _as_seen_last(kept: Mapping[str, Any], *network: str) -> dict[Phase, int]:
     return {phase: count + moved for phase, count in peaks.items()}
 
 
-def _network_of(run: RunConfig) -> tuple[str, str]:
-    """Classes of network and learner: they decide which parts of the libraries are touched."""
-    return type(run.agent).__name__, type(run.algo).__name__
+def _network_of(run: RunConfig) -> tuple[str, str, str]:
+    """What decides which pages of libraries are resident: network, learner, what is given back."""
+    return type(run.agent).__name__, type(run.algo).__name__, run.memory.library_pages.value
+
+
+def _bare(run: RunConfig) -> tuple[str, str, str]:
+    return (*BARE, run.memory.library_pages.value)
 
 
 def _libraries_name(*network: str) -> str:
@@ -206,8 +210,9 @@ def _installation(run: RunConfig) -> str:
     names = ("torch", "stable-baselines3", "numba", "wandb", "numpy", "hydra-core", "gymnasium")
     versions = [f"{n}={metadata.version(n)}" for n in names]
     hardware = [run.tracking.wandb, run.hardware.device, str(os.cpu_count())]
+    kept = (run.memory.allocator, run.memory.library_pages)
     code = remembered.code_digest(*MEASURED_CODE)
-    return remembered.fingerprint(sys.version, *versions, *hardware, run.memory.allocator, code)
+    return remembered.fingerprint(sys.version, *versions, *hardware, *kept, code)
 
 
 def _kind(run: RunConfig) -> str:

@@ -74,3 +74,10 @@ class Allocator(Enum):
 
     default = "default"
     pinned = "pinned"
+
+
+class LibraryPages(Enum):
+    """Resident pages of libraries that only starting up touched: kept, or given back."""
+
+    kept = "kept"
+    given_back = "given_back"

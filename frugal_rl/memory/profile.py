@@ -10,6 +10,7 @@ from frugal_rl.memory.choices import (
     Buffers,
     Graphs,
     LevelData,
+    LibraryPages,
     Precision,
     Rendering,
     RolloutLocation,
@@ -58,6 +59,8 @@ class MemoryProfile:
     """True recomputes activations in the backward pass."""
     allocator: Allocator = Allocator.pinned
     """Thresholds of the C allocator."""
+    library_pages: LibraryPages = LibraryPages.given_back
+    """What becomes of the pages of libraries that only starting up touched."""
     budget_gib: Annotated[float | None, above(0)] = None
     """Refuse to start a run that is planned above this; None means what the machine has."""
     max_hours: Annotated[float | None, above(0)] = None

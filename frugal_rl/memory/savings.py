@@ -158,6 +158,15 @@ SAVINGS = (
         advised=False,
     ),
     Saving(
+        "give back library pages",
+        ("memory.library_pages=given_back",),
+        Label.lossless,
+        "pages of libraries that only starting up touched go back to the system",
+        (Reader.process,),
+        Predicted.tiny_run,
+        advised=False,
+    ),
+    Saving(
         "recompute activations",
         ("memory.gradient_checkpointing=true",),
         Label.lossless,

@@ -25,7 +25,8 @@ def main() -> None:
     values = asked()["values"]
     like = [f"tracking.wandb={values['tracking']['wandb']}"]
     like += [f"hardware.device={device_here(values['hardware']['device'])}"]
-    run = compose_run([*WORDS, *like, f"memory.allocator={values['memory']['allocator']}"])
+    like += [f"memory.{name}={values['memory'][name]}" for name in ("allocator", "library_pages")]
+    run = compose_run([*WORDS, *like])
     nothing = Base.everywhere(0, Confidence.probed)
     found = probe_update(run)
     base = residual(tiny(run), found, nothing, measured_peaks(run))

@@ -13,11 +13,10 @@ import tempfile
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.base import tiny
-from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import draw_up
+from frugal_rl.memory.process import settle_process
 from frugal_rl.report.log import open_log
 from frugal_rl.run.asked import asked_run
 from frugal_rl.run.compiling import told_compiling
@@ -31,8 +30,7 @@ SAMPLE_SECONDS = 0.1
 
 def measure(run: RunConfig) -> dict[str, dict[str, int]]:
     """Of a tiny run: peak bytes of this process tree in each phase, and bytes of each library."""
-    if run.memory.allocator is Allocator.pinned:
-        pin_allocator()
+    settle_process(run.memory)
     with tempfile.TemporaryDirectory() as folder:
         run = replace(tiny(run), run_dir=folder)
         with (

@@ -18,13 +18,12 @@ from frugal_rl.errors import FrugalError
 from frugal_rl.learn.on_policy import choose_device
 from frugal_rl.learn.ranks import Ranks, joined
 from frugal_rl.learn.update import ALONE
-from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.auto import prepare
 from frugal_rl.memory.base import keep_libraries
 from frugal_rl.memory.checks import check_run
-from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.finding import Severity
 from frugal_rl.memory.meter import MemoryMeter
+from frugal_rl.memory.process import settle_process
 from frugal_rl.memory.refusal import stop_on_errors, told_when_full
 from frugal_rl.memory.watchdog import Watchdog
 from frugal_rl.report.closing import show_closing
@@ -95,8 +94,7 @@ def with_notes(error: Exception) -> Exception:
 
 def _follow(run: RunConfig, plan: Plan, ranks: Ranks) -> None:
     """Train with the first process, silently."""
-    if run.memory.allocator is Allocator.pinned:
-        pin_allocator()
+    settle_process(run.memory)
     with MemoryMeter() as meter:
         watch = Watchdog.of(share_of(run), meter, plan)
         silent = Console(quiet=True)

@@ -25,6 +25,7 @@ from frugal_rl.memory.allocator import give_back
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.duration import keep_pace
 from frugal_rl.memory.part import Phase
+from frugal_rl.memory.process import settled
 from frugal_rl.report.files import FILMS, PICTURES, write_json, write_text
 from frugal_rl.report.terminal import open_console, say
 from frugal_rl.run.config import RunConfig
@@ -110,7 +111,7 @@ class Trainer:
         run = self.run
         self.folder = Path(run.run_dir)
         self.stopwatch = Stopwatch(self.phase)
-        self.phase = self.stopwatch.phase
+        self.phase = settled(run.memory, self.stopwatch.phase)
         with told(self.folder):
             write_text(self.folder / "cfg.resolved.yaml", yaml.safe_dump(dict(run.resolved)))
         set_random_seed(run.seed, using_cuda=torch.cuda.is_available())
@@ -353,10 +354,8 @@ class Trainer:
         full, asked = self.ranks.any(bool(advice), stop.is_set())
         if full:
             advice = advice or "Another process of this run is nearly out of memory."
-            saved = self.save()
-            raise MemoryBudgetError(
-                f"{advice} The run was saved: continue with {override('resume', saved)}"
-            )
+            words = f"The run was saved: continue with {override('resume', self.save())}"
+            raise MemoryBudgetError(f"{advice} {words}")
         return asked
 
     def finish(self, rate: float, interrupted: bool) -> dict[str, Any]:

@@ -192,7 +192,8 @@ def write_hazards(w, worlds, n, nearest, out):
         k = HAZARDS - 1
         while k > 0 and nearest[k - 1] > squared:
             nearest[k] = nearest[k - 1]
-            out[k] = out[k - 1]
+            for f in range(out.shape[1]):
+                out[k, f] = out[k - 1, f]
             k -= 1
         nearest[k] = squared
         out[k, 0] = (x - w.x) / HAZARD_REACH_PX

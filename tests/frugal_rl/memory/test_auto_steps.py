@@ -132,7 +132,7 @@ def test_a_named_profile_is_planned_before_torch_and_auto_is_not(run, monkeypatc
 def test_a_run_is_prepared_with_its_notes_and_its_allocator(
     allocator_kind, run, monkeypatch, capsys
 ):
-    pinned, order = [], []
+    settled, order = [], []
 
     def plan_memory(run, probe=None):
         order.append(f"plan with {probe}")
@@ -140,14 +140,14 @@ def test_a_run_is_prepared_with_its_notes_and_its_allocator(
 
     monkeypatch.setattr(choosing, "plan_memory", plan_memory)
     monkeypatch.setattr(choosing, "try_out", lambda run, probe: order.append("tried out"))
-    monkeypatch.setattr(choosing, "pin_allocator", lambda: pinned.append(1))
+    monkeypatch.setattr(choosing, "settle_process", settled.append)
     memory = replace(run.memory, allocator=allocator_kind)
     noted = replace(run, notes=("one", "two"), memory=memory)
 
     assert prepare(noted, "probe") == (noted, ("plan", "probe"))
     assert order == ["plan with None", "tried out", "plan with probe"]
     assert capsys.readouterr().out == "one\ntwo\n"
-    assert len(pinned) == (allocator_kind is Allocator.pinned)
+    assert settled == [memory]
 
 
 @pytest.mark.parametrize(

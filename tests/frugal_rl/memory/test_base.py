@@ -13,7 +13,7 @@ import pytest
 from frugal_rl import remembered
 from frugal_rl.memory import base, duration, machine, plan
 from frugal_rl.memory.base import Base, tiny
-from frugal_rl.memory.choices import Allocator
+from frugal_rl.memory.choices import Allocator, LibraryPages
 from frugal_rl.memory.duration import Line, Pace
 from frugal_rl.memory.part import Confidence, Kind, Phase
 from frugal_rl.observation.choices import Storage
@@ -220,6 +220,7 @@ def names_written(run, monkeypatch) -> tuple[str, str]:
         ("hardware", {"device": "cuda"}, True, True),
         ("tracking", {"wandb": "offline"}, True, True),
         ("memory", {"allocator": Allocator.default}, True, True),
+        ("memory", {"library_pages": LibraryPages.kept}, True, True),
     ],
 )
 def test_what_is_remembered_is_that_of_the_same_kind(

@@ -34,7 +34,7 @@ RENDERED = {"level_data": "per_env", "graphs": "always", "rendering": "full", "a
 
 
 def test_every_switch_is_looked_at_here():
-    looked_at = {*PLANNED, *POLICY, *RENDERED, "allocator"}
+    looked_at = {*PLANNED, *POLICY, *RENDERED, "allocator", "library_pages"}
 
     assert {f.name for f in fields(MemoryProfile)} - ABOUT_THE_RUN == looked_at
 
@@ -75,10 +75,9 @@ def test_the_guides_renderer_reads_the_switch(switch):
     assert switches(Guide(), on).is_before
 
 
-@pytest.mark.parametrize(("value", "calls"), [("pinned", 1), ("default", 0)])
-def test_the_start_of_a_run_reads_the_allocator(value, calls, monkeypatch):
-    pinned = []
-    monkeypatch.setattr(auto, "pin_allocator", lambda: pinned.append(True))
-    auto.prepare(compose_run([*TOY, f"memory.allocator={value}"]))
+def test_the_start_of_a_run_settles_its_process(monkeypatch):
+    settled = []
+    monkeypatch.setattr(auto, "settle_process", settled.append)
+    run, _ = auto.prepare(compose_run([*TOY, "memory.allocator=default"]))
 
-    assert len(pinned) == calls
+    assert settled == [run.memory]
