@@ -70,7 +70,7 @@ class NppGame(Game):
         if config.obs.has_graph:
             self.graphs = InternedGraphs(self.distances, config.graphs_mib)
             self.tables[GRAPH_TABLE] = self.graphs.table
-        self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads)
+        self.world = World(self.level_table, np.zeros(num_worlds, np.int32), threads, begun=False)
         self.world.make_room(self.levels.playlist)
         self.tracker = RewardTracker(config.reward_table(), config.gamma, num_worlds)
         self.best_frames: np.ndarray | None = None

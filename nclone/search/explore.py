@@ -292,7 +292,7 @@ def _explore(tables, arrays, rows, guide, archive, seed, hold, frame_limit, budg
             if held <= 0:
                 break
             actions[0, 0] = action
-            spent += advance_world(tables, arrays, actions, held * hold, STOP, FIRST)
+            spent += advance_world(tables, arrays, actions, held * hold, STOP, st.LIVELY, FIRST)
             if worlds[0].state == st.DEAD:
                 break
             node = _add_node(archive, node, action, held)

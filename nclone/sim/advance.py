@@ -35,7 +35,7 @@ SAFE_SWEEP = SWEEP_RADIUS + 0.01
 
 
 @inlined
-def collide(level, world, segments, things, doorways, entities, movers, doors, w):
+def collide(level, world, segments, things, doorways, entities, movers, doors, lively, w):
     """Four substeps of entities first, then tiles.
 
     A substep is a function of the ninja and the entities, so one that changes nothing ends the
@@ -53,8 +53,9 @@ def collide(level, world, segments, things, doorways, entities, movers, doors, w
         x = world.x
         y = world.y
         pushed = False
-        if level.physical:
-            pushed = push_from_entities(level, world, things, entities, movers, w)
+        if lively is not None:
+            if level.physical:
+                pushed = push_from_entities(level, world, things, entities, movers, w)
         dx = world.x - x_old
         dy = world.y - y_old
         t = 1.0
@@ -142,8 +143,8 @@ def watch_ninja(level, world, things, entities, lists, w):
 
 
 @inlined
-def run_entities(level, world, segments, things, doorways, lists, entities, movers, doors, w):
-    """Every entity moves, then every entity thinks, in processing order."""
+def move_entities(level, world, things, doorways, lists, entities, movers, doors, w):
+    """Every entity that moves by itself, in processing order."""
     for at in range(level.lists[st.MOVING], level.lists[st.MOVING + 1]):
         e = lists[at]
         thing = things[level.first_entity + e]
@@ -156,8 +157,11 @@ def run_entities(level, world, segments, things, doorways, lists, entities, move
                 move_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
         else:
             move_drone(level, world, thing, mover, doorways, entities, doors, w, e)
-    if level.lists[st.WATCHED] < level.lists[st.WATCHED + 1]:
-        watch_ninja(level, world, things, entities, lists, w)
+
+
+@inlined
+def think_entities(level, world, segments, things, doorways, lists, entities, movers, doors, w):
+    """Every entity that decides what it does next, in processing order."""
     for at in range(level.lists[st.THINKING], level.lists[st.THINKING + 1]):
         e = lists[at]
         thing = things[level.first_entity + e]
@@ -174,22 +178,37 @@ def run_entities(level, world, segments, things, doorways, lists, entities, move
             think_shove_thwump(level, world, thing, mover, doorways, entities, doors, w, e)
 
 
+@inlined
+def run_entities(
+    level, world, segments, things, doorways, lists, entities, movers, doors, lively, w
+):
+    """Every entity moves, then every entity thinks."""
+    if lively is not None:
+        move_entities(level, world, things, doorways, lists, entities, movers, doors, w)
+    if level.lists[st.WATCHED] < level.lists[st.WATCHED + 1]:
+        watch_ninja(level, world, things, entities, lists, w)
+    if lively is not None:
+        think_entities(level, world, segments, things, doorways, lists, entities, movers, doors, w)
+
+
 @merged
 def advance_frame(
-    level, world, segments, things, doorways, lists, entities, movers, doors, w, h, j
+    level, world, segments, things, doorways, lists, entities, movers, doors, lively, w, h, j
 ):
     """Advance world w by one frame with horizontal input h and jump input j."""
     world.frame += 1
     world.hor = h
     world.jump = j
     if level.entities > 0:
-        run_entities(level, world, segments, things, doorways, lists, entities, movers, doors, w)
+        run_entities(
+            level, world, segments, things, doorways, lists, entities, movers, doors, lively, w
+        )
     if world.state != st.DEAD:
         integrate(world)
-        collide(level, world, segments, things, doorways, entities, movers, doors, w)
+        collide(level, world, segments, things, doorways, entities, movers, doors, lively, w)
         walls = 0.0
         if level.entities > 0:
-            walls = meet_entities(level, world, things, entities, movers, doors, lists, w)
+            walls = meet_entities(level, world, things, entities, movers, doors, lists, lively, w)
         walls = wall_normals(level, segments, doorways, doors, w, world.x, world.y, walls)
         settle_contacts(world, walls)
     think(world, h, j)
@@ -231,10 +250,12 @@ def reset_world(tables, arrays, w):
 
 
 @merged
-def advance_world(tables, arrays, actions, frames, on_end, w):
+def advance_world(tables, arrays, actions, frames, on_end, lively, w):
     """Play actions[:, w] for `frames` frames each; the number of frames that were executed.
 
-    What lies above the last action is a pause, in which the world stands still.
+    What lies above the last action is a pause, in which the world stands still. `lively` is
+    None where no level has anything that moves, thinks or pushes: what that takes is two thirds
+    of the kernel, and is not even compiled then.
     """
     world = arrays.worlds[w]
     level = tables.levels[world.level]
@@ -263,6 +284,7 @@ def advance_world(tables, arrays, actions, frames, on_end, w):
                 arrays.entities,
                 arrays.movers,
                 arrays.doors,
+                lively,
                 w,
                 h,
                 j,
@@ -294,7 +316,7 @@ def _build_kernels(stamp: int) -> tuple[Callable, Callable]:
                 reset_world(tables, arrays, w)
 
     @njit(cache=True, error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True)
-    def advance_worlds(tables, arrays, actions, frames, on_end, executed, first, end):
+    def advance_worlds(tables, arrays, actions, frames, on_end, lively, executed, first, end):
         """Advance worlds [first, end) one after the other; mutates their arrays and `executed`.
 
         Threads take a range each. A parallel loop of Numba's would compile the simulator a second
@@ -302,7 +324,7 @@ def _build_kernels(stamp: int) -> tuple[Callable, Callable]:
         """
         if stamp >= 0:
             for w in range(first, end):
-                executed[w] = advance_world(tables, arrays, actions, frames, on_end, w)
+                executed[w] = advance_world(tables, arrays, actions, frames, on_end, lively, w)
 
     return reset_worlds, advance_worlds
 

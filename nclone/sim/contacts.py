@@ -114,7 +114,7 @@ def push_from_entities(level, world, things, entities, movers, w):
 
 
 @inlined
-def meet_entities(level, world, things, entities, movers, doors, lists, w):
+def meet_entities(level, world, things, entities, movers, doors, lists, lively, w):
     """Logical collisions with the entities around the ninja; the sum of their wall normals."""
     c0, c1, r0, r1 = window(world.x, world.y)
     mask = (2 << r1) - (1 << r0)
@@ -131,7 +131,8 @@ def meet_entities(level, world, things, entities, movers, doors, lists, w):
                 if kind == 4:
                     switches |= meet_exit_switch(level, world, things, entities, w, e)
                 elif kind == 11 or kind == 17 or kind == 20 or kind == 28:
-                    walls += meet_solid(level, world, things, entities, movers, w, e)
+                    if lively is not None:
+                        walls += meet_solid(level, world, things, entities, movers, w, e)
                 elif kind != 24:
                     meet_item(level, world, things, entities, movers, doors, w, e)
                 e = following

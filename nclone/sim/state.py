@@ -112,6 +112,8 @@ LEVEL = np.dtype(
 ends of the level's index lists (`MOVING`, `THINKING`, `WATCHED`, `EXITS`)."""
 
 MOVING, THINKING, WATCHED, EXITS = range(4)
+LIVELY = np.int64(1)
+"""What kernels get where a level has something that moves, thinks or pushes; else None."""
 
 SEGMENT = np.dtype(
     [(name, np.float32) for name in ("x1", "y1", "px", "py", "x_min", "y_min", "x_max", "y_max")]

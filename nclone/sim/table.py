@@ -27,6 +27,7 @@ MOVING = (E.ZAP_DRONE, E.BOUNCE_BLOCK, E.THWUMP, E.MINI_DRONE)
 THINKING = (E.REGULAR_DOOR, E.THWUMP, E.DEATH_BALL, E.SHOVE_THWUMP)
 WATCHED = (E.MINE, E.TOGGLE_MINE, E.BOOST_PAD)
 PHYSICAL = (E.ONE_WAY, E.BOUNCE_BLOCK, E.THWUMP, E.SHOVE_THWUMP)
+LIVELY = {*MOVING, *THINKING, *PHYSICAL}
 DRONES = (E.ZAP_DRONE, E.MINI_DRONE)
 DOORS = (E.REGULAR_DOOR, E.LOCKED_DOOR, E.TRAP_DOOR)
 
@@ -57,6 +58,8 @@ class LevelTable:
 
     def __init__(self, levels: Iterable[Level] = ()) -> None:
         self.level: list[Level] = []
+        self.lively: np.int64 | None = None
+        """`LIVELY` once a level has something that moves, thinks or pushes."""
         self._ids: dict[str, int] = {}
         self._used = [0] * len(_DTYPES)
         self._widest = [0] * len(_DTYPES)  # rows of the largest level in each array
@@ -91,6 +94,8 @@ class LevelTable:
         for slot, rows in enumerate(_compile(level, self._used)):
             self._append(slot, rows)
             self._widest[slot] = max(self._widest[slot], len(rows))
+        if not LIVELY.isdisjoint(level.entities[:, 0]):
+            self.lively = st.LIVELY
         self._ids[level.key] = len(self.level)
         self.level.append(level)
         return self._ids[level.key]

@@ -56,6 +56,7 @@ class World:
         levels: Sequence[Level] | LevelTable,
         level_of_world: ArrayLike | None = None,
         threads: int | None = None,
+        begun: bool = True,
     ) -> None:
         """Build the worlds and reset them.
 
@@ -63,6 +64,7 @@ class World:
             levels: the levels, or a table that may be shared with other worlds.
             level_of_world: [N] level id of each world; by default one world per level.
             threads: most threads to use; None means Numba's number, 1 never starts a thread.
+            begun: False leaves the reset to whoever plays them; until then they are all zeros.
 
         Raises:
             ConfigError: more threads than Numba starts in this process.
@@ -86,7 +88,8 @@ class World:
         self.movers = np.zeros((self.num_worlds, 0), st.MOVER)
         self.doors = np.zeros((self.num_worlds, 0), st.DOOR)
         self.executed = np.zeros(self.num_worlds, np.int32)
-        self.reset(levels=ids)
+        if begun:
+            self.reset(levels=ids)
 
     def reset(self, mask: ArrayLike | None = None, levels: ArrayLike | None = None) -> None:
         """Start worlds anew.
@@ -185,10 +188,10 @@ class World:
             executed: [worlds] int32 frames, overwritten.
             threads: None means as many as steps take.
         """
-        tables = self.table.tables
+        tables, lively = self.table.tables, self.table.lively
 
         def play(first: int, end: int) -> None:
-            advance_worlds(tables, arrays, held, frames, on_end, executed, first, end)
+            advance_worlds(tables, arrays, held, frames, on_end, lively, executed, first, end)
 
         self.shares.each(len(executed), play, threads or self.pace.threads)
 

@@ -210,7 +210,7 @@ def test_skipped_substeps_and_sweeps_change_no_bit(terrain):
             ninja["floor_contacts"] = ninja["ceiling_contacts"] = 0
             collide(
                 level, ninja, segments, tables.things, doorways,
-                world.entities, world.movers, doors, 0,
+                world.entities, world.movers, doors, None, 0,
             )  # fmt: skip
             want = twin_collide(cells, x_old, y_old, x + vx, y + vy, vx, vy)
             names = ("x", "y", "vx", "vy", "floor_contacts", "ceiling_contacts")

@@ -6,6 +6,8 @@ import pytest
 
 from frugal_rl.errors import ConfigError
 from nclone.levels.bundled import bundled_level, bundled_names, winning_inputs
+from nclone.levels.drawn import drawn_levels
+from nclone.levels.entity_types import EntityType
 from nclone.levels.format import pack_level
 from nclone.levels.level import load_level
 from nclone.sim import state as st
@@ -14,6 +16,15 @@ from nclone.sim.table import LevelTable
 from nclone.sim.world import WORTH_A_THREAD, World, action_of
 
 LEVELS = [bundled_level(name) for name in ("walk", "drone", "locked_door", "bounce_block")]
+
+ALIVE = {"ONE_WAY", "REGULAR_DOOR", "BOUNCE_BLOCK", "THWUMP", "SHOVE_THWUMP", "DEATH_BALL",
+         "ZAP_DRONE", "MINI_DRONE"}  # fmt: skip
+PARTNERS = {
+    EntityType.EXIT_SWITCH: EntityType.EXIT,
+    EntityType.LOCKED_DOOR_SWITCH: EntityType.LOCKED_DOOR,
+    EntityType.TRAP_DOOR_SWITCH: EntityType.TRAP_DOOR,
+}
+"""Kinds that only come with another."""
 
 
 def sticky_actions(frames, worlds, seed=0):
@@ -49,6 +60,35 @@ def test_threads_change_nothing():
         world.step(actions, frames=4, on_end=st.RESTART)
     for name in one.arrays._fields:
         assert (getattr(one, name) == getattr(two, name)).all(), name
+
+
+def test_where_nothing_moves_the_smaller_simulator_plays_as_the_whole():
+    named = [bundled_level(name) for name in bundled_names()] + list(drawn_levels().values())
+    levels = [level for level in named if LevelTable([level]).lively is None]
+    kinds = {int(kind) for level in levels for kind in level.entities[:, 0]}
+    small, whole = World(levels, threads=1), World(levels, threads=1)
+    whole.table.lively = st.LIVELY
+    actions = sticky_actions(400, len(levels))
+    for world in (small, whole):
+        world.step(actions, frames=4, on_end=st.RESTART)
+
+    assert len(levels) > 50
+    assert kinds >= {1, 2, 3, 4, 6, 10, 21, 24}  # mines, gold, exits, locked doors, pads
+    assert small.table.lively is None
+    for name in small.arrays._fields:
+        assert (getattr(small, name) == getattr(whole, name)).all(), name
+
+
+@pytest.mark.parametrize("kind", sorted(set(EntityType) - {EntityType.NINJA, *PARTNERS}))
+def test_what_moves_thinks_or_pushes_needs_the_whole_simulator(kind):
+    records = [(0, 80, 8, 0, 0), (kind, 40, 20, 0, 0)]
+    if kind in PARTNERS.values():
+        records.append((next(k for k, of in PARTNERS.items() if of == kind), 44, 20, 0, 0))
+    table = LevelTable([bundled_level("walk")])
+    assert table.lively is None
+    table.add(load_level(pack_level(np.zeros((23, 42)), records)))
+
+    assert (table.lively is not None) == (kind.name in ALIVE)
 
 
 def test_frames_of_one_call_equal_single_frames():
