@@ -81,6 +81,7 @@ class MemoryMeter:
     _phase: Phase = Phase.rollout
     _fast_peak: int = 0
     _exact: bool = True
+    _starting: bool = True
 
     def __enter__(self) -> MemoryMeter:
         self._stop = threading.Event()
@@ -102,8 +103,10 @@ class MemoryMeter:
 
     @contextmanager
     def phase(self, phase: Phase) -> Iterator[None]:
-        """Attribute what happens inside to a phase."""
-        self._phase = phase
+        """Attribute what happens inside to a phase; what came before the first one is its own."""
+        if self._starting:
+            self._note(phase)
+        self._starting, self._phase = False, phase
         self._begin()
         try:
             yield
@@ -180,14 +183,18 @@ class MemoryMeter:
         if device is not None:
             device.reset_peak_memory_stats()
 
-    def _end(self, phase: Phase) -> None:
+    def _note(self, phase: Phase) -> None:
+        """Count the most that was held since the last reset as a phase's."""
         peak = usage.peak_resident_bytes() if self._exact else self._fast_peak
         peak = max(peak, usage.resident_bytes())
         with self._lock:
             kept = self.peaks.setdefault(phase, Peaks())
             kept.ram = max(kept.ram, peak - self._shared_out + self._others)
             kept.pss = max(kept.pss, self._pss)
-        device = _cuda()
+
+    def _end(self, phase: Phase) -> None:
+        self._note(phase)
+        kept, device = self.peaks[phase], _cuda()
         if device is not None:
             kept.device_allocated = max(kept.device_allocated, device.max_memory_allocated())
             kept.device_reserved = max(kept.device_reserved, device.max_memory_reserved())

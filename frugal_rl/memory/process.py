@@ -26,7 +26,7 @@ MADV_DONTNEED = 4
 
 
 def settle_process(memory: MemoryProfile) -> None:
-    """Before training, once all is imported: pin the allocator, give pages of libraries back."""
+    """Pin the allocator, give pages of libraries back: before torch is loaded, and once it is."""
     if memory.allocator is Allocator.pinned:
         pin_allocator()
     if memory.library_pages is LibraryPages.given_back:

@@ -110,6 +110,7 @@ def _lead(run: RunConfig, plan: Plan, ranks: Ranks) -> dict[str, Any]:
     found = [f for f in findings if f.severity is not Severity.ok]
     if found:
         show_checks(found)
+    settle_process(run.memory)  # torch was loaded since the plan was made
     with told_compiling(), MemoryMeter() as meter, open_log(run, plan, meter) as log:
         watch = Watchdog.of(share_of(run), meter, plan)
         began = time.perf_counter()

@@ -71,6 +71,19 @@ def test_worker_processes_are_counted_and_what_they_share_is_counted_once():
     assert 55 * MIB < meter.peaks[Phase.rollout].ram - before < 90 * MIB
 
 
+def test_what_starting_up_held_for_a_moment_counts_in_the_first_phase():
+    with MemoryMeter(sample_seconds=10) as meter:
+        before = meter.held_bytes()
+        moment = touch(60)
+        del moment
+        for phase in (Phase.rollout, Phase.update, Phase.rollout):
+            with meter.phase(phase):
+                pass
+
+    assert meter.peaks[Phase.rollout].ram - before > 55 * MIB
+    assert meter.peaks[Phase.update].ram - before < 30 * MIB
+
+
 def test_a_process_that_ends_while_it_is_looked_at_is_left_out(monkeypatch):
     """Its shares were read, its status is gone: its pages must not be taken for files."""
     monkeypatch.setattr(usage, "_status", lambda pid, key: 0)
