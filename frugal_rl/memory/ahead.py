@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -24,7 +24,7 @@ ALL_KERNELS, OBSERVING = "frugal_rl.run.dry_run", "frugal_rl.run.observe_once"
 
 
 @contextmanager
-def compiled_meanwhile(run: RunConfig) -> Iterator[None]:
+def compiled_meanwhile(run: RunConfig, start: Callable[[str], None]) -> Iterator[None]:
     """Let processes of their own compile a run's kernels while the block measures its learner.
 
     One goes through a tiny run; another through what a reset calls, where the environment says how
@@ -32,6 +32,9 @@ def compiled_meanwhile(run: RunConfig) -> Iterator[None]:
     is, and one that fails leaves the word to the run. On one core, where memory is short, or where
     another kind of run has compiled most of it, the block runs alone: what is missing is compiled
     later, one kernel after the other.
+
+    `start` lets a child begin that is asked afterwards: the tiny run that is measured, as soon as
+    one of the two cores is free.
     """
     limit = find_limit()
     small = limit.cores < 2 or min(limit.ram_bytes, limit.free_ram_bytes) < ROOM_BYTES
@@ -44,6 +47,8 @@ def compiled_meanwhile(run: RunConfig) -> Iterator[None]:
     def compiled(module: str) -> None:
         with suppress(ConfigError):
             ask_child(module, run, "Compiling", aloud=module is ALL_KERNELS, stop=stop)
+        if module is OBSERVING and not stop.is_set():
+            start(ALL_KERNELS)
 
     with ThreadPoolExecutor(len(modules), "compiling") as pool, busy() as over:
         left = [pool.submit(compiled, module) for module in modules]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from frugal_rl.memory.advice import (
 )
 from frugal_rl.memory.ahead import compiled_meanwhile
 from frugal_rl.memory.checks import check_run, errors
-from frugal_rl.memory.child import ask_child
+from frugal_rl.memory.child import standing_by
 from frugal_rl.memory.choices import AUTO
 from frugal_rl.memory.kernels import is_ready, package_of
 from frugal_rl.memory.plan import Plan, draw_up, measured_base, own_parts
@@ -62,21 +61,8 @@ def refuse_hopeless(run: RunConfig) -> None:
         MemoryBudgetError: the run does not fit.
         ConfigError: a check says that the run cannot work.
     """
-    compile_elsewhere(run)
     if run.memory.profile != AUTO:
         plan_memory(run)
-
-
-def compile_elsewhere(run: RunConfig) -> None:
-    """Let a process of its own compile what the plan of a kind of run calls that is new here.
-
-    What the compiler leaves would stay in this one: the main job in a new checkout held 36 MiB more
-    than its plan, and than the same job once more.
-    """
-    if not getattr(type(run.env), "compiles", False) or is_ready(run):
-        return
-    with suppress(ConfigError):  # the plan in this process says it better
-        ask_child("frugal_rl.run.arithmetic", run, "Planning")
 
 
 def prepare(run: RunConfig, probe: ProbeUpdate | None = None) -> tuple[RunConfig, Plan]:
@@ -131,9 +117,10 @@ def try_out(run: RunConfig, probe: ProbeUpdate) -> bool:
 
 def _tried(run: RunConfig, probe: ProbeUpdate) -> bool:
     try:
-        with compiled_meanwhile(run):
-            found = probe(run) if own_parts(run) is None else None
-        measured_base(replace(run, plan=Planning.probe), found)
+        with standing_by() as start:
+            with compiled_meanwhile(run, start):
+                found = probe(run) if own_parts(run) is None else None
+            measured_base(replace(run, plan=Planning.probe), found)
     except ConfigError as error:
         print(f"Warning: {error} The plan goes without it.", file=sys.stderr)
         return False

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from frugal_rl.doing import may_speak
 from frugal_rl.errors import ConfigError
@@ -30,6 +30,7 @@ WORD_SECONDS = 1.2
 MOST_SECONDS = 900.0
 """A busy machine that compiles its first kernels takes minutes."""
 _SIGNS: list[Path] = []
+_READY: dict[str, _Child] = {}
 
 
 def ask_child(
@@ -55,20 +56,10 @@ def ask_child(
     """
     request = {"values": dict(run.resolved), "plugins": run.resolved.get("plugins")}
     request["parent"] = os.getpid()
-    own = {"PYTHONPATH": os.pathsep.join(sys.path), BUSY: str(_SIGNS[-1] if _SIGNS else "")}
-    with (
-        tempfile.NamedTemporaryFile(prefix="frugal_rl_") as words,
-        subprocess.Popen(
-            [sys.executable, "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="backslashreplace",  # an environment may print any bytes
-            env={**os.environ, **own, WORDS: words.name},
-        ) as process,
-    ):
-        asked = _Asked(doing, Path(words.name), most_seconds, aloud, stop or threading.Event())
+    child = _READY.pop(module, None) or _Child.started(module)
+    process = child.process
+    with child.words, process:
+        asked = _Asked(doing, child.path, most_seconds, aloud, stop or threading.Event())
         try:
             answer, said = asked.heard(process, json.dumps(request))
         except BaseException:  # whoever is asked to stop waits for no answer
@@ -100,6 +91,57 @@ def words_file() -> Path | None:
     """Where this process, a child, says what it is doing; None where nobody asked."""
     path = os.environ.get(WORDS)
     return Path(path) if path else None
+
+
+@dataclass(frozen=True)
+class _Child:
+    """A process that waits for its question, and the file in which it says what it does."""
+
+    process: subprocess.Popen[str]
+    words: IO[bytes]
+
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+        return Path(self.words.name)
+
+    @classmethod
+    def started(cls, module: str) -> _Child:
+        """`python -m module`, which imports what it needs before it reads its question."""
+        words = tempfile.NamedTemporaryFile(prefix="frugal_rl_")  # noqa: SIM115 - the child's
+        own = {"PYTHONPATH": os.pathsep.join(sys.path), BUSY: str(_SIGNS[-1] if _SIGNS else "")}
+        process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="backslashreplace",  # an environment may print any bytes
+            env={**os.environ, **own, WORDS: words.name},
+        )
+        return cls(process, words)
+
+
+@contextmanager
+def standing_by() -> Iterator[Callable[[str], None]]:
+    """Let children be started inside the block before they are asked, by the call it is given.
+
+    One imports for two seconds before it can hear a question: on a core that is free meanwhile
+    that costs nothing. Those that nobody asked end with the block.
+    """
+
+    def start(module: str) -> None:
+        if module not in _READY:
+            _READY[module] = _Child.started(module)
+
+    try:
+        yield start
+    finally:
+        while _READY:
+            _, left = _READY.popitem()
+            left.process.kill()
+            with left.words, left.process:
+                pass
 
 
 @contextmanager

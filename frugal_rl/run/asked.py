@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from frugal_rl.memory.machine import device_here
 from frugal_rl.run.compose import run_from
@@ -25,15 +28,23 @@ def asked() -> dict[str, Any]:
     return request
 
 
-def asked_run(measured: bool = True) -> RunConfig:
-    """The run of the request; one that is `measured` computes on a device of this machine.
+def asked_run() -> RunConfig:
+    """The run of the request, on a device of this machine.
 
     Raises:
         FrugalError: it is refused.
     """
     request = asked()
     values = request["values"]
-    if measured:
-        hardware = values["hardware"]
-        values |= {"hardware": {**hardware, "device": device_here(hardware["device"])}}
+    hardware = values["hardware"]
+    values |= {"hardware": {**hardware, "device": device_here(hardware["device"])}}
     return run_from(values, plugins=tuple(request["plugins"] or ()))
+
+
+def end_with(main: Callable[[], object]) -> NoReturn:
+    """Answer, and be gone: to take torch apart in good order needs a second of whoever waits."""
+    main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    atexit._run_exitfuncs()
+    os._exit(0)

@@ -13,7 +13,7 @@ from frugal_rl.memory.base import Base, measured_peaks, tiny
 from frugal_rl.memory.machine import device_here
 from frugal_rl.memory.part import Confidence
 from frugal_rl.memory.plan import residual
-from frugal_rl.run.asked import asked
+from frugal_rl.run.asked import asked, end_with
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.probe import probe_update
 
@@ -34,4 +34,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -73,7 +73,10 @@ class EnvConfig(Protocol):
     def parts(
         self, num_envs: int, encoding: Encoding, memory: MemoryProfile, vec: Any
     ) -> list[Part]:
-        """Bytes of simulators, workers and static tables, by arithmetic, before anything exists."""
+        """Bytes of simulators, workers and static tables, by arithmetic, before anything exists.
+
+        Nothing is compiled for it: what a compiler leaves would stay in the process that trains.
+        """
 
 
 @runtime_checkable

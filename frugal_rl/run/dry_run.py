@@ -18,7 +18,7 @@ from frugal_rl.memory.meter import MemoryMeter
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.process import settle_process
 from frugal_rl.report.log import open_log
-from frugal_rl.run.asked import asked_run
+from frugal_rl.run.asked import asked_run, end_with
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.trainer import train
 
@@ -51,4 +51,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from frugal_rl.memory.base import tiny
-from frugal_rl.run.asked import asked_run
+from frugal_rl.run.asked import asked_run, end_with
 
 NICE = 10
 """Whoever compiles steps needs longer, and goes first."""
@@ -29,4 +29,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

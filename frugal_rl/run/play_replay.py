@@ -19,7 +19,7 @@ from frugal_rl.learn.stored_rows import Source
 from frugal_rl.learn.transitions import Rows, TransitionCollector
 from frugal_rl.observation.decoder import Decoder
 from frugal_rl.observation.history import History
-from frugal_rl.run.asked import asked_run
+from frugal_rl.run.asked import asked_run, end_with
 from frugal_rl.store.replay import DictReplayBuffer
 from frugal_rl.store.seen import seen_in
 
@@ -99,4 +99,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

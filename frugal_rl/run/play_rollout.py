@@ -16,7 +16,7 @@ import numpy as np
 from frugal_rl.errors import FrugalError
 from frugal_rl.memory.found_rows import is_found
 from frugal_rl.observation.history import History
-from frugal_rl.run.asked import asked_run
+from frugal_rl.run.asked import asked_run, end_with
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.store.found.study import study
 from frugal_rl.store.found.trial import load_kernels
@@ -87,4 +87,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -27,7 +27,7 @@ from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.base import TINY
 from frugal_rl.memory.duration import Pace
 from frugal_rl.memory.probe import Probe
-from frugal_rl.run.asked import asked_run
+from frugal_rl.run.asked import asked_run, end_with
 from frugal_rl.run.compiling import told_compiling
 from frugal_rl.run.probe_rows import Played, play
 from frugal_rl.run.trainer import no_meter
@@ -127,4 +127,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

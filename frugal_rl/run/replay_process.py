@@ -12,7 +12,7 @@ from frugal_rl.errors import FrugalError
 from frugal_rl.learn.trace import CPU
 from frugal_rl.learn.trace_replay import Networks
 from frugal_rl.memory.allocator import pin_allocator
-from frugal_rl.run.asked import asked_run
+from frugal_rl.run.asked import asked_run, end_with
 
 
 def main() -> None:
@@ -28,4 +28,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

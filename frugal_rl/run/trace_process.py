@@ -15,7 +15,7 @@ from frugal_rl.learn.blank import measure_blank
 from frugal_rl.learn.timing import pace_of
 from frugal_rl.learn.trace import trace
 from frugal_rl.memory.child import wait_for_quiet
-from frugal_rl.run.asked import asked_run
+from frugal_rl.run.asked import asked_run, end_with
 
 
 def main() -> None:
@@ -31,4 +31,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from frugal_rl.errors import FrugalError
 from frugal_rl.memory import usage
 from frugal_rl.memory.allocator import give_back, pin_allocator
-from frugal_rl.run.asked import asked_run
+from frugal_rl.run.asked import asked_run, end_with
 from frugal_rl.vec_env.ending import close_all
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    end_with(main)

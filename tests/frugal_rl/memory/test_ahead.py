@@ -38,7 +38,7 @@ def roomy(monkeypatch):
     )
     monkeypatch.setattr(ahead, "ask_child", ask)
     monkeypatch.setattr(ahead, "mostly_ready", lambda run: False)
-    return SimpleNamespace(asked=asked, gate=gate, patch=monkeypatch)
+    return SimpleNamespace(asked=asked, gate=gate, patch=monkeypatch, started=[])
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def run_of(**offers):
 
 
 def test_two_processes_compile_while_the_block_runs_and_are_over_with_it(roomy):
-    with ahead.compiled_meanwhile(run_of(observed=None)):
+    with ahead.compiled_meanwhile(run_of(observed=None), roomy.started.append):
         while len(roomy.asked) < 2:
             time.sleep(0.01)
         assert sorted(roomy.asked) == [(ahead.ALL_KERNELS, True), (ahead.OBSERVING, False)]
@@ -63,19 +63,24 @@ def test_two_processes_compile_while_the_block_runs_and_are_over_with_it(roomy):
         while child._SIGNS[-1].exists():
             time.sleep(0.01)  # what was measured beside them may be timed now
     assert [told for _, told in roomy.asked[2:]] == ["done", "done"]
+    assert roomy.started == [ahead.ALL_KERNELS]  # what is measured next imports meanwhile
     assert not child._SIGNS
 
 
 def test_an_environment_that_says_no_more_is_compiled_by_one(roomy):
     roomy.gate.set()
-    with ahead.compiled_meanwhile(run_of()):
+    with ahead.compiled_meanwhile(run_of(), roomy.started.append):
         pass
     assert [module for module, told in roomy.asked if told == "done"] == [ahead.ALL_KERNELS]
+    assert not roomy.started  # no core is free before it is timed
 
 
 def test_nobody_waits_for_a_compiler_once_the_block_has_failed(roomy):
     began = time.monotonic()
-    with pytest.raises(ConfigError, match="too long"), ahead.compiled_meanwhile(run_of()):
+    with (
+        pytest.raises(ConfigError, match="too long"),
+        ahead.compiled_meanwhile(run_of(), roomy.started.append),
+    ):
         raise ConfigError("It takes too long.")
     assert time.monotonic() - began < 5
     assert (ahead.ALL_KERNELS, "done") not in roomy.asked
@@ -85,7 +90,7 @@ def test_nor_does_anybody_who_is_asked_to_stop_while_only_compilers_work(roomy, 
     # The kernel may give a signal to any thread; here it does to one that nobody waits in.
     timer = threading.Timer(0.3, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT))
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt), ahead.compiled_meanwhile(run_of()):
+    with pytest.raises(KeyboardInterrupt), ahead.compiled_meanwhile(run_of(), roomy.started.append):
         timer.start()
     assert time.monotonic() - began < 5
     assert (ahead.ALL_KERNELS, "done") not in roomy.asked
@@ -96,14 +101,14 @@ def test_a_small_machine_compiles_later(machine, roomy):
     cores, ram, free = machine
     limit = Limit(ram * GIB, "", cores=cores, free_ram_bytes=free * GIB)
     roomy.patch.setattr(ahead, "find_limit", lambda: limit)
-    with ahead.compiled_meanwhile(run_of(observed=None)):
+    with ahead.compiled_meanwhile(run_of(observed=None), roomy.started.append):
         pass
     assert roomy.asked == []
 
 
 def test_what_another_kind_of_run_has_compiled_is_not_run_through_once_more(roomy):
     roomy.patch.setattr(ahead, "mostly_ready", lambda run: True)
-    with ahead.compiled_meanwhile(run_of(observed=None)):
+    with ahead.compiled_meanwhile(run_of(observed=None), roomy.started.append):
         pass
     assert roomy.asked == []
 

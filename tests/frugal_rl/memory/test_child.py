@@ -28,6 +28,8 @@ PROGRAMS = {
     "hangs": "import time; time.sleep(60)",
     "is_silent": "",
     "says_goodbye": "print(1); print('goodbye')",
+    "stands_by": "import os, sys, json; own = os.getpid(); "
+    "json.load(sys.stdin); print(json.dumps([own, os.environ['FRUGAL_RL_WORDS']]))",
 }
 
 
@@ -43,6 +45,27 @@ def program(tmp_path, monkeypatch):
 
 def test_the_run_is_handed_over_and_the_last_line_comes_back(program):
     assert program("answers") == 7
+
+
+def test_a_child_that_was_started_before_is_the_one_that_is_asked(program):
+    with child.standing_by() as start:
+        start("stands_by")
+        start("stands_by")  # once is enough
+        waiting = child._READY["stands_by"]
+        first, second = program("stands_by"), program("stands_by")
+        assert first == [waiting.process.pid, str(waiting.path)]
+        assert second[0] != first[0]
+    assert not waiting.path.exists()
+
+
+def test_a_child_that_nobody_asked_ends_with_the_block(program):
+    with child.standing_by() as start:
+        start("hangs")
+        start("stands_by")
+        left = list(child._READY.values())
+    assert [each.process.returncode for each in left] == [-signal.SIGKILL] * 2
+    assert not any(each.path.exists() for each in left)
+    assert not child._READY
 
 
 def test_bytes_that_are_no_text_end_no_measurement(program):

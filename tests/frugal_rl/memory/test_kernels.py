@@ -58,7 +58,7 @@ def asked(tmp_path, monkeypatch):
 
     monkeypatch.setattr(auto, "measured_base", measured_base)
     monkeypatch.setattr(auto, "own_parts", lambda run: None)
-    monkeypatch.setattr(auto, "compiled_meanwhile", lambda run: nullcontext())
+    monkeypatch.setattr(auto, "compiled_meanwhile", lambda run, start: nullcontext())
     return found
 
 
@@ -185,19 +185,6 @@ def test_a_kernel_tells_its_name_while_it_is_compiled(tmp_path, monkeypatch):
     assert heard[:2] == ["compiling outer, kernel 1"] * 2
     assert path.read_text() == "compiling inner, kernel 2"
     assert now() is None
-
-
-def test_what_a_plan_compiles_is_compiled_in_a_process_of_its_own_once(asked, monkeypatch):
-    planned = []
-    monkeypatch.setattr(auto, "ask_child", lambda *words: planned.append(words))
-    run = Run(Env())
-
-    auto.compile_elsewhere(run)
-    assert try_out(run)
-    auto.compile_elsewhere(run)
-    auto.compile_elsewhere(Run("an environment without kernels"))
-
-    assert planned == [("frugal_rl.run.arithmetic", run, "Planning")]
 
 
 @dataclass(frozen=True)

@@ -43,3 +43,25 @@ def test_who_asks_is_named_in_the_request(monkeypatch, tmp_path):
     (tmp_path / "who.py").write_text("import json, sys; print(json.load(sys.stdin)['parent'])")
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     assert child.ask_child("who", compose_run(["env=toy"]), "It") == os.getpid()
+
+
+def test_a_child_ends_at_once_and_in_order():
+    code = (
+        "import atexit, sys\n"
+        "from frugal_rl.run.asked import end_with\n"
+        "class Slow:\n    def __del__(self):\n        print('taken apart')\n"
+        "slow = Slow()\n"
+        "atexit.register(print, 'at exit', flush=True)\n"
+        "end_with(lambda: print('answer'))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+
+    assert told.stdout == "answer\nat exit\n"
+
+
+def test_a_child_that_fails_says_why():
+    code = "from frugal_rl.run.asked import end_with\nend_with(lambda: 1 / 0)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+    assert told.returncode == 1
+    assert told.stderr.endswith("ZeroDivisionError: division by zero\n")
