@@ -1,11 +1,12 @@
 """The main job beside busy processes: its steps per second as a share of those of alone.
 
-    python benchmarks/busy_run.py [--loops 8] [--rounds 6] [--before COMMIT]
+    python benchmarks/busy_run.py [--loops 8] [--rounds 6] [--before COMMIT] [--also WORD ...]
 
 The run goes on all the time; processes that never rest are stopped and woken in turns, so that
 either rate comes from the same minute. A job of T threads beside L loops on C cores can have
 C T / (T + L) of them: the fair share, of which 0.7 is asked for. `--before` measures an older tree
-in the same turns. Last result: see benchmarks/busy_run.md.
+in the same turns, `--also` the same job with one more override each. Last result: see
+benchmarks/busy_run.md.
 """
 
 from __future__ import annotations
@@ -97,14 +98,19 @@ def main() -> None:
     parser.add_argument("--loops", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--before", help="a commit, or a folder with it")
+    parser.add_argument("--also", nargs="*", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        trees = {"now": HERE}
-        if options.before:
-            trees["before"] = stack.enter_context(checked_out(options.before))
         job = [*MAIN_JOB, f"algo.total_steps={STEPS}"]  # ended from here
-        runs = {n: Watched(folder / n, job, FIRST_STEPS, STEPS, tree) for n, tree in trees.items()}
+        jobs = {"now": (job, HERE)}
+        jobs |= {word: ([*job, word], HERE) for word in options.also}
+        if options.before:
+            jobs["before"] = job, stack.enter_context(checked_out(options.before))
+        runs = {
+            name: Watched(folder / str(number), words, FIRST_STEPS, STEPS, tree)
+            for number, (name, (words, tree)) in enumerate(jobs.items())
+        }
         for name, run in runs.items():
             print(f"starting {name}", flush=True)
             stack.callback(run.end)

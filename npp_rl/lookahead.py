@@ -19,6 +19,7 @@ from frugal_rl.run.evaluate import PolicyPlayer, Rows
 from nclone.game import NppGame
 from nclone.geometry import COLUMNS, ROWS, TILE_PX
 from nclone.graph.goals import EXIT_DOOR
+from nclone.sim import state as st
 
 if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
@@ -29,6 +30,9 @@ MOST_COPIES = 1024
 """Copies of worlds that are simulated side by side (about 35 kB each with foresight)."""
 WON, LOST, REACHED = 1e6, -1e6, 1e4
 """What an end and a switch that is reached are worth, in px of path."""
+SHUT_PX = 240.0
+"""What a trap door that falls shut takes: it may shut in what the path leads to, and ways without
+it are tried first. A future gains up to 320 px of path: nobody stays before it for ever."""
 NO_PATH_PX = 5e3
 MOVED_PX = 48.0
 """A likeliest future that gains less, and reaches nothing, is not taken for granted."""
@@ -144,7 +148,7 @@ class LookaheadPlayer:
         every = np.arange(count)
         before, alive = game.path_left(every), every
         taken, held = np.zeros((count, steps), np.uint8), np.zeros(game.num_worlds, np.int64)
-        reached, lived = np.zeros(count), np.full(count, steps)
+        reached, shut, lived = np.zeros(count), np.zeros(count), np.full(count, steps)
         for t in range(steps):
             wanted = asked[alive, t]
             kept = (wanted == SAMPLED) & (t % hold[alive] > 0)
@@ -154,6 +158,7 @@ class LookaheadPlayer:
             self.frames += int(game.world.executed.sum())
             goal = told.events["milestone"][alive]
             reached[alive] += (goal >= 0) & (goal != EXIT_DOOR)
+            shut[alive] += (game.world.events[alive] & st.DOOR_CLOSED) != 0
             lived[alive[told.terminated[alive]]] = t
             alive = alive[~told.terminated[alive]]
             if not len(alive):
@@ -162,11 +167,12 @@ class LookaheadPlayer:
         known = np.isfinite(before) & np.isfinite(left)
         moved = np.subtract(before, left, out=np.zeros(count), where=known)
         seen = self.visits[of, self._tile(game, every)]
-        worth = REACHED * reached - np.where(np.isfinite(left), left, NO_PATH_PX) - VISIT_PX * seen
+        worth = REACHED * reached - np.where(np.isfinite(left), left, NO_PATH_PX)
+        worth -= VISIT_PX * seen + SHUT_PX * shut
         won, dead = game.world.won[:count], game.world.dead[:count]
         worth = np.where(won, WON - lived, np.where(dead, LOST + lived, worth))
         onward = (reached > 0) | ((moved >= MOVED_PX) & (seen <= MOST_VISITS))
-        return Futures(taken, worth, won | (~dead & onward))
+        return Futures(taken, worth, won | (~dead & onward & (shut == 0)))
 
     @staticmethod
     def _tile(game: NppGame, which: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.evaluate import PolicyPlayer, policy_player
 from npp_rl.choices import Lookahead
-from npp_rl.lookahead import LIKELIEST, SAMPLED, LookaheadPlayer
+from npp_rl.lookahead import LIKELIEST, NO_PATH_PX, SAMPLED, SHUT_PX, LookaheadPlayer
 
 WORDS = [
     "env=nclone", "agent=attention_fast", "tracking=disabled", "hardware.threads=1",
@@ -68,6 +68,24 @@ def test_the_likeliest_future_is_that_of_the_policy_alone(env, policy):
         actions = alone(rows)
         np.testing.assert_array_equal(seen[:, t], actions)
         rows = env.step(actions).rows
+
+
+def test_a_future_in_which_a_trap_door_falls_shut_comes_after_those_without(policy):
+    run = compose_run([*WORDS, "env.levels=[trap_door]"])
+    env = run.env.make_vec(2, run.encoding(), MemoryProfile(), None, "eval")
+    env.reset(0)
+    player = LookaheadPlayer(policy, env, Lookahead(samples=1, steps=24, commit=3))
+    player.visits[:] = 0
+    ahead = np.full((2, 24), 2)
+    ahead[1, 5:] = 0  # stops before the trap door's switch
+    seen = player._futures(np.arange(2), ahead)
+    left = player.scratch.path_left(np.arange(2))
+
+    assert player.scratch.world.door_closed[:2, 0].tolist() == [1, 0]
+    paths = np.where(np.isfinite(left), -left, -NO_PATH_PX)
+    reached = seen.worth - paths + np.array([SHUT_PX, 0.0])
+    assert reached[0] % 1e4 == reached[1] % 1e4 == 0  # switches of exits, and nothing else
+    assert not seen.fine[0]
 
 
 def test_the_same_seed_plays_the_same_and_another_does_not(run, policy):
