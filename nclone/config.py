@@ -23,7 +23,6 @@ from nclone.env import NppEnv
 from nclone.geometry import COLUMNS, MAP_WIDTH_PX, ROWS
 from nclone.guide import Guide, switches
 from nclone.levels.curriculum import CurriculumConfig
-from nclone.levels.evolution import LevelEvolution
 from nclone.levels.sampler import LevelSampler
 from nclone.levels.sources import (
     check_names,
@@ -41,11 +40,14 @@ if TYPE_CHECKING:
     from frugal_rl.memory.profile import MemoryProfile
     from frugal_rl.observation.content import Content
     from frugal_rl.vec_env.interface import VectorEnv
+    from nclone.levels.evolution import LevelEvolution
     from nclone.levels.level import Level
     from nclone.levels.played import PlayedLevels
 
 bests = Late("nclone.levels.bests")
 """Replays of won levels, which only a reward by time reads."""
+evolution = Late("nclone.levels.evolution")
+"""Levels that are made while learning; it loads scipy.ndimage."""
 
 
 class RewardPreset(Enum):
@@ -259,7 +261,7 @@ class NppConfig:
             return None
         known = search_efforts(self.levels)
         efforts = np.array([known.get(level.key, 0) for level in levels.table.level])
-        return LevelEvolution(levels, efforts)
+        return evolution.LevelEvolution(levels, efforts)
 
     def make(self, seed: int | None = None) -> NppEnv:
         """One plain Gymnasium environment with the full observation."""
