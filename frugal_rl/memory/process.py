@@ -36,9 +36,9 @@ def settle_process(memory: MemoryProfile) -> None:
 def settled(
     memory: MemoryProfile, phase: Callable[[Phase], AbstractContextManager[Any]]
 ) -> Callable[[Phase], AbstractContextManager[Any]]:
-    """The phases of a run; pages go back around the first time of each, which loads the most.
+    """The phases of a run; pages go back before all of them, and behind the first time of each.
 
-    Looking for them takes 20 milliseconds, so that it is not done every time.
+    That is what loads the most; looking for pages takes 10 milliseconds, too long for every time.
     """
     if memory.library_pages is LibraryPages.kept:
         return phase
@@ -46,10 +46,10 @@ def settled(
 
     @contextmanager
     def watched(which: Phase) -> Iterator[None]:
+        if not seen:
+            give_back_pages()
         first = which not in seen
         seen.add(which)
-        if first:
-            give_back_pages()
         try:
             with phase(which):
                 yield

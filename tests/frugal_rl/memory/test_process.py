@@ -94,7 +94,7 @@ def test_the_start_of_a_run_reads_both_switches(allocator, pages, monkeypatch):
     assert done == pinned + (["given back"] if pages is LibraryPages.given_back else [])
 
 
-def test_pages_go_back_around_the_first_time_of_each_phase(monkeypatch):
+def test_pages_go_back_before_all_phases_and_behind_the_first_of_each(monkeypatch):
     happened: list[str] = []
     monkeypatch.setattr(process, "give_back_pages", lambda: happened.append("back"))
 
@@ -114,8 +114,8 @@ def test_pages_go_back_around_the_first_time_of_each_phase(monkeypatch):
         raise ValueError("broken")
 
     first = ["back", "rollout begins", "inside", "rollout ends", "back"]
-    second = [word.replace("rollout", "update") for word in first]
-    failed = ["back", "checkpoint begins", "checkpoint ends", "back"]
+    second = ["update begins", "inside", "update ends", "back"]
+    failed = ["checkpoint begins", "checkpoint ends", "back"]
     assert happened == [*first, *second, *first[1:-1], *failed]
     assert settled(KEPT, phase) is phase
 
