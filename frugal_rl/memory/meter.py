@@ -78,10 +78,9 @@ class MemoryMeter:
     _others: int = 0
     _shared_out: int = 0
     _pss: int = 0
-    _phase: Phase = Phase.rollout
+    _phase: Phase = Phase.start
     _fast_peak: int = 0
     _exact: bool = True
-    _starting: bool = True
 
     def __enter__(self) -> MemoryMeter:
         self._stop = threading.Event()
@@ -103,10 +102,10 @@ class MemoryMeter:
 
     @contextmanager
     def phase(self, phase: Phase) -> Iterator[None]:
-        """Attribute what happens inside to a phase; what came before the first one is its own."""
-        if self._starting:
-            self._note(phase)
-        self._starting, self._phase = False, phase
+        """Attribute what happens inside to a phase; before the first one a run starts."""
+        if self._phase is Phase.start:
+            self._note(Phase.start)
+        self._phase = phase
         self._begin()
         try:
             yield

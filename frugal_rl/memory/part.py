@@ -25,6 +25,8 @@ class Confidence(Enum):
 class Phase(Enum):
     """The phases of a run; each has a peak of its own."""
 
+    start = "start"
+    """Until the first step: libraries and kernels load, environments and learner are built."""
     rollout = "rollout"
     update = "update"
     evaluation = "evaluation"
@@ -32,6 +34,7 @@ class Phase(Enum):
 
 
 ALL_PHASES = frozenset(Phase)
+ONCE_STARTED = ALL_PHASES - {Phase.start}
 
 
 class Kind(Enum):

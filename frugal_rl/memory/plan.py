@@ -24,7 +24,7 @@ from frugal_rl.memory.duration import Duration, estimate
 from frugal_rl.memory.first_look import look_at_rows, weigh_environment, weigh_workers
 from frugal_rl.memory.honour import is_saved_by
 from frugal_rl.memory.machine import Limit, find_limit, has_accelerator
-from frugal_rl.memory.part import Confidence, Kind, Part, Phase, human
+from frugal_rl.memory.part import ONCE_STARTED, Confidence, Kind, Part, Phase, human
 from frugal_rl.memory.probe import Planning, Probe, ProbeUpdate
 from frugal_rl.memory.replay_data import look_at_play
 from frugal_rl.memory.savings import SAVINGS
@@ -257,6 +257,7 @@ TRACKER = Part(
     TRACKER_BYTES,
     kind=Kind.process,
     confidence=Confidence.calibrated,
+    phases=ONCE_STARTED,
 )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.found_rows import is_found, planned_columns, waiting_parts
 from frugal_rl.memory.machine import has_accelerator
-from frugal_rl.memory.part import ALL_PHASES, Confidence, Kind, Part, Phase, human
+from frugal_rl.memory.part import ALL_PHASES, ONCE_STARTED, Confidence, Kind, Part, Phase, human
 from frugal_rl.memory.weight import (
     expected_shares,
     kept_bytes,
@@ -45,7 +45,7 @@ def environment_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
     """Simulators, workers, tables and windows, for training and for evaluation."""
     training = parts_of(run, run.algo.num_envs, encoding)
     players = min(run.evaluation.num_envs, max(1, run.evaluation.episodes))
-    phases = ALL_PHASES if run.evaluation.every_steps else AT_THE_END
+    phases = ONCE_STARTED if run.evaluation.every_steps else AT_THE_END
     evaluating = [
         replace(p, name=f"evaluation: {p.name}", phases=phases, kind=Kind.evaluation)
         for p in parts_of(run, players, encoding)

@@ -198,7 +198,7 @@ def test_what_others_hold_is_added_and_what_they_count_of_ours_is_taken_off(look
             pass
 
     assert meter.peaks[Phase.update] == Peaks(ram=130 - 20 + 42, pss=111)
-    assert meter.peaks[Phase.rollout] == Peaks(ram=122, pss=111)
+    assert meter.peaks[Phase.start] == Peaks(ram=152, pss=111)
     assert meter.peak_bytes == 152
     assert meter.after_rollouts == []
 
@@ -259,6 +259,7 @@ def test_a_devices_peaks_are_kept_by_phase(looked, monkeypatch):
     assert (kept.device_allocated, kept.device_reserved, device.resets) == (7, 9, 3)
     assert meter.metrics() == {
         "memory/held_bytes": 122.0,
+        "memory/start_peak_bytes": 152.0,
         "memory/rollout_peak_bytes": 152.0,
         "memory/rollout_device_bytes": 9.0,
         "memory/update_peak_bytes": 152.0,

@@ -65,7 +65,7 @@ def test_a_device_is_asked_for_the_peak_of_each_phase(tree):
 
     assert device.resets == 3
     assert [(p.device_allocated, p.device_reserved) for p in meter.peaks.values()] == [
-        (3, 10), (7, 40),
+        (0, 0), (3, 10), (7, 40),
     ]  # fmt: skip
     assert meter.metrics()["memory/rollout_device_bytes"] == 10.0
     assert meter.summary(plan) == meter.summary() | {

@@ -102,6 +102,7 @@ def test_a_plan_in_plain_values_for_files_and_logs():
         "peak_phase": "update",
         "duration": None,
         "phases": {
+            "start": {"ram_bytes": 4, "vram_bytes": 30},
             "rollout": {"ram_bytes": 4, "vram_bytes": 30},
             "update": {"ram_bytes": 54, "vram_bytes": 39},
             "evaluation": {"ram_bytes": 4, "vram_bytes": 30},
@@ -115,7 +116,7 @@ def test_a_plan_in_plain_values_for_files_and_logs():
                 "vram_bytes": 30,
                 "shared": False,
                 "confidence": "calibrated",
-                "phases": ["checkpoint", "evaluation", "rollout", "update"],
+                "phases": ["checkpoint", "evaluation", "rollout", "start", "update"],
             },
             {
                 "name": "activations",
@@ -267,12 +268,12 @@ def test_what_is_left_of_a_peak_is_never_below_nothing(run):
     nothing = Base.everywhere(0, Confidence.probed, True)
     planned = assemble(run, nothing, PROBE)
     peaks = {
-        p: planned.peak(p).ram_bytes + more for p, more in zip(Phase, (5, -5, 0, 9), strict=True)
+        p: planned.peak(p).ram_bytes + more for p, more in zip(Phase, (5, -5, 0, 9, 0), strict=True)
     }
 
     left = residual(run, PROBE, nothing, peaks)
 
-    assert left == replace(nothing, by_phase=dict(zip(Phase, (5, 0, 0, 9), strict=True)))
+    assert left == replace(nothing, by_phase=dict(zip(Phase, (5, 0, 0, 9, 0), strict=True)))
 
 
 def test_a_probed_base_is_remembered_and_the_installations_taken_where_nobody_asks(

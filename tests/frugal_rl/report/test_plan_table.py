@@ -81,9 +81,10 @@ def test_a_table_is_headed_by_what_was_chosen():
 
 def test_each_phase_has_its_peak_and_the_highest_is_marked():
     rows = cells(peaks_table(plan_of()))
-    assert [row[0] for row in rows] == ["rollout", "update (highest)", "evaluation", "checkpoint"]
-    assert rows[0][1:] == ["700.0 MiB", "3 B"]
-    assert rows[1][1:] == ["900.0 MiB", "50.0 MiB"]
+    phases = ["start", "rollout", "update (highest)", "evaluation", "checkpoint"]
+    assert [row[0] for row in rows] == phases
+    assert rows[1][1:] == ["700.0 MiB", "3 B"]
+    assert rows[2][1:] == ["900.0 MiB", "50.0 MiB"]
 
 
 @pytest.mark.parametrize(
