@@ -60,7 +60,7 @@ def _score(
     seed: int,
 ) -> CategoryScore:
     members = load_pool().of([category], Split.test).members
-    here = replace(config, levels=(category,), eval_levels=())
+    here = replace(config, eval_levels=(category,))  # rows stay as wide as those that were trained
     env = here.make_vec(len(members), encoding, MemoryProfile(), None, "eval")
     try:
         with torch.random.fork_rng():
