@@ -94,12 +94,6 @@ def test_a_minibatch_is_kept_where_buffers_are_reused_and_made_anew_elsewhere():
     assert phases_by_name("memory.buffers=new")["minibatch"] == {"update"}
 
 
-def test_what_the_tracker_holds_later_is_not_there_while_a_run_starts():
-    later = phases_by_name("tracking.wandb=offline")["tracker"]
-
-    assert later == {p.value for p in Phase} - {"start"}
-
-
 def test_evaluation_environments_are_as_many_as_play_and_come_when_they_are_asked_for():
     world = 4 + 2 + 8 + 25 + 1 + 8 + 8
     found = bytes_by_name()

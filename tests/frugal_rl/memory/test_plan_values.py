@@ -155,6 +155,14 @@ def test_a_tracker_that_runs_is_a_part_of_its_own(run):
     assert names == [[], ["tracker"]]
 
 
+def test_what_a_tracker_holds_later_is_not_there_while_a_run_starts(run):
+    tracked = replace(run, tracking=replace(run.tracking, wandb="offline"))
+    base = Base.everywhere(100, Confidence.probed)
+    found = {part.name: part for part in assemble(tracked, base, PROBE).parts}
+
+    assert found["tracker"].phases == set(Phase) - {Phase.start}
+
+
 @pytest.fixture(scope="module")
 def run():
     sizes = ["algo.num_envs=6", "algo.n_steps=10", "algo.batch_size=20"]
