@@ -255,7 +255,8 @@ def advance_world(tables, arrays, actions, frames, on_end, lively, w):
 
     What lies above the last action is a pause, in which the world stands still. `lively` is
     None where no level has anything that moves, thinks or pushes: what that takes is two thirds
-    of the kernel, and is not even compiled then.
+    of the kernel, and is not even compiled then, as Numba drops what stands under a test of an
+    argument that is None. It does so in functions that are called, not in those that are merged.
     """
     world = arrays.worlds[w]
     level = tables.levels[world.level]

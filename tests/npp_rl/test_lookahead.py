@@ -75,7 +75,6 @@ def test_a_future_in_which_a_trap_door_falls_shut_comes_after_those_without(poli
     env = run.env.make_vec(2, run.encoding(), MemoryProfile(), None, "eval")
     env.reset(0)
     player = LookaheadPlayer(policy, env, Lookahead(samples=1, steps=24, commit=3))
-    player.visits[:] = 0
     ahead = np.full((2, 24), 2)
     ahead[1, 5:] = 0  # stops before the trap door's switch
     seen = player._futures(np.arange(2), ahead)
@@ -84,7 +83,7 @@ def test_a_future_in_which_a_trap_door_falls_shut_comes_after_those_without(poli
     assert player.scratch.world.door_closed[:2, 0].tolist() == [1, 0]
     paths = np.where(np.isfinite(left), -left, -NO_PATH_PX)
     reached = seen.worth - paths + np.array([SHUT_PX, 0.0])
-    assert reached[0] % 1e4 == reached[1] % 1e4 == 0  # switches of exits, and nothing else
+    assert reached == pytest.approx(1e4 * np.round(reached / 1e4))  # switches, and nothing else
     assert not seen.fine[0]
 
 
