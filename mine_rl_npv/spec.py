@@ -11,7 +11,6 @@ import numpy as np
 
 from frugal_rl.errors import EncodingError
 from frugal_rl.observation.codecs.bits import BitCodec
-from frugal_rl.observation.growing_array import capacity_for
 from frugal_rl.observation.spec import EPISODE, Derived, ObservationSpec, Static, Stored
 from frugal_rl.observation.tables import StaticTable, TableField, Tables
 from mine_rl_npv.rules.codecs import MinedBitsCodec, SpanCodec, StampCodec
@@ -275,15 +274,16 @@ class _Columns(_Kernel):
         return np.moveaxis(out.reshape(len(depth), *self.shapes.grid[:2], -1), -1, 1)
 
 
-def mine_table(shapes: Shapes, most: int, arcs: int) -> StaticTable:
-    """The table of static mine data, empty.
+def mine_table(shapes: Shapes, blocks: Sequence[int], arcs: Sequence[int]) -> StaticTable:
+    """The table of static mine data, empty, with room for exactly these mines.
 
     Args:
         shapes: grid and channels.
-        most: the most blocks of one mine's pit.
-        arcs: the most precedences of one mine's pit.
+        blocks: of each mine's pit.
+        arcs: precedences of each mine's pit.
     """
-    return StaticTable(
+    count, total, most = len(blocks), sum(blocks), max(blocks)
+    table = StaticTable(
         TABLE,
         (
             TableField("geology", (len(shapes.channels), *shapes.grid), np.float32),
@@ -292,28 +292,13 @@ def mine_table(shapes: Shapes, most: int, arcs: int) -> StaticTable:
             TableField("owner", (most,), np.int32, ragged=True),
             TableField("cell", (most,), np.int32, ragged=True),
             TableField("pointer", (most + 1,), np.int32, ragged=True),
-            TableField("index", (arcs,), np.int32, ragged=True),
+            TableField("index", (max(arcs),), np.int32, ragged=True),
             TableField("view", (most, len(VIEW)), np.float32, ragged=True),
         ),
     )
-
-
-def table_bytes(shapes: Shapes, blocks: Sequence[int], arcs: Sequence[int]) -> int:
-    """Bytes that the table allocates for mines with these pits; arenas grow ahead of need."""
-    ones = [1] * len(blocks)
-    cells = len(shapes.channels) * int(np.prod(shapes.grid))
-    fixed = _grown(ones) * 4 * (cells + shapes.columns + 2)
-    per_block = _grown(list(blocks)) * 4 * (2 + len(VIEW)) + _grown([n + 1 for n in blocks]) * 4
-    return fixed + per_block + _grown(list(arcs)) * 4 + 5 * 8 * _grown([1, *ones])
-
-
-def _grown(sizes: Sequence[int]) -> int:
-    """Capacity of an arena after appending pieces of these sizes; see `tables.MineArrays`."""
-    used = capacity = 0
-    for size in sizes:
-        used += size
-        capacity = capacity_for(used, capacity)
-    return capacity
+    items = {"owner": total, "cell": total, "pointer": total + count, "index": sum(arcs)}
+    table.reserve(count, items | {"view": total})
+    return table
 
 
 def mine_rows(layout: MineLayout, channels: Sequence[str]) -> dict[str, np.ndarray]:

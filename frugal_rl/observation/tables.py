@@ -90,11 +90,18 @@ class StaticTable:
         self.ids[key] = len(self.ids)
         return self.ids[key]
 
-    def reserve(self, count: int) -> None:
-        """Take room for that many more rows now, each as long as the longest here."""
+    def reserve(self, count: int, items: Mapping[str, int] | None = None) -> None:
+        """Take room for that many more rows now.
+
+        Args:
+            count: how many.
+            items: of each ragged field, in all of them; where not known, each row is taken to be
+                as long as the longest here.
+        """
         for name, arena in self.arenas.items():
             if self.fields[name].ragged:
-                arena.reserve(count * int(np.diff(self.offsets(name)).max(initial=0)))
+                longest = int(np.diff(self.offsets(name)).max(initial=0))
+                arena.reserve(items[name] if items else count * longest)
                 self._offsets[name].reserve(count)
             else:
                 arena.reserve(count)

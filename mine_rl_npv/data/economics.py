@@ -272,22 +272,42 @@ def _precedence(model: BlockModel, slopes: Slopes) -> Graph:
         raise DataError(f"{where}{error}") from error
 
 
+def _same(one: Slopes | None, other: Slopes) -> bool:
+    """Whether two slope rules and the places that they are for are equal."""
+    names = [part.name for part in fields(Slopes)]
+    return one is not None and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in names
+    )
+
+
 def model_instance(
     model: BlockModel,
     economics: Economics | None = None,
     plan: MinePlan | None = None,
     name: str = "model",
+    like: Instance | None = None,
 ) -> Instance:
     """A scheduling instance of a block model, with a waste dump, a mill, perhaps a stockpile.
 
     A tonne sent to the mill counts against mining and milling, one sent to the dump against mining
     only, one sent to the stockpile against a limit that closes it when its ore would come back
     after the last period. CPIT knows dump and mill; the stockpile is a third destination of PCPSP.
+
+    Args:
+        model: the blocks.
+        economics: what they cost and bring.
+        plan: slopes, periods and limits.
+        name: of the instance.
+        like: one of the same kind; where its blocks lie in the same places under the same slopes,
+            places, slopes and precedence are shared with it.
     """
     economics, plan = economics or Economics(), plan or MinePlan()
     money = model_money(model, economics)
-    slopes = plan.slopes(model)
-    graph = _precedence(model, slopes)
+    slopes, position = plan.slopes(model), model.cell
+    if like is not None and _same(like.slopes, slopes) and np.array_equal(like.position, position):
+        slopes, position, graph = like.slopes, like.position, like.graph
+    else:
+        graph = _precedence(model, slopes)
     tonnes = model.columns["ton"]
     whole = money.max(axis=1)
     piled = economics.stockpile_cost >= 0
@@ -308,7 +328,7 @@ def model_instance(
         high = np.vstack((high, stockpile_limits(economics, plan)))
     return Instance(
         name=name,
-        position=model.cell,
+        position=position,
         graph=graph,
         value=whole,
         periods=plan.periods,

@@ -100,19 +100,19 @@ def cone_counts(pointer, index):
 
 
 @njit(cache=True, nogil=True)
-def near_cone_sums(pointer, index, columns, level, reach):
-    """Sums over a block and what it needs, of what lies at most `reach` levels above it.
+def near_cone_sums(pointer, index, columns, level, reach, total, begin, end):
+    """Adds up, over a block and what it needs, what lies at most `reach` levels above it.
 
     A cone grows with the cube of its depth: bounded, a mine of 100,000 blocks takes seconds.
     Whole cones are summed in `cones`.
-    columns (n, k) float64, level (n,) int32 -> (n, k) float64
+    columns (n, k) float64, level (n,) int32; total (n, k) float64, filled from `begin` to `end`
     """
     n = pointer.shape[0] - 1
     width = columns.shape[1]
     mark = np.full(n, -1, np.int64)
     stack = np.empty(n, np.int32)
-    total = columns.copy()
-    for b in range(n):
+    total[begin:end] = columns[begin:end]
+    for b in range(begin, end):
         top = 1
         stack[0] = b
         mark[b] = b
@@ -127,7 +127,6 @@ def near_cone_sums(pointer, index, columns, level, reach):
                     top += 1
                     for c in range(width):
                         total[b, c] += columns[p, c]
-    return total
 
 
 @njit(cache=True, nogil=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from frugal_rl.vec_env.shares import Shares
 from mine_rl_npv.data.precedence import best_of_needing, near_cone_sums
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ VIEW = (
 CLIP = 3.0
 CONE_LEVELS = 8
 """Levels above a block that its floating cone looks at."""
+WORTH_A_THREAD = 20_000
+"""Blocks whose cones take longer than starting one."""
 
 
 def geology(layout: MineLayout, channels: Sequence[str]) -> np.ndarray:
@@ -104,7 +108,11 @@ def _best_cone(
     graph = layout.graph
     level = layout.instance.position[layout.block, 2].astype(np.int32)
     columns = np.column_stack((value, np.maximum(tonnes, 1e-9)))
-    sums = near_cone_sums(graph.pointer, graph.index, columns, level, CONE_LEVELS)
+    sums = np.empty_like(columns)
+    arcs = (graph.pointer, graph.index)
+    threads = Shares(least=WORTH_A_THREAD)
+    threads.each(len(sums), partial(near_cone_sums, *arcs, columns, level, CONE_LEVELS, sums))
+    threads.close()
     ratio = sums[:, 0] / sums[:, 1]
     best_of_needing(graph.pointer, graph.index, graph.order, ratio)
     return ratio, np.unique(ratio, return_inverse=True)[1] + 1.0

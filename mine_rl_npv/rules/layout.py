@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +109,7 @@ def lay_out(
     """
     if inside is None:
         value = instance.destination_value.max(axis=1) if destinations else instance.value
-        inside = max_closure(value, replace(instance.graph))  # whose successors nobody needs later
+        inside = max_closure(value, instance.graph)
     if not inside.any():
         raise ConfigError(f"No block of {instance.name} is worth mining at these prices.")
     needed = tuple((instance.position.max(axis=0) + 1).tolist())
@@ -143,19 +143,16 @@ def lay_out(
 
 
 def _reordered(graph: Graph, block: np.ndarray) -> Graph:
-    """The graph among the chosen blocks under their new numbers."""
-    keep = np.zeros(graph.blocks, bool)
-    keep[block] = True
-    new_id = np.full(graph.blocks, -1, np.int64)
-    new_id[block] = np.arange(len(block))
-    owner = np.repeat(np.arange(graph.blocks), np.diff(graph.pointer))
-    inside = keep[owner] & keep[graph.index]
-    a, p = new_id[owner[inside]], new_id[graph.index[inside]]
-    order = np.lexsort((p, a))
-    counts = np.bincount(a, minlength=len(block))
-    return Graph(
-        np.concatenate(([0], np.cumsum(counts))).astype(np.int64), p[order].astype(np.int32)
-    )
+    """The graph among the chosen blocks under their new numbers, each row in their order."""
+    new_id = np.full(graph.blocks, -1, np.int32)
+    new_id[block] = np.arange(len(block), dtype=np.int32)
+    index = new_id[graph.index]
+    inside = np.repeat(new_id >= 0, np.diff(graph.pointer)) & (index >= 0)
+    before = np.concatenate(([0], np.cumsum(inside)))[graph.pointer]
+    needing = Graph(before, index[inside]).turned()
+    # Turning it back orders every row: arcs arrive by the number of what is needed.
+    rows = Graph(needing.pointer, new_id[needing.index]).turned()
+    return Graph(rows.pointer[: len(block) + 1].copy(), rows.index)
 
 
 def empty_arena(

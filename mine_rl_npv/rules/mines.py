@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -83,8 +83,8 @@ class MineSet:
     @cached_property
     def table(self) -> StaticTable:
         """The static rows of all mines, one for all games: they play the same ones."""
-        arcs = max(layout.graph.arcs for layout in self.layouts)
-        table = mine_table(self.shapes, self.most_blocks, arcs)
+        arcs = [layout.graph.arcs for layout in self.layouts]
+        table = mine_table(self.shapes, [len(m.block) for m in self.layouts], arcs)
         for k, layout in enumerate(self.layouts):
             rows = partial(mine_rows, layout, self.shapes.channels)
             table.intern((layout.instance.name, k), rows)
@@ -141,7 +141,7 @@ def open_mines(source: MineSource) -> MineSet:
 
 def _pit(instance: Instance, destinations: bool) -> np.ndarray:
     value = instance.destination_value.max(axis=1) if destinations else instance.value
-    return max_closure(value, replace(instance.graph))
+    return max_closure(value, instance.graph)
 
 
 def _channels(source: MineSource, instance: Instance) -> tuple[str, ...]:
@@ -163,7 +163,9 @@ def _instances(source: MineSource) -> tuple[list[Instance], list[Instance]]:
         refuse_crowd(deposit.nx * deposit.ny * deposit.nz, count, periods, words)
         seeds = [deposit.seed + i for i in range(source.deposits)]
         seeds += [EVAL_SEEDS + deposit.seed + i for i in range(source.eval_deposits)]
-        grown = [_grown(source, seed) for seed in _told(seeds, count, "growing deposits")]
+        models = (block_model(replace(deposit, seed=seed)) for seed in seeds)
+        names = [f"deposit_{seed}" for seed in seeds]
+        grown = _from_models(source, _told(models, count, "growing deposits"), names)
         return grown[: source.deposits], grown[source.deposits :]
     if source.realisations:
         model = _model(source)
@@ -171,7 +173,8 @@ def _instances(source: MineSource) -> tuple[list[Instance], list[Instance]]:
         refuse_crowd(len(model.cell), source.realisations, periods, words)
         models = realised_models(model, source.realisations, source.deposit.seed)
         told = _told(models, source.realisations, "simulating grades")
-        return [_from_model(source, m, f"realisation_{i}") for i, m in enumerate(told)], []
+        names = [f"realisation_{i}" for i in range(source.realisations)]
+        return _from_models(source, told, names), []
     return [open_instance(source.data, source.economics, source.plan)], []
 
 
@@ -183,13 +186,15 @@ def _told(items: Iterable[T], of: int, words: str) -> Iterator[T]:
             work.done += 1
 
 
-def _grown(source: MineSource, seed: int) -> Instance:
-    model = block_model(replace(source.deposit, seed=seed))
-    return _from_model(source, model, f"deposit_{seed}")
-
-
-def _from_model(source: MineSource, model: BlockModel, name: str) -> Instance:
-    return model_instance(model, source.economics, source.plan, name)
+def _from_models(
+    source: MineSource, models: Iterable[BlockModel], names: Sequence[str]
+) -> list[Instance]:
+    """The instances of models that mostly lie alike: those share places, slopes and precedence."""
+    made: list[Instance] = []
+    for model, name in zip(models, names, strict=True):
+        like = made[0] if made else None
+        made.append(model_instance(model, source.economics, source.plan, name, like))
+    return made
 
 
 def _model(source: MineSource) -> BlockModel:

@@ -7,9 +7,10 @@ import psutil
 from frugal_rl.errors import MemoryBudgetError
 from frugal_rl.memory.part import human
 
-CELL_BYTES = 300
-"""Of an open mine, per cell of its deposit: grades, money, arcs. Fewer than any deposit holds."""
-GROWING_BYTES = 500
+CELL_BYTES = 150
+"""Of an open mine, per cell of its deposit: grades and money. Fewer than any deposit holds of its
+own, places and slopes shared with the others."""
+GROWING_BYTES = 250
 """Per cell while a deposit is grown and its pit is found, beyond what stays."""
 
 
