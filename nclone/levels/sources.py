@@ -2,6 +2,7 @@
 
 A name is one of
     walk                     a bundled level
+    bundled                  all of them
     drawn                    all levels drawn by hand
     simplest                 the proved levels of a category in the bundled pool
     pools/pool.npz           all levels of a pool file
@@ -40,6 +41,8 @@ from nclone.search.proof import mirrored_members
 
 DRAWN = "drawn"
 """The name of the levels in `nclone.levels.drawn`."""
+BUNDLED = "bundled"
+"""The name of all bundled levels."""
 MIRRORED = "mirrored:"
 POOL = ".npz"
 IN_FOLDERS = (DRAWING, ".map", *REPLAYS[:2])
@@ -127,7 +130,7 @@ def check_names(names: Iterable[str]) -> None:
     Raises:
         LevelError: with the nearest names.
     """
-    known = {*bundled_names(), DRAWN}
+    known = {*bundled_names(), BUNDLED, DRAWN}
     for name in names:
         plain = name.removeprefix(MIRRORED).removeprefix(EVOLVED)
         if not (plain in known or _is_pool(plain) or Path(plain).exists()):
@@ -163,8 +166,8 @@ def winning_actions(name: str, split: str = "train") -> list[np.ndarray] | None:
     members = pool_members(name, split)
     if members is not None:
         return [m.inputs.per_step(1) for m in members]
-    if name in bundled_names():
-        return [winning_inputs(name)]
+    if name in (*bundled_names(), BUNDLED):
+        return [winning_inputs(level) for level in _bundled(name)]
     if name == DRAWN:
         known = drawn_solutions()
         return [known[level].per_step(1) for level in drawn_levels()]
@@ -177,6 +180,11 @@ def winning_actions(name: str, split: str = "train") -> list[np.ndarray] | None:
         plain = winning_actions(name.removeprefix(MIRRORED), split)
         return None if plain is None else [mirrored_actions(actions) for actions in plain]
     return None
+
+
+def _bundled(name: str) -> Sequence[str]:
+    """The bundled levels that a name stands for."""
+    return bundled_names() if name == BUNDLED else (name,)
 
 
 def _replayed(files: Sequence[Path]) -> list[np.ndarray] | None:
@@ -201,8 +209,8 @@ def _open(name: str, split: str, skip_unreadable: bool = False) -> list[Level]:
         return [load_level(mirror_level(level.map_data)) for level in plain]
     if name.startswith(EVOLVED):
         return evolved_levels(name.removeprefix(EVOLVED))
-    if name in bundled_names():
-        return [bundled_level(name)]
+    if name in (*bundled_names(), BUNDLED):
+        return [bundled_level(level) for level in _bundled(name)]
     if name == DRAWN:
         return list(drawn_levels().values())
     path = Path(name)
@@ -264,7 +272,7 @@ def _pool_and_category(name: str) -> tuple[str, str]:
 
 
 def _unknown(name: str) -> LevelError:
-    hint = nearest(name, [*bundled_names(), DRAWN, *CATEGORIES])
+    hint = nearest(name, [*bundled_names(), BUNDLED, DRAWN, *CATEGORIES])
     return LevelError(
         f"env.levels names '{name}', which is no bundled level, category or file; "
         f"{hint}{'' if hint.endswith('?') else '.'} More levels: "

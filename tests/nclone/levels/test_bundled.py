@@ -7,6 +7,7 @@ from nclone.errors import LevelError
 from nclone.levels.ascii import parse_drawing
 from nclone.levels.bundled import FOLDER, bundled_level, bundled_names, winning_inputs
 from nclone.levels.entity_types import EntityType
+from nclone.levels.sources import check_names, open_grouped, winning_actions
 from nclone.sim.world import World
 
 
@@ -51,3 +52,12 @@ def test_doing_nothing_wins_no_level():
 def test_an_unknown_name_suggests_a_known_one():
     with pytest.raises(LevelError, match="did you mean 'wall_jump'"):
         bundled_level("walljump")
+
+
+def test_one_name_stands_for_all_of_them_and_their_wins():
+    names = [name for name, _ in open_grouped(["bundled"])]
+
+    assert names == [bundled_level(name).name for name in bundled_names()]
+    wins = [winning_inputs(name) for name in bundled_names()]
+    assert [w.tolist() for w in winning_actions("bundled")] == [w.tolist() for w in wins]
+    check_names(["bundled", "mirrored:bundled"])
