@@ -57,9 +57,8 @@ class SelfPlayLearner(PpoLearner):
         }
 
     def _join(self, name: str, weights: Mapping[str, Tensor]) -> None:
-        kept = {key: value.detach().clone() for key, value in weights.items()}
         policy = self.self_play.build_policy(self.run, self.vec_env)
-        policy.load_state_dict(kept)
+        policy.load_state_dict(weights)
         pool = self.pool
         first = pool.staying
         if len(pool.players) - first >= self.self_play.pool_size:
@@ -68,13 +67,13 @@ class SelfPlayLearner(PpoLearner):
             pool.chosen[pool.chosen > first] -= 1  # places of the gone one meet the next
             self.snapshots.pop(0)
         pool.add(name, SnapshotPlayer(policy, self.game.seen_by_rivals))
-        self.snapshots.append((name, kept))
+        self.snapshots.append((name, policy.state_dict()))  # its own weights, not another copy
 
     def parts(self) -> dict[str, int]:
         """Bytes held, past selves included."""
         tensors = [t for _, weights in self.snapshots for t in weights.values()]
         held = sum(t.numel() * t.element_size() for t in tensors)
-        return {**super().parts(), "past selves": 2 * held}
+        return {**super().parts(), "past selves": held}
 
     def state(self) -> dict[str, Any]:
         """PPO's state and the past selves."""

@@ -40,6 +40,12 @@ class SelfPlayConfig(PpoConfig):
         if env.obs is not View.ram:
             raise ConfigError("Past selves see the game's memory: choose env.obs=ram.")
 
+    def kept_weights(self, run: RunConfig) -> int:
+        """How many past selves there are at the end."""
+        rollout = self.n_steps * self.num_envs
+        steps = -(-self.total_steps // rollout) * rollout
+        return min(self.pool_size, steps // max(self.snapshot_every_steps, rollout))
+
     def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
         """The learner for these environments."""
         learner: Learner = self_play.SelfPlayLearner(self, run, vec_env)

@@ -328,6 +328,7 @@ def _learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool
     at_once, weights = min(run.memory.micro_batch or batch, batch), probe.parameter_bytes
     update = max(int(probe.bytes_per_sample * at_once), probe.step_bytes)
     act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
+    kept = getattr(run.algo, "kept_weights", lambda run: 0)(run)
     return [
         ("parameters", "all weights, float32", weights, Kind.parameters, ALL_PHASES),
         ("gradients", "one per weight", probe.gradient_bytes, Kind.gradients, ALL_PHASES),
@@ -360,4 +361,5 @@ def _learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool
             Kind.learner,
             ACTING,
         ),
+        ("past selves", f"{kept} x all weights", kept * weights, Kind.learner, ALL_PHASES),
     ]

@@ -101,7 +101,8 @@ class AlgoConfig(Protocol):
 
     One that keeps no rollout also offers `learner_parts(run) -> list[Part]`: its bytes by
     arithmetic, in the place of a rollout and a probe. One that holds more than a rollout offers
-    `parts(run) -> list[Part]`; one whose beginning takes long, `tiny()`, itself without that.
+    `parts(run) -> list[Part]`, and one that keeps earlier weights `kept_weights(run) -> int`, how
+    many times; one whose beginning takes long offers `tiny()`, itself without that.
     One that reads switches of the memory profile names them in `honours: ClassVar[frozenset[str]]`.
     One that several processes can train together offers `shared(ranks)`: itself with one's share.
     """

@@ -22,7 +22,9 @@ from fighting.rom import ROM_PATH
 from fighting.signals import HIS_X
 from fighting.spec import View
 from frugal_rl.errors import CheckpointError, ConfigError, WorkerError
+from frugal_rl.memory.probe import Probe
 from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.memory.sizes import learner_parts
 from frugal_rl.observation.choices import Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.run.checkpoints import load_checkpoint
@@ -95,6 +97,25 @@ def test_features_train_from_stored_bytes():
     assert learner.vec_env.encoding.row_bytes == 24
 
 
+def planned_past_selves(overrides, learner):
+    """Bytes of the part of a plan for as many steps as the learner has done."""
+    run = compose_run([*SMALL, *overrides, f"algo.total_steps={learner.num_steps}"])
+    weights = sum(p.nbytes for p in learner.policy.parameters())
+    parts = learner_parts(run, run.encoding(), Probe(0, 1.0, weights, weights, 2 * weights))
+    return next(part.ram_bytes for part in parts if part.name == "past selves")
+
+
+@pytest.mark.parametrize(
+    ("steps", "every", "kept"), [(96, 96, 1), (97, 96, 2), (480, 96, 3), (480, 200, 2), (95, 97, 0)]
+)
+def test_a_plan_knows_how_many_past_selves_there_will_be(steps, every, kept):
+    words = ["algo=fighting_self_play", "env.opponent=self_play", "env.obs=ram", "algo.pool_size=3"]
+    words += ["algo.num_envs=4", f"algo.total_steps={steps}", f"algo.snapshot_every_steps={every}"]
+    run = compose_run([*SMALL, *words])
+
+    assert run.algo.kept_weights(run) == kept
+
+
 def test_self_play_joins_its_past_and_resumes(tmp_path, untrained):
     frozen = untrained(tmp_path, [*SMALL, "env.obs=ram"])
     overrides = [
@@ -110,7 +131,7 @@ def test_self_play_joins_its_past_and_resumes(tmp_path, untrained):
     _, learner = learned(overrides, iterations=4)
     assert learner.pool.names[len(SCRIPTS) :] == ["pool_0", "self_288", "self_384"]
     assert learner.pool.players[len(SCRIPTS)].digest == saved_player(str(frozen)).digest
-    assert learner.parts()["past selves"] > 0
+    assert learner.parts()["past selves"] == planned_past_selves(overrides, learner)
     learner.pool.tell(0, 1.0)
     state = learner.state()
     run = compose_run([*SMALL, *overrides])
