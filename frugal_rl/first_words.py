@@ -9,11 +9,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from frugal_rl.garbage import collect_later
 from frugal_rl.report.speech import speak_early
 from frugal_rl.run.early_help import ASKED, answer
 
 SCRIPT = Path(getattr(sys.modules["__main__"], "__file__", None) or "")
 if SCRIPT.parent.name == "scripts":
+    collect_later()
     speak_early()
     if ASKED & set(sys.argv):
         about = str(sys.modules["__main__"].__doc__ or "").strip().partition("\n")[0]

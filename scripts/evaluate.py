@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
+from frugal_rl.garbage import uncollected
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run, options
 from frugal_rl.run.outcome import Outcome
@@ -22,7 +23,7 @@ def evaluate(cfg: DictConfig) -> Outcome:
     run, asked = build_run(cfg), options(cfg, EvaluateOptions)
     if asked.tournament:
         must_offer(run.env, "tournament", OPPONENTS)
-    with doing("loading torch"):
+    with doing("loading torch"), uncollected():
         from frugal_rl.run.session import contest, evaluate_saved
     if asked.tournament:
         return Outcome({"table": contest(asked.checkpoint, run)}, [run.run_dir])

@@ -19,6 +19,7 @@ from typing import Any
 
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError, FrugalError
+from frugal_rl.garbage import collect_again
 from frugal_rl.invocation import called, called_as, value
 from frugal_rl.report.speech import Mode, labelled, speaking
 from frugal_rl.report.streams import visible
@@ -225,6 +226,7 @@ class Script:
     def job(self, cfg: Any, job: Job) -> None:
         """One job: of a single run the only one, of a sweep one of many."""
         called_as(self.called)  # in a launcher's process nobody else has said it
+        collect_again()
         with self.labelled(job), self.tidied(job), disk_in_words():
             if self.sweep and not self.in_sweep:
                 preflight(job.command)

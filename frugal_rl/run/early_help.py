@@ -5,7 +5,6 @@ Words that are more than overrides, and those that compose nothing, are left to 
 
 from __future__ import annotations
 
-import gc
 import shlex
 import shutil
 import sys
@@ -35,7 +34,6 @@ def answer(script: str, about: str) -> None:
     plain = all("=" in word and not word.startswith(("-", "zoo.", "algo=zoo")) for word in words)
     if len(words) == len(typed) or not plain or not (folder("conf") / f"{script}.yaml").is_file():
         return
-    gc.disable()  # over in a moment: nothing piles up
     with suppress(FrugalError):  # the script says it again, as it says all refusals
         arguments.check_place()
         arguments.check_letters(typed)
