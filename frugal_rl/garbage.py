@@ -7,24 +7,11 @@ and numba. Once they are there, they are not looked through any more.
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """Collect no garbage inside the block, and none later of what is there at its end.
-
-    A block inside another one, or where nothing was collected before, changes nothing.
-    """
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        collect_again()
+from frugal_rl.doing import doing
 
 
 def collect_later() -> None:
@@ -37,3 +24,21 @@ def collect_again() -> None:
     if not gc.isenabled():
         gc.freeze()
         gc.enable()
+
+
+@contextmanager
+def loading_torch() -> Iterator[None]:
+    """Say that torch is loaded inside, and collect none of what is there at the end.
+
+    Where it was loaded before, as in the second job of a sweep, what is there is not only modules:
+    all of it is collected as ever.
+    """
+    with doing("loading torch"):
+        if "torch" in sys.modules:
+            yield
+            return
+        collect_later()
+        try:
+            yield
+        finally:
+            collect_again()

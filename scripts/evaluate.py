@@ -8,9 +8,8 @@ except ImportError as missing:
 # isort: split
 from omegaconf import DictConfig
 
-from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
-from frugal_rl.garbage import uncollected
+from frugal_rl.garbage import loading_torch
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run, options
 from frugal_rl.run.outcome import Outcome
@@ -23,7 +22,7 @@ def evaluate(cfg: DictConfig) -> Outcome:
     run, asked = build_run(cfg), options(cfg, EvaluateOptions)
     if asked.tournament:
         must_offer(run.env, "tournament", OPPONENTS)
-    with doing("loading torch"), uncollected():
+    with loading_torch():
         from frugal_rl.run.session import contest, evaluate_saved
     if asked.tournament:
         return Outcome({"table": contest(asked.checkpoint, run)}, [run.run_dir])

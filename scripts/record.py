@@ -8,9 +8,8 @@ except ImportError as missing:
 # isort: split
 from omegaconf import DictConfig
 
-from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
-from frugal_rl.garbage import uncollected
+from frugal_rl.garbage import loading_torch
 from frugal_rl.report.recording import RecordOptions
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import build_run, options
@@ -33,7 +32,7 @@ def of_policy(run: RunConfig, asked: RecordOptions) -> str:
     """Write the episodes of a policy as a Minari data set."""
     if not asked.dataset or asked.episodes < 1:
         raise ConfigError("checkpoint=RUN needs dataset=FOLDER, and episodes of 1 or more.")
-    with doing("loading torch"), uncollected():
+    with loading_torch():
         from frugal_rl.run.export import export_policy
     told = export_policy(asked.checkpoint, asked.dataset, asked.episodes, run)
     print(told)

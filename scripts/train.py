@@ -9,7 +9,7 @@ except ImportError as missing:
 from omegaconf import DictConfig
 
 from frugal_rl.doing import doing
-from frugal_rl.garbage import uncollected
+from frugal_rl.garbage import loading_torch
 from frugal_rl.memory.auto import prepare, refuse_hopeless
 from frugal_rl.run.admission import admitted
 from frugal_rl.run.cells import run_cell
@@ -35,14 +35,14 @@ def train(cfg: DictConfig) -> Outcome:
         with doing("planning"):
             run, plan = prepare(run, probe_update)  # refuses what cannot fit before it is loaded
         room.settle(plan.ram_bytes)
-        with doing("loading torch"), uncollected():
+        with loading_torch():
             from frugal_rl.run.session import train_planned
         return Outcome(train_planned(run, plan), [run.run_dir])
 
 
 def train_together(run) -> Outcome:
     """Hand the run to a scheduler, start its processes on this machine, or be one of them."""
-    with doing("loading torch"), uncollected():
+    with loading_torch():
         from frugal_rl.run.launch import launches, start_ranks
         from frugal_rl.run.session import train_rank
         from frugal_rl.run.slurm import status_of, submit, submits

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from omegaconf import DictConfig
 
 from frugal_rl.doing import doing
-from frugal_rl.garbage import uncollected
+from frugal_rl.garbage import loading_torch
 from frugal_rl.run.command import main
 from frugal_rl.run.compose import options
 from frugal_rl.run.outcome import Outcome
@@ -21,7 +21,7 @@ from frugal_rl.run.preflight import VerifyOptions
 @main("verify")
 def verify(cfg: DictConfig) -> Outcome:
     """Print a line per checkpoint; exits 1 where one is damaged, or none is of this version."""
-    with doing("loading torch"), uncollected():
+    with loading_torch():
         from frugal_rl.run.keeping import all_well, verdict_lines, verify_checkpoints
         from frugal_rl.run.replay_aside import compared
     with doing("comparing checksums"):

@@ -6,8 +6,9 @@ import sys
 import weakref
 
 import pytest
+import torch
 
-from frugal_rl.garbage import collect_again, collect_later, uncollected
+from frugal_rl.garbage import collect_again, collect_later, loading_torch
 
 SCRIPT = """
 import frugal_rl.first_words
@@ -50,11 +51,9 @@ def test_a_command_collects_nothing_before_its_work_and_garbage_from_then_on(tmp
     assert "working True True" in done.stdout, done.stderr
 
 
-def test_nothing_is_collected_inside_a_block_and_what_comes_later_is():
-    with uncollected():
-        assert not gc.isenabled()
-        with uncollected():
-            pass
+def test_what_is_there_once_torch_is_loaded_is_not_looked_through(monkeypatch):
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    with loading_torch():
         assert not gc.isenabled()
     frozen = gc.get_freeze_count()
     ring = weakref.ref(Ring())
@@ -65,11 +64,21 @@ def test_nothing_is_collected_inside_a_block_and_what_comes_later_is():
     assert ring() is None
 
 
+def test_what_an_earlier_job_left_is_collected_where_torch_is_loaded_already(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    left = weakref.ref(Ring())
+    with loading_torch():
+        assert gc.isenabled()
+    gc.collect()
+
+    assert left() is None
+
+
 def test_a_process_that_collects_is_left_as_it_is():
     frozen = gc.get_freeze_count()
     collect_again()
     assert gc.get_freeze_count() == frozen
     collect_later()
-    with uncollected():
-        pass
-    assert not gc.isenabled()
+    collect_again()
+    assert gc.isenabled()
+    assert gc.get_freeze_count() > frozen
