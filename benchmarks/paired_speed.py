@@ -1,10 +1,12 @@
 """The main job and the simulator of two commits, in turns within one run.
 
     python benchmarks/paired_speed.py --before COMMIT [--stretches 20] [--steps 2000000]
+        [--now KEY=VALUE ...]
 
 The older tree is checked out beside this one and run by this interpreter. Both step the simulator
 in turns, then both train the main job, in turns from one line of metrics to the next
-(`run_rates.py`); each stretch of turns gives one ratio.
+(`run_rates.py`); each stretch of turns gives one ratio. `--now` gives settings to the newer tree
+alone, and steps no simulator.
 Last result: see benchmarks/paired_speed.md.
 """
 
@@ -54,10 +56,12 @@ def main() -> None:
     )
     parser.add_argument("--stretches", type=int, default=20)
     parser.add_argument("--steps", type=int, default=2_000_000)
+    parser.add_argument("--now", nargs="+", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     with checked_out(options.before) as before:
-        simulator((before, HERE), options.stretches)
-        main_job((before, HERE), options.stretches, options.steps)
+        if not options.now:
+            simulator((before, HERE), options.stretches)
+        main_job((before, HERE), options.stretches, options.steps, options.now)
 
 
 @contextmanager
@@ -83,13 +87,14 @@ def simulator(trees: tuple[Path, Path], stretches: int) -> None:
     show("frames per processor second", *zip(*pairs, strict=True))
 
 
-def main_job(trees: tuple[Path, Path], stretches: int, steps: int) -> None:
-    """The main job; it evaluates when all that counts is over."""
+def main_job(trees: tuple[Path, Path], stretches: int, steps: int, more: list[str]) -> None:
+    """The main job, `more` being the newer tree's; it evaluates when all that counts is over."""
     words = [*MAIN_JOB, f"algo.total_steps={steps}"]
+    both = zip(("before", "now"), ([], more), trees, strict=True)
     with tempfile.TemporaryDirectory() as folder:
         runs = [
-            [Watched(Path(folder) / name, words, FIRST_STEPS, steps, tree)]
-            for name, tree in zip(("before", "now"), trees, strict=True)
+            [Watched(Path(folder) / name, [*words, *own], FIRST_STEPS, steps, tree)]
+            for name, own, tree in both
         ]
         rates = in_turns(runs, stretches)
     for what in ("per_second", "per_processor_second"):
