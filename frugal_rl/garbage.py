@@ -20,15 +20,23 @@ def collect_later() -> None:
 
 
 def collect_again() -> None:
-    """Collect garbage as Python does, but where that had ended none of what is there by now."""
+    """Collect garbage as Python does; what is there by now is looked through for the last time.
+
+    Where garbage is collected already, nothing changes.
+    """
     if not gc.isenabled():
-        gc.freeze()
-        gc.enable()
+        gc.collect()  # Hydra and its files leave 3 MiB
+        _collect_what_comes()
+
+
+def _collect_what_comes() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 @contextmanager
 def loading_torch() -> Iterator[None]:
-    """Say that torch is loaded inside, and collect none of what is there at the end.
+    """Say that torch is loaded inside, and never look through what is there at the end.
 
     Where it was loaded before, as in the second job of a sweep, what is there is not only modules:
     all of it is collected as ever.
@@ -41,4 +49,4 @@ def loading_torch() -> Iterator[None]:
         try:
             yield
         finally:
-            collect_again()
+            _collect_what_comes()  # of torch's nothing goes: 0.1 s to find that out

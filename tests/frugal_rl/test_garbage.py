@@ -79,6 +79,8 @@ def test_a_process_that_collects_is_left_as_it_is():
     collect_again()
     assert gc.get_freeze_count() == frozen
     collect_later()
+    left = weakref.ref(Ring())
     collect_again()
+    assert left() is None
     assert gc.isenabled()
     assert gc.get_freeze_count() > frozen
