@@ -135,7 +135,7 @@ def table(rows: list[dict[str, Any]]) -> str:
         ]
         minutes = np.mean([row["minutes"] for row in found])
         steps = np.mean([row["steps"] for row in found])
-        seeds = ", ".join(str(row["seed"]) for row in found)
+        seeds = ", ".join(map(str, sorted(row["seed"] for row in found)))
         lines.append(f"| {name} | {seeds} | {minutes:.1f} | {steps:,.0f} | {' | '.join(parts)} |")
     return "\n".join(lines)
 
