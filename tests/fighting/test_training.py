@@ -106,7 +106,8 @@ def planned_past_selves(overrides, learner):
 
 
 @pytest.mark.parametrize(
-    ("steps", "every", "kept"), [(96, 96, 1), (97, 96, 2), (480, 96, 3), (480, 200, 2), (95, 97, 0)]
+    ("steps", "every", "kept"),
+    [(96, 96, 1), (97, 96, 2), (480, 96, 3), (480, 200, 2), (95, 97, 0), (192, 40, 2)],
 )
 def test_a_plan_knows_how_many_past_selves_there_will_be(steps, every, kept):
     words = ["algo=fighting_self_play", "env.opponent=self_play", "env.obs=ram", "algo.pool_size=3"]
