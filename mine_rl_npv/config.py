@@ -28,7 +28,7 @@ from mine_rl_npv.rules.features import VIEW
 from mine_rl_npv.rules.layout import empty_arena
 from mine_rl_npv.rules.mines import EVAL_SEEDS, MineSet, MineSource, daily_kilograms, open_mines
 from mine_rl_npv.rules.sizes import MineSizes, sizes_of
-from mine_rl_npv.spec import Observation, Shapes, mine_spec, mine_table
+from mine_rl_npv.spec import Observation, Shapes, mine_spec, mine_table, table_room
 from mine_rl_npv.vec_env import MineBatch
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ class MineConfig:
         wanted, cells = {row.name for row in encoding.rows}, int(np.prod(shapes.grid))
         world = worlds_arrays(1, cells, columns, most, wanted, self.actions)
         pit = steps.allocate_pits(arena, 1).nbytes + sum(a.nbytes for a in world.values())
-        table = mine_table(shapes, blocks, arcs).nbytes
+        table = mine_table(shapes, blocks, arcs).allocated_with(*table_room(blocks, arcs))
         count = f"{len(blocks)} mines"
         return [
             Part("mines", f"{count}, as they were opened", sizes.held, shared=True),

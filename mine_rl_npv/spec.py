@@ -275,15 +275,15 @@ class _Columns(_Kernel):
 
 
 def mine_table(shapes: Shapes, blocks: Sequence[int], arcs: Sequence[int]) -> StaticTable:
-    """The table of static mine data, empty, with room for exactly these mines.
+    """The table of static mine data, empty and without room.
 
     Args:
         shapes: grid and channels.
         blocks: of each mine's pit.
         arcs: precedences of each mine's pit.
     """
-    count, total, most = len(blocks), sum(blocks), max(blocks)
-    table = StaticTable(
+    most = max(blocks)
+    return StaticTable(
         TABLE,
         (
             TableField("geology", (len(shapes.channels), *shapes.grid), np.float32),
@@ -296,9 +296,13 @@ def mine_table(shapes: Shapes, blocks: Sequence[int], arcs: Sequence[int]) -> St
             TableField("view", (most, len(VIEW)), np.float32, ragged=True),
         ),
     )
+
+
+def table_room(blocks: Sequence[int], arcs: Sequence[int]) -> tuple[int, dict[str, int]]:
+    """Rows of the table, and items of its ragged fields, that these mines fill."""
+    count, total = len(blocks), sum(blocks)
     items = {"owner": total, "cell": total, "pointer": total + count, "index": sum(arcs)}
-    table.reserve(count, items | {"view": total})
-    return table
+    return count, items | {"view": total}
 
 
 def mine_rows(layout: MineLayout, channels: Sequence[str]) -> dict[str, np.ndarray]:

@@ -106,6 +106,14 @@ class StaticTable:
             else:
                 arena.reserve(count)
 
+    def allocated_with(self, count: int, items: Mapping[str, int]) -> int:
+        """Bytes allocated once `reserve` has been asked for the same; nothing is taken now."""
+        rows = sum(
+            arena.allocated_with(items[name] if self.fields[name].ragged else count)
+            for name, arena in self.arenas.items()
+        )
+        return rows + sum(offsets.allocated_with(count) for offsets in self._offsets.values())
+
     def places(self, ids: np.ndarray) -> np.ndarray:
         """Ids [...] -> where their rows lie in the arrays: the ids themselves, as nothing moves."""
         return ids

@@ -21,7 +21,14 @@ from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.rules.choices import Kind
 from mine_rl_npv.rules.layout import MineArrays, MineLayout, build_arena, lay_out
 from mine_rl_npv.rules.room import refuse_crowd
-from mine_rl_npv.spec import FULL_CHANNELS, MINELIB_CHANNELS, Shapes, mine_rows, mine_table
+from mine_rl_npv.spec import (
+    FULL_CHANNELS,
+    MINELIB_CHANNELS,
+    Shapes,
+    mine_rows,
+    mine_table,
+    table_room,
+)
 
 if TYPE_CHECKING:
     from frugal_rl.observation.tables import StaticTable
@@ -84,7 +91,9 @@ class MineSet:
     def table(self) -> StaticTable:
         """The static rows of all mines, one for all games: they play the same ones."""
         arcs = [layout.graph.arcs for layout in self.layouts]
-        table = mine_table(self.shapes, [len(m.block) for m in self.layouts], arcs)
+        blocks = [len(layout.block) for layout in self.layouts]
+        table = mine_table(self.shapes, blocks, arcs)
+        table.reserve(*table_room(blocks, arcs))
         for k, layout in enumerate(self.layouts):
             rows = partial(mine_rows, layout, self.shapes.channels)
             table.intern((layout.instance.name, k), rows)

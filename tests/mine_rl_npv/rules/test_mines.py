@@ -9,6 +9,7 @@ from mine_rl_npv.data.economics import model_instance
 from mine_rl_npv.data.synthetic import Deposit, block_model
 from mine_rl_npv.rules import features
 from mine_rl_npv.rules.mines import MineSource, open_mines
+from mine_rl_npv.spec import mine_table, table_room
 
 LEVEL = Deposit(8, 9, 5)
 HILLS = replace(LEVEL, relief=40.0)
@@ -37,10 +38,19 @@ def test_deposits_on_one_lattice_hold_its_slopes_once_and_hills_each_their_own()
 
 
 def test_the_table_of_mines_has_room_for_them_and_no_more():
-    table = open_mines(MineSource("synthetic", HILLS, deposits=4)).table
+    mines = open_mines(MineSource("synthetic", HILLS, deposits=4))
+    blocks, arcs = zip(*((len(m.block), m.graph.arcs) for m in mines.layouts), strict=True)
+    foreseen = mine_table(mines.shapes, blocks, arcs).allocated_with(*table_room(blocks, arcs))
 
-    assert len(table) == 4
-    assert table.nbytes == table.used_bytes
+    assert len(mines.table) == 4
+    assert mines.table.nbytes == mines.table.used_bytes == foreseen
+
+
+def test_room_for_more_mines_than_any_machine_holds_is_told_and_not_taken():
+    shapes = open_mines(MineSource("synthetic", LEVEL)).shapes
+    many = [100_000] * 10**6
+
+    assert mine_table(shapes, many, many).allocated_with(*table_room(many, many)) > 2**42
 
 
 def test_cones_summed_by_threads_are_those_summed_by_one(monkeypatch):
