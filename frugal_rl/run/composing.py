@@ -111,7 +111,7 @@ def check_keys(config_name: str, overrides: Sequence[str]) -> None:
     known = set(_dotted(cfg)) | groups()
     for override in keys:
         name = str(override.key_or_group)
-        if name not in known and not _inside_free_mapping(cfg, name):
+        if name not in known and not _inside_open(cfg, name):
             raise ConfigError(f"{name} is no option; {absent(name, known)}")
 
 
@@ -175,10 +175,19 @@ def _dotted(node: Any, prefix: str = "") -> Iterator[str]:
                 yield from _dotted(node._get_node(key), f"{name}.")
 
 
-def _inside_free_mapping(cfg: DictConfig, name: str) -> bool:
-    """Whether an item (`levels.0`) or a keyword of somebody else's (`env.kwargs.x`) is meant."""
-    parent = OmegaConf.select(cfg, name.rpartition(".")[0]) if "." in name else None
-    return OmegaConf.is_list(parent) or (name.startswith(OPEN) and OmegaConf.is_dict(parent))
+def _inside_open(cfg: DictConfig, name: str) -> bool:
+    """Whether an item (`levels.0`) or a keyword of somebody else's (`env.kwargs.x`) is meant.
+
+    Raises:
+        ConfigError: an item that its list does not have.
+    """
+    above, _, last = name.rpartition(".")
+    parent: Any = OmegaConf.select(cfg, above) if above else None
+    if not OmegaConf.is_list(parent):
+        return name.startswith(OPEN) and OmegaConf.is_dict(parent)
+    if not last.isdecimal() or int(last) >= len(parent):
+        raise ConfigError(f"{name} is no item: {above} has {len(parent)}; write {above}=[...].")
+    return True
 
 
 @contextmanager
@@ -190,7 +199,9 @@ def composing(words: Sequence[str]) -> Iterator[None]:
     try:
         with opened:
             yield
-    except (ConfigCompositionException, OmegaConfBaseException, *UNREADABLE) as error:
+    except ConfigError:
+        raise
+    except (ConfigCompositionException, OmegaConfBaseException, ValueError, *UNREADABLE) as error:
         raise ConfigError(fault_in_words(words, str(error))) from error
 
 

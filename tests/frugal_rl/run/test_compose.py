@@ -53,6 +53,8 @@ def run_script(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
         (["memory=parallel,spars"], "memory=spars is no choice; did you mean 'sparse'?"),
         (["memory.storag=half,dense"], "memory.storag is no option; did you mean 'memory.storage'"),
         (["hardwre.ram_gib=3"], "did you mean 'hardware.ram_gib'?"),
+        (["env=nclone", "env.levels.7=walk"], "7 is no item: env.levels has 4; write env.levels="),
+        (["env=nclone", "env.levels.x=walk"], "env.levels.x is no item: env.levels has"),
         (["algo.n_steps=glob(*)"], "matches choices, and algo.n_steps has none; name values"),
         (["algo.n_steps=interval(0,1)"], "is for a search, not for a sweep; name values"),
         (["+memory=lossless"], "adds what there is already; write memory=lossless."),
