@@ -202,7 +202,7 @@ def trials(command: Command) -> None:
 def window(command: Command) -> None:
     """A window needs a display, and a package that opens it."""
     probe = command.values.get("probe", False)
-    unseen = command.word("video") or probe not in (False, "off")
+    unseen = command.word("video") or command.word("report") or probe not in (False, "off")
     if command.name != "play" or (unseen and probe != "person"):
         return
     if not has_display(command.environ):

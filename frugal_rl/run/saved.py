@@ -19,6 +19,7 @@ from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import evaluation_env
 from frugal_rl.run.identity import check_same_files
 from frugal_rl.run.named_code import check_named_code
+from frugal_rl.run.nearness import in_one_line
 from frugal_rl.run.renamed import current_values
 from frugal_rl.untrusted.printing import printable, shown
 from frugal_rl.vec_env.interface import VectorEnv
@@ -74,7 +75,7 @@ def told_in_a_line(path: str) -> Iterator[None]:
     except FrugalError as error:
         if str(error).isprintable():
             raise
-        raise type(error)(printable(str(error), LONGEST_LINE)) from error
+        raise type(error)(printable(in_one_line(str(error)), LONGEST_LINE)) from error
     except Exception as error:
         raise CheckpointError(
             f"The run in {shown(path)} cannot be opened ({type(error).__name__}: "

@@ -33,12 +33,13 @@ def test_a_display_that_leads_nowhere_is_none(tmp_path):
     assert has_display({"SDL_VIDEODRIVER": "dummy"}, tmp_path)
 
 
-def test_a_window_needs_a_display_and_a_film_none(tmp_path, monkeypatch):
+def test_a_window_needs_a_display_a_film_and_a_report_none(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"video=film\.mp4"):
         preflight.preflight(command("play"))
 
     preflight.preflight(command("play", video="film.mp4"))
+    preflight.preflight(command("play", report="page"))
     preflight.preflight(command("play", environ={"WAYLAND_DISPLAY": "wayland-0"}))
 
 

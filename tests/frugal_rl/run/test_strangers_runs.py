@@ -11,7 +11,7 @@ from frugal_rl.errors import CheckpointError, ConfigError, FrugalError
 from frugal_rl.run.checkpoints import load_checkpoint, save_checkpoint
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.identity import check_same_run, identity
-from frugal_rl.run.saved import open_saved
+from frugal_rl.run.saved import open_saved, told_in_a_line
 from frugal_rl.testing.fuzz import MIB, Reading
 
 SMALL = ("algo.num_envs=2", "algo.n_steps=8",
@@ -205,3 +205,9 @@ def test_a_saved_identity_is_shown_without_its_escape_codes(toy, tmp_path):
 def test_a_sound_run_still_opens(toy, asked, tmp_path):
     assert opened(toy, tmp_path / "a.pt", asked) == 0
     assert load_checkpoint(tmp_path / "a.pt")["num_steps"] == 0
+
+
+def test_an_error_of_several_lines_is_told_in_one():
+    told = pytest.raises(ConfigError, match=r"^2 files: a\.map is empty\. Mend them\.$")
+    with told, told_in_a_line("run"):
+        raise ConfigError("2 files:\n  a.map is empty.\nMend them.")
