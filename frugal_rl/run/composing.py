@@ -5,7 +5,7 @@ Imports Hydra and little else: `--help` waits for nothing that only a run needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -108,10 +108,9 @@ def check_keys(config_name: str, overrides: Sequence[str]) -> None:
         return
     words = [f"{o.key_or_group}={v[0]}" if (v := _values(o)) else o.input_line for o in chosen]
     cfg, _ = compose_plain(config_name, [str(word) for word in words])
-    known = set(_dotted(cfg)) | groups()
-    for override in keys:
-        name = str(override.key_or_group)
-        if name not in known and not _inside_open(cfg, name):
+    known, named = set(_dotted(cfg)) | groups(), {str(o.key_or_group) for o in keys}
+    for name in (str(o.key_or_group) for o in keys):
+        if name not in known and not _inside_open(cfg, name, named):
             raise ConfigError(f"{name} is no option; {absent(name, known)}")
 
 
@@ -175,8 +174,10 @@ def _dotted(node: Any, prefix: str = "") -> Iterator[str]:
                 yield from _dotted(node._get_node(key), f"{name}.")
 
 
-def _inside_open(cfg: DictConfig, name: str) -> bool:
+def _inside_open(cfg: DictConfig, name: str, named: Collection[str]) -> bool:
     """Whether an item (`levels.0`) or a keyword of somebody else's (`env.kwargs.x`) is meant.
+
+    A list that is itself among the named keys is as long as its word makes it.
 
     Raises:
         ConfigError: an item that its list does not have.
@@ -185,7 +186,7 @@ def _inside_open(cfg: DictConfig, name: str) -> bool:
     parent: Any = OmegaConf.select(cfg, above) if above else None
     if not OmegaConf.is_list(parent):
         return name.startswith(OPEN) and OmegaConf.is_dict(parent)
-    if not last.isdecimal() or int(last) >= len(parent):
+    if above not in named and not (last.isdecimal() and int(last) < len(parent)):
         raise ConfigError(f"{name} is no item: {above} has {len(parent)}; write {above}=[...].")
     return True
 

@@ -102,6 +102,7 @@ def test_a_file_that_was_changed_is_composed_anew(tmp_path):
 
 def test_words_that_hydra_understands_pass_the_check():
     check_words("train", ["seed=0,1,2", "memory=parallel,baseline", "algo.total_steps=1e6"])
+    check_words("train", ["env.levels=[walk,fall,slope,jump,drone]", "env.levels.4=walk,jump"])
     check_words("train", ["+algo.new=1", "~experiment", "hydra/launcher=joblib", "env=toy"])
     check_words("plan", ["compare=true", "format=json", "seed=range(0,3)"])
     check_words("train", ["env=glob(mine_*)", "env.max_steps=3"])
