@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,6 @@ from nclone.levels.sources import open_levels
 from nclone.search.proof import Prover
 
 if TYPE_CHECKING:
-    from frugal_rl.run.config import RunConfig
     from frugal_rl.run.saved import Saved
 
 Names = tuple[str, ...]
@@ -41,8 +41,7 @@ def searched(names: Names) -> tuple[np.ndarray, float]:
     prover, frames, seconds = Prover(), [], []
     for level in open_levels(names, "eval"):
         began = time.process_time()
-        found = (prover.prove(level, guided=g).inputs for g in (True, False))
-        won = next((inputs for inputs in found if inputs is not None), None)
+        won = prover.solution(level)
         seconds.append(time.process_time() - began)
         frames.append(np.nan if won is None else won.frames)
     return np.array(frames), 1000 * float(np.median(seconds))
@@ -74,27 +73,19 @@ def share(over: np.ndarray, under: np.ndarray) -> str:
     return f"{ratio.mean():.2f} +- {error:.2f}" if len(ratio) else "-"
 
 
-def won_by(path: str, asked: RunConfig, names: Names) -> np.ndarray:
-    """`played` by the agent of a run folder."""
-    with open_saved(path, asked, single=True) as saved:
-        return played(saved, names)
-
-
-def row(group: str, names: Names, runs: dict[str, list[str]], asked: RunConfig) -> list[str]:
-    """One line of the table."""
+def row(group: str, names: Names, agents: list[list[Saved]]) -> list[str]:
+    """One line of the table, of agents with several seeds each."""
     found, milliseconds = searched(names)
-    wins = {
-        label: np.array([won_by(p, asked, names) for p in paths]) for label, paths in runs.items()
-    }
+    wins = [np.array([played(seed, names) for seed in agent]) for agent in agents]
     cells = [
         group,
         f"{len(found)}",
         f"{100 * np.isfinite(found).mean():.0f}",
         f"{milliseconds:.1f}",
     ]
-    for frames in wins.values():
+    for frames in wins:
         cells += [f"{100 * np.isfinite(frames).mean():.0f}", share(frames, found[None])]
-    first, *others = wins.values()
+    first, *others = wins
     return cells + [share(frames, first) for frames in others]
 
 
@@ -114,8 +105,13 @@ def main() -> None:
         titles += [f"{label}, %", ": searcher"]
     print(line([*titles, *(f"{label} : {first}" for label in others)]))
     print("|---" * (len(titles) + len(others)) + "|")
-    for group, names in groups_of(args.judged):
-        print(line(row(group, names, runs, asked)), flush=True)
+    with ExitStack() as opened:
+        agents = [
+            [opened.enter_context(open_saved(path, asked, single=True)) for path in paths]
+            for paths in runs.values()
+        ]
+        for group, names in groups_of(args.judged):
+            print(line(row(group, names, agents)), flush=True)
 
 
 def line(cells: list[str]) -> str:

@@ -108,9 +108,9 @@ def check_keys(config_name: str, overrides: Sequence[str]) -> None:
         return
     words = [f"{o.key_or_group}={v[0]}" if (v := _values(o)) else o.input_line for o in chosen]
     cfg, _ = compose_plain(config_name, [str(word) for word in words])
-    known, named = set(_dotted(cfg)) | groups(), {str(o.key_or_group) for o in keys}
-    for name in (str(o.key_or_group) for o in keys):
-        if name not in known and not _inside_open(cfg, name, named):
+    known, names = set(_dotted(cfg)) | groups(), [str(o.key_or_group) for o in keys]
+    for name in names:
+        if name not in known and not _inside_open(cfg, name, names):
             raise ConfigError(f"{name} is no option; {absent(name, known)}")
 
 

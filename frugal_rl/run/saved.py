@@ -19,7 +19,6 @@ from frugal_rl.run.config import RunConfig
 from frugal_rl.run.evaluate import evaluation_env
 from frugal_rl.run.identity import check_same_files
 from frugal_rl.run.named_code import check_named_code
-from frugal_rl.run.nearness import in_one_line
 from frugal_rl.run.renamed import current_values
 from frugal_rl.untrusted.printing import printable, shown
 from frugal_rl.vec_env.interface import VectorEnv
@@ -75,7 +74,8 @@ def told_in_a_line(path: str) -> Iterator[None]:
     except FrugalError as error:
         if str(error).isprintable():
             raise
-        raise type(error)(printable(in_one_line(str(error)), LONGEST_LINE)) from error
+        words = " ".join(line.strip() for line in str(error).splitlines())
+        raise type(error)(printable(words, LONGEST_LINE)) from error
     except Exception as error:
         raise CheckpointError(
             f"The run in {shown(path)} cannot be opened ({type(error).__name__}: "

@@ -45,8 +45,7 @@ def searched(
     prover, found = Prover(), []
     levels = open_levels([name], "train", skip_unreadable)
     for level in levels:
-        proofs = (prover.prove(level, guided=guided).inputs for guided in (True, False))
-        inputs = next((i for i in proofs if i is not None), None)
+        inputs = prover.solution(level)
         found.append(np.zeros(0, np.uint8) if inputs is None else inputs.per_step(frame_skip))
     if not any(len(actions) for actions in found):
         raise DataError(

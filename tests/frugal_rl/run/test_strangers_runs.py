@@ -208,6 +208,6 @@ def test_a_sound_run_still_opens(toy, asked, tmp_path):
 
 
 def test_an_error_of_several_lines_is_told_in_one():
-    told = pytest.raises(ConfigError, match=r"^2 files: a\.map is empty\. Mend them\.$")
+    told = pytest.raises(ConfigError, match=r"^2 files: Notes/a\.map is empty\. Mend them\.$")
     with told, told_in_a_line("run"):
-        raise ConfigError("2 files:\n  a.map is empty.\nMend them.")
+        raise ConfigError("2 files:\n  Notes/a.map is empty.\nMend them.")

@@ -65,6 +65,14 @@ def test_a_locked_door_is_opened_on_the_way(prover):
 
 def test_a_level_without_a_way_is_not_proved(prover):
     assert prover.prove(room(with_switch=False)).inputs is None
+    assert prover.solution(room(with_switch=False)) is None
+
+
+def test_where_distances_lead_astray_the_solution_is_found_without_them(prover):
+    level = generate(Recipe("arena", "plain", 5003))
+    assert prover.prove(level).inputs is None
+
+    assert wins(level, prover.solution(level))
 
 
 def test_a_level_without_an_exit_is_not_proved(prover):
