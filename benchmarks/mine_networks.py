@@ -15,8 +15,8 @@ import time
 import numpy as np
 import torch
 
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.usage import peak_resident_bytes
+from frugal_rl.observation.decoder import to_tensors
 from frugal_rl.observation.history import History
 from frugal_rl.run.compose import compose_run
 

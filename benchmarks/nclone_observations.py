@@ -20,10 +20,9 @@ import numba
 import numpy as np
 import torch
 
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.decoder import Decoder, to_tensors
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from nclone.config import NppConfig

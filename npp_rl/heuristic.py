@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.learn.collect import to_tensors
-from frugal_rl.observation.decoder import DecodedFields, Decoder
+from frugal_rl.observation.decoder import DecodedFields, Decoder, to_tensors
 from nclone.graph.fields import GRAPH_ID, GRAPH_TABLE, PLAYER_NODE
 from npp_rl.graphs.batches import ragged_graphs
 from npp_rl.graphs.embedded import EmbeddedGraphs

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from frugal_rl.learn.collect import to_tensors
+from frugal_rl.observation.decoder import to_tensors
 from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.tables import Tables
 

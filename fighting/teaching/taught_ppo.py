@@ -13,9 +13,9 @@ from fighting.opponents.saved_player import memory_policy
 from fighting.signals import SIGNALS, look_all
 from fighting.vec_env import DuelVecEnv
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.ppo import PpoLearner
 from frugal_rl.learn.update import Losses, Update, loss_of
+from frugal_rl.observation.decoder import to_tensors
 
 if TYPE_CHECKING:
     from fighting.config import DuelConfig

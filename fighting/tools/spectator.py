@@ -14,7 +14,7 @@ from fighting.choices import Emulation, Rival
 from fighting.machine.emulator import FRAMES_PER_SECOND
 from fighting.tools.pictures import Shot, packed_screen, pages, picture, save_film
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.collect import to_tensors
+from frugal_rl.observation.decoder import to_tensors
 from frugal_rl.observation.encoder import Encoder
 from frugal_rl.observation.history import History
 from frugal_rl.run.play import PlayOptions, Window

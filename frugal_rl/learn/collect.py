@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from frugal_rl.doing import doing
+from frugal_rl.learn.bootstrap import Bootstraps
 from frugal_rl.learn.tally import EpisodeTally, EventLog
 from frugal_rl.observation.borders import check_going_on
+from frugal_rl.observation.decoder import to_tensors
 from frugal_rl.vec_env.episodes import bounded
 
 if TYPE_CHECKING:
@@ -41,13 +41,6 @@ def kept_of(vec_env: VectorEnv) -> tuple[Any, Any]:
         return vec_env.state(), static
     except NotImplementedError:
         return None, static
-
-
-def to_tensors(rows: Mapping[str, np.ndarray], device: torch.device) -> dict[str, Tensor]:
-    """Rows as tensors; on the CPU they share memory with the arrays."""
-    if device.type == "cpu":
-        return {name: torch.from_numpy(np.asarray(row)) for name, row in rows.items()}
-    return {name: torch.from_numpy(np.asarray(row)).to(device) for name, row in rows.items()}
 
 
 class Collector(Protocol):
@@ -92,7 +85,8 @@ class StepCollector:
         batched_bootstrap: bool,
     ) -> None:
         self.vec_env, self.rollout, self.history = vec_env, rollout, history
-        self.scale, self.batched_bootstrap = scale, batched_bootstrap
+        self.scale = scale
+        self.bootstraps = Bootstraps(vec_env.num_envs if batched_bootstrap else 1)
         self.collected = rollout.buffer_size * vec_env.num_envs
         self.tally, self.events = EpisodeTally(), EventLog()
 
@@ -115,35 +109,26 @@ class StepCollector:
                 actions, values, log_probs = (x.numpy(force=True) for x in acted)
                 rollout.add(self.obs, actions, np.asarray(LATER), self.starts, values, log_probs)
                 step = self.vec_env.step(bounded(actions, self.vec_env.action_space))
-                rollout.rewards[t] = self.rewarded(step, policy)
+                rollout.rewards[t] = self.rewarded(step, t)
+                if self.bootstraps.full:
+                    self.bootstraps.pay(rollout, policy)
                 self.tally.add(step.ended)
                 self.events.add(step)
                 work.done += 1
+        self.bootstraps.pay(rollout, policy)
         rollout.labels = self.events.labels(policy.network)
         last = policy.predict_values(to_tensors(self.obs, device))
         rollout.compute_returns_and_advantage(last, self.starts)
         return rollout
 
-    def rewarded(self, step: Step, policy: Actor) -> np.ndarray:
-        """Rewards [N] with the value of the last observation where a limit ended an episode."""
+    def rewarded(self, step: Step, t: int) -> np.ndarray:
+        """Rewards [N]; what a limit cut off is added later."""
         obs, final = self.history.push(step.rows, step.done, step.final_index, step.final_rows)
         self.obs = obs
         self.starts = step.done.copy()
-        reward = self.scale(step.reward, step.done) if self.scale else step.reward.copy()
         if final:
-            reward[step.final_index] += self.rollout.gamma * self._values(final, policy)
-        return reward
-
-    def _values(self, final: Rows, policy: Actor) -> np.ndarray:
-        """Values [M] of final observations; singly, as SB3 does, their last bits may differ."""
-        device = policy.device
-        if self.batched_bootstrap:
-            values = policy.predict_values(to_tensors(final, device)).flatten()
-        else:
-            count = len(next(iter(final.values())))
-            one = [{k: v[i : i + 1] for k, v in final.items()} for i in range(count)]
-            values = torch.cat([policy.predict_values(to_tensors(o, device))[0] for o in one])
-        return values.numpy(force=True)
+            self.bootstraps.add(t, step.final_index, final)
+        return self.scale(step.reward, step.done) if self.scale else step.reward.copy()
 
     def agree(self, ranks: Ranks) -> None:
         """One reward scale for all, and whatever the environments share."""

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.tally import EpisodeTally
 from frugal_rl.memory.choices import Trajectories
-from frugal_rl.observation.decoder import torch_dtype
+from frugal_rl.observation.decoder import to_tensors, torch_dtype
 from frugal_rl.store.merged import MergedRollout
 from frugal_rl.store.trajectories import Item, Trajectory, TrajectoryBuffer, as_blocks, trimmed
 from frugal_rl.vec_env.episodes import Episodes, EpisodesEnv

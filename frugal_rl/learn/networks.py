@@ -198,11 +198,14 @@ class Embedding(nn.Module):
             parts.append(run(self.cnns[module], self._pixels(images)))
         return torch.cat(parts, dim=1)  # one part too: products of unaligned rows may round apart
 
-    def read(self, fields: Fields) -> Tensor:
-        """Decoded fields -> [B, ...] as `forward` reads them, pictures by their pixels."""
+    def plain_of(self, fields: Fields, count: int) -> Tensor:
+        """All that is no picture, [B, numbers] float32, as `forward` reads it."""
         parts = [self._plain(name, fields[name]) for name in self.plain]
-        parts += [self._pixels(channels_first(fields[name])).flatten(1) for name in self.pictures]
-        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+        return torch.cat(parts, dim=1) if parts else torch.empty(count, 0)
+
+    def pixels_of(self, fields: Fields, name: str) -> Tensor:
+        """One picture, [B, pixels] float32, as `forward` shows it to its layers."""
+        return self._pixels(channels_first(fields[name])).flatten(1).contiguous()
 
     def _pixels(self, images: Tensor) -> Tensor:
         scaled = scale_pixels(images)

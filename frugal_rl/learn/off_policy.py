@@ -14,7 +14,6 @@ from gymnasium import spaces
 from stable_baselines3.common.logger import Logger
 
 from frugal_rl.errors import DataError
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.filling import filling
 from frugal_rl.learn.hindsight import reward_goals
 from frugal_rl.learn.networks import LAYERS
@@ -32,7 +31,7 @@ from frugal_rl.learn.stored_rows import (
 from frugal_rl.learn.transitions import Rows, TransitionCollector
 from frugal_rl.learn.value_size import largest_return, mean_value
 from frugal_rl.memory.part import Phase
-from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.decoder import Decoder, to_tensors
 from frugal_rl.observation.fields import EPISODE
 from frugal_rl.observation.history import History
 

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
-from frugal_rl.learn.collect import kept_of, to_tensors
+from frugal_rl.learn.collect import kept_of
 from frugal_rl.learn.tally import EpisodeTally
 from frugal_rl.observation.borders import check_going_on, check_rows, followed
+from frugal_rl.observation.decoder import to_tensors
 from frugal_rl.observation.fields import EPISODE
 
 if TYPE_CHECKING:

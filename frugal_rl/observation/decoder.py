@@ -63,6 +63,13 @@ def resolve_twin(path: str, plugins: tuple[str, ...] = ()) -> Callable[..., Any]
     return twin
 
 
+def to_tensors(rows: Mapping[str, np.ndarray], device: torch.device) -> dict[str, Tensor]:
+    """Rows as tensors; on the CPU they share memory with the arrays."""
+    if device.type == "cpu":
+        return {name: torch.from_numpy(np.asarray(row)) for name, row in rows.items()}
+    return {name: torch.from_numpy(np.asarray(row)).to(device) for name, row in rows.items()}
+
+
 class Decoder:
     """Turns stored rows of one encoding into decoded fields."""
 

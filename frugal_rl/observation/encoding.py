@@ -172,12 +172,23 @@ class Encoding:
             if name in needed:
                 continue
             needed.add(name)
-            f = self.spec.by_name.get(name)
-            if isinstance(f, Static) and self.choice[name] == "interned":
-                todo.append(f"{f.table}_id")
-            if isinstance(f, Derived) and self.choice[name] == "derived":
-                todo.extend(f.sources)
+            todo.extend(self._behind(name))
         return needed
+
+    def _behind(self, name: str) -> tuple[str, ...]:
+        """What a field by reference is computed from, one step back; nothing for other names."""
+        f = self.spec.by_name.get(name)
+        if isinstance(f, Static) and self.choice[name] == "interned":
+            return (f"{f.table}_id",)
+        if isinstance(f, Derived) and self.choice[name] == "derived":
+            return f.sources
+        return ()
+
+    def origins(self, name: str) -> tuple[str, ...]:
+        """The rows that decide what a field shows: its own, or all that it is computed from."""
+        behind = self._behind(name)
+        found = [origin for source in behind for origin in self.origins(source)] or [name]
+        return tuple(dict.fromkeys(found))
 
     def _row(self, f: AnyField) -> RowSpec:
         codec = offered(f)[self.choice[f.name]] or DenseCodec()

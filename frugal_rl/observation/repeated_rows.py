@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from frugal_rl.observation.aligned import WORD_BYTES
 from frugal_rl.observation.growing_array import GrowingArray
 
 EMPTY = -1
@@ -72,6 +73,53 @@ class RepeatedRows(GrowingArray):
     def _number_again(self, slots: int) -> None:
         self._slots = np.full(slots, EMPTY, np.int32)
         _kernels().find_slots(_words(self.book.values), self.book.used, self._slots)
+
+
+class RowNumbers:
+    """Numbers of rows that lie in several arrays, by first sight, until they are forgotten.
+
+    Sums over rows are therefore the same for the same rows.
+    """
+
+    def __init__(self, row_bytes: int) -> None:
+        self.row_bytes = row_bytes
+        self.known = GrowingArray((-(-row_bytes // WORD_BYTES),), np.uint64)
+        self._slots = np.full(FEWEST_SLOTS, EMPTY, np.int32)
+
+    def forget(self) -> None:
+        """Number from 0 again."""
+        self.known.used = 0
+        self._slots.fill(EMPTY)
+
+    def of(self, *columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows [B, ...] of several arrays: [D] int64 the places of new ones, [B] int32 numbers."""
+        count = len(columns[-1])
+        words = np.zeros((count, *self.known.values.shape[1:]), np.uint64)
+        rows, at = words.view(np.uint8), 0
+        for column in columns:
+            flat = np.ascontiguousarray(column).reshape(len(column), math.prod(column.shape[1:]))
+            part = flat.view(np.uint8)
+            rows[:, at : at + part.shape[1]] = part
+            at += part.shape[1]
+        self._make_room(self.known.used + count)
+        numbers, firsts = np.empty(count, np.int32), np.empty(count, np.int64)
+        known = self.known
+        found = _kernels().number_rows(
+            words, known.values, known.used, self._slots, numbers, firsts
+        )
+        known.append(words[firsts[:found]])
+        return firsts[:found], numbers
+
+    def _make_room(self, most: int) -> None:
+        slots = _slots_for(most, len(self._slots))
+        if slots > len(self._slots):
+            self._slots = np.full(slots, EMPTY, np.int32)
+            _kernels().find_slots(self.known.values, self.known.used, self._slots)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated."""
+        return self.known.nbytes + int(self._slots.nbytes)
 
 
 def _slots_for(rows: int, slots: int) -> int:

@@ -20,8 +20,7 @@ from torch import Tensor
 from frugal_rl.doing import Work, doing
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import mask_logits
-from frugal_rl.learn.collect import to_tensors
-from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.decoder import Decoder, to_tensors
 from frugal_rl.observation.history import History
 from frugal_rl.report.terminal import say
 from frugal_rl.run.tools import NO_FILM, needed, tool

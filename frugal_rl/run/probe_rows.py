@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.base import TINY
+from frugal_rl.observation.decoder import to_tensors
 from frugal_rl.observation.history import History
 
 if TYPE_CHECKING:

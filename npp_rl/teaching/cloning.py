@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from frugal_rl.doing import doing
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.update import ALONE
+from frugal_rl.observation.decoder import to_tensors
 from npp_rl.teaching.shares import Samples
 
 if TYPE_CHECKING:

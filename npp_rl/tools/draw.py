@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from matplotlib.figure import Figure
 
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.profile import MemoryProfile
+from frugal_rl.observation.decoder import to_tensors
 from frugal_rl.run.disk import finished_or_absent
 from frugal_rl.run.evaluate import PolicyPlayer
 from nclone.files import file_stem

@@ -8,12 +8,11 @@ from numpy.testing import assert_array_equal
 from stable_baselines3.common.env_checker import check_env as check_with_sb3
 
 from frugal_rl.errors import ConfigError
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.choices import RolloutLocation, Shuffle
 from frugal_rl.memory.plan import draw_up
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import FrameStack, Storage
-from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.decoder import Decoder, to_tensors
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import Padding

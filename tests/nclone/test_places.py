@@ -6,10 +6,9 @@ import numpy as np
 import torch
 from numpy.testing import assert_array_equal
 
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.memory.profile import MemoryProfile
 from frugal_rl.observation.choices import Storage
-from frugal_rl.observation.decoder import Decoder
+from frugal_rl.observation.decoder import Decoder, to_tensors
 from frugal_rl.observation.encoder import decode
 from frugal_rl.observation.encoding import Encoding
 from nclone.config import NppConfig

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from frugal_rl.learn.actions import mask_logits
+from frugal_rl.learn.actions import GaussianHead
+from frugal_rl.learn.compiled.kernels import choose
 
 if TYPE_CHECKING:
     from frugal_rl.learn.compiled.engine import CompiledPerceptron
@@ -34,19 +36,37 @@ class CompiledActor:
         return self.policy.network
 
     def set_training_mode(self, mode: bool) -> None:
-        """Nothing in a perceptron differs; the policy is told nevertheless."""
+        """Collectors say so before they act: the parameters are taken as they are then."""
         self.policy.set_training_mode(mode)
+        self.engine.stale = True
 
     def __call__(self, obs: Rows, deterministic: bool = False) -> tuple[Tensor, Tensor, Tensor]:
         """Actions [B, ...], values [B, 1], log-probabilities [B]."""
-        x, mask = self.engine.read(obs)
-        logits, values = (torch.from_numpy(a) for a in self.engine.outputs_of(x))
-        masked = mask_logits(logits, torch.from_numpy(mask) if mask.shape[1] else None)
-        actions, log_prob = self.policy.head.act(masked, deterministic)
+        out, mask = self.engine.outputs_of(obs)
+        if isinstance(self.policy.head, GaussianHead):
+            outputs = torch.from_numpy(out)
+            actions, log_prob = self.policy.head.act(outputs[:, :-1], deterministic)
+            values = outputs[:, -1:]
+        else:
+            actions, values, log_prob = self._chosen(out, mask, deterministic)
         shape = cast(Any, self.policy.action_space.shape)
-        return actions.reshape((-1, *shape)), values[:, None], log_prob
+        return actions.reshape((-1, *shape)), values, log_prob
+
+    def _chosen(
+        self, out: np.ndarray, mask: np.ndarray, deterministic: bool
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """One action for each choice, by random numbers that the exact engine would draw too."""
+        groups, count = self.engine.net.groups, len(out)
+        actions = np.empty((count, len(groups) - 1), np.int64)
+        values, log_prob = np.empty((2, count), np.float32)
+        noise = [torch.ones(count, n) for n in np.diff(groups)]
+        if not deterministic:
+            noise = [part.exponential_() for part in noise]
+        drawn = noise[0] if len(noise) == 1 else torch.cat(noise, dim=1)
+        choose(out, mask, groups, drawn.numpy(), actions, log_prob, values)
+        given = (torch.from_numpy(array) for array in (actions, values[:, None], log_prob))
+        return cast(tuple[Tensor, Tensor, Tensor], tuple(given))
 
     def predict_values(self, obs: Rows) -> Tensor:
         """Values [B, 1]."""
-        x, _ = self.engine.read(obs)
-        return torch.from_numpy(self.engine.outputs_of(x)[1])[:, None]
+        return torch.from_numpy(self.engine.outputs_of(obs)[0])[:, -1:]

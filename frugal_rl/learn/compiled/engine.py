@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from frugal_rl.learn.compiled.blas import one_blas_thread
-from frugal_rl.learn.compiled.kernels import differentiate, infer
-from frugal_rl.learn.compiled.layers import perceptron
+from frugal_rl.learn.compiled.inputs import InputReader, Inputs
+from frugal_rl.learn.compiled.kernels import differentiate, infer, pack, unpack
+from frugal_rl.learn.compiled.layers import Perceptron, perceptron
+from frugal_rl.learn.compiled.pictures import Pictures
 from frugal_rl.observation.aligned import aligned_empty
 
 if TYPE_CHECKING:
@@ -22,25 +23,32 @@ if TYPE_CHECKING:
 
 BLOCK = 128
 """Samples at a time: activations of 2 x 64 units then take 130 KiB."""
+MOST_KNOWN = 4096
+"""Distinct pictures of which acting remembers what they give."""
 
 
 class Lane:
     """What one thread writes: activations, their gradients, and its sum over samples."""
 
-    def __init__(self, width: int, scratch: int, parameters: int) -> None:
-        self.arena = aligned_empty((BLOCK * width,), np.float32)
-        self.deltas = aligned_empty((BLOCK * width,), np.float32)
+    def __init__(self, net: Perceptron, gradient: np.ndarray) -> None:
+        samples = net.samples
+        tables = (samples, *net.pictures)
+        scratch = BLOCK * samples.widest + max(table.weights for table in tables)
+        self.arena = aligned_empty((BLOCK * samples.width,), np.float32)
+        self.deltas = aligned_empty((BLOCK * samples.width,), np.float32)
         self.scratch = aligned_empty((scratch,), np.float32)
+        self.gradient = gradient
         self.sums = np.zeros(3)
 
     @property
     def nbytes(self) -> int:
         """Bytes allocated."""
-        return self.arena.nbytes + self.deltas.nbytes + self.scratch.nbytes
+        arrays = (self.arena, self.deltas, self.scratch, self.gradient)
+        return sum(array.nbytes for array in arrays)
 
 
 class CompiledPerceptron:
-    """A policy's network in compiled kernels, over the memory of the policy's own parameters.
+    """A policy's network in compiled kernels, from the memory of the policy's own parameters.
 
     The result depends on the number of threads, as each sums its samples' gradients, and on
     nothing else.
@@ -48,99 +56,128 @@ class CompiledPerceptron:
 
     def __init__(self, policy: FrugalPolicy, optimizer: FlatAdam, threads: int) -> None:
         self.policy, self.threads = policy, threads
-        places = optimizer.places()
-        self.net = net = perceptron(policy, places)
+        self.net = net = perceptron(policy, optimizer.places())
+        self.read = InputReader(policy)
         self.flat = optimizer.flat.detach().numpy()
         self.gradient = optimizer.gradient.numpy()
-        scratch = 3 * BLOCK * net.widest + net.scratch
-        self.lanes = [Lane(net.width, scratch, len(self.flat)) for _ in range(threads)]
-        several = threads if threads > 1 else 0
-        self.gradients = aligned_empty((several, len(self.flat)), np.float32)
-        self.pool = ThreadPoolExecutor(threads - 1, "engine") if several else None
-        self.outputs = int(net.layers[-2, 4])
+        self.packed = aligned_empty((len(net.order),), np.float32)
+        self.gradients = aligned_empty((threads, len(net.order)), np.float32)
+        self.lanes = [Lane(net, own) for own in self.gradients]
+        self.pictures = Pictures(net, threads)
+        self.pool = ThreadPoolExecutor(threads - 1, "engine") if threads > 1 else None
+        self.refresh()
 
-    def read(self, rows: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
-        """Stored rows -> X [B, ...] float32 and masks [B, n] uint8, or [B, 0]."""
-        policy = self.policy
-        with torch.no_grad():
-            fields = policy.decoder(rows)
-            x = policy.network.embedding.read(fields).contiguous().numpy()  # type: ignore[operator, union-attr]
-            if policy.mask_name is None:
-                return x, np.zeros((len(x), 0), np.uint8)
-            mask = fields[policy.mask_name].reshape(len(x), -1)
-        return x, mask.contiguous().view(torch.uint8).numpy()
+    def refresh(self) -> None:
+        """Take the policy's parameters as they are now."""
+        pack(self.flat, self.net.order, self.packed)
+        self.read.forget()
+        self.stale = False
 
-    def outputs_of(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """X -> logits or means [B, n], not masked, and values [B]."""
-        net, lane = self.net, self.lanes[0]
-        logits, values = np.empty((len(x), self.outputs), np.float32), np.empty(len(x), np.float32)
+    def outputs_of(self, rows: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
+        """Logits or means, not masked, and the value behind them, [B, n + 1]; the mask."""
+        if self.stale or self.read.known > MOST_KNOWN:
+            self.refresh()
+        inputs = self.read(rows)
+        lane, net = self.lanes[0], self.net.samples
+        out = np.empty((len(inputs.plain), int(net.buffers[net.ends, 1].sum())), np.float32)
+        self.pictures.show(inputs.pictures, inputs.known, 1)
         with one_blas_thread():
+            self.pictures.forward(0, self.packed)
             infer(
-                self.flat,
-                net.layers,
-                net.buffers,
-                net.inputs,
-                x,
+                0,
+                len(out),
+                self.packed,
+                net.kernel,
+                inputs.plain,
+                self.pictures.shared,
+                inputs.index,
                 lane.arena,
-                lane.scratch,
                 BLOCK,
-                logits,
-                values,
+                out,
             )
-        return logits, values
+        return out, inputs.mask
 
     def differentiate(
-        self, x: np.ndarray, mask: np.ndarray, actions: np.ndarray, old: np.ndarray, terms: Terms
+        self, rows: Mapping[str, Tensor], actions: np.ndarray, old: np.ndarray, terms: Terms
     ) -> tuple[np.ndarray, np.ndarray]:
         """The loss's gradient into the optimiser's; log-ratios [B] and the losses' sums [3].
 
         old  [4, B]: log-probabilities, values, advantages, returns
         """
-        log_ratio = np.empty(len(x), np.float32)
-        numbers = in_kernel(terms, len(x))
-        net = self.net
-
-        def share(i: int) -> None:
-            lane, into = self.lanes[i], self.gradients[i] if self.pool else self.gradient
-            blocks = -(-len(x) // BLOCK)
-            first, last = (blocks * k // self.threads * BLOCK for k in (i, i + 1))
-            differentiate(
-                first,
-                min(last, len(x)),
-                self.flat,
-                net.layers,
-                net.buffers,
-                net.inputs,
-                x,
-                mask,
-                actions,
-                old,
-                net.groups,
-                net.log_std,
-                numbers,
-                lane.arena,
-                lane.deltas,
-                lane.scratch,
-                BLOCK,
-                into,
-                log_ratio,
-                lane.sums,
-            )
-
+        self.refresh()
+        inputs, pictures = self.read(rows), self.pictures
+        log_ratio = np.empty(len(inputs.plain), np.float32)
+        samples = (inputs, actions, old, in_kernel(terms, len(log_ratio)), log_ratio)
+        pictures.show(inputs.pictures, 0, self.threads)
+        back = pictures.gradients()
         with one_blas_thread():
-            others = (
-                [self.pool.submit(share, i) for i in range(1, self.threads)] if self.pool else []
-            )
-            share(0)
-            for other in others:
-                other.result()
-        if self.pool:
-            np.add.reduce(self.gradients, axis=0, out=self.gradient)
+            if inputs.pictures:
+                self._each(lambda i, lane: pictures.forward(i, self.packed))
+            self._each(lambda i, lane: self._share(lane, self._bounds(i, inputs), back[i], samples))
+            if inputs.pictures:
+                self._each(
+                    lambda i, lane: pictures.backward(
+                        i, self.packed, back, lane.scratch, lane.gradient
+                    )
+                )
+        unpack(self.gradients, self.net.order, self.gradient)
+        self.stale = True  # whoever asks for a gradient changes the parameters by it
         return log_ratio, np.sum([lane.sums for lane in self.lanes], axis=0)
+
+    def _each(self, call: Callable[[int, Lane], None]) -> None:
+        """Call it in every thread with its number and lane, and wait for all."""
+        others = [
+            self.pool.submit(call, i, lane)
+            for i, lane in enumerate(self.lanes)
+            if self.pool is not None and i
+        ]
+        call(0, self.lanes[0])
+        for other in others:
+            other.result()
+
+    def _bounds(self, thread: int, inputs: Inputs) -> tuple[int, int]:
+        """The first of a thread's samples, and the one behind its last."""
+        count = len(inputs.plain)
+        blocks = -(-count // BLOCK)
+        first, last = (blocks * k // self.threads * BLOCK for k in (thread, thread + 1))
+        return first, min(last, count)
+
+    def _share(
+        self,
+        lane: Lane,
+        bounds: tuple[int, int],
+        shared_gradient: np.ndarray,
+        samples: tuple[Inputs, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    ) -> None:
+        """One thread's samples."""
+        net, (inputs, actions, old, numbers, log_ratio) = self.net, samples
+        differentiate(
+            *bounds,
+            self.packed,
+            net.samples.kernel,
+            inputs.plain,
+            inputs.mask,
+            self.pictures.shared,
+            inputs.index,
+            actions,
+            old,
+            net.groups,
+            net.log_std,
+            numbers,
+            lane.arena,
+            lane.deltas,
+            lane.scratch,
+            BLOCK,
+            lane.gradient,
+            shared_gradient,
+            log_ratio,
+            lane.sums,
+        )
 
     def parts(self) -> dict[str, int]:
         """Bytes held beside parameters, gradient and moments."""
-        return {"engine": sum(lane.nbytes for lane in self.lanes) + self.gradients.nbytes}
+        own = self.packed.nbytes + self.pictures.nbytes + self.read.numbers.nbytes
+        return {"engine": sum(lane.nbytes for lane in self.lanes) + own}
 
 
 def in_kernel(terms: Terms, samples: int) -> np.ndarray:

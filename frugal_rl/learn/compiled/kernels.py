@@ -1,12 +1,13 @@
-"""The kernels that Python calls: acting, a minibatch's gradient, Adam.
+"""The kernels that Python calls: acting, a minibatch's gradient, the order of parameters, Adam.
 
-The first two contain other files' functions, and Numba's cache looks at the time stamp of one file
-only: they capture a number that changes with any of them.
+The first three contain other files' functions, and Numba's cache looks at the time stamp of one
+file only: they capture a number that changes with any of them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ import numpy as np
 from numba import njit
 
 from frugal_rl.learn.compiled.activations import FAST
-from frugal_rl.learn.compiled.losses import categorical_loss, gaussian_loss, value_loss
-from frugal_rl.learn.compiled.passes import OUT, backward, fill, forward, view
+from frugal_rl.learn.compiled.losses import LEAST, categorical_loss, gaussian_loss, value_loss
+from frugal_rl.learn.compiled.passes import IN, backward, fill, forward, view
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 
@@ -28,32 +29,34 @@ def source_stamp() -> int:
 
 
 def _build_infer(stamp: int) -> Callable[..., None]:
-    """Acting; `stamp` becomes a part of the kernel's cache key."""
+    """Forward alone; `stamp` becomes a part of the kernel's cache key."""
 
     @kernel
     def infer(
-        flat: Any,
-        layers: Any,
-        buffers: Any,
-        inputs: Any,
+        first: Any,
+        last: Any,
+        packed: Any,
+        net: Any,
         x: Any,
+        shared: Any,
+        index: Any,
         arena: Any,
-        scratch: Any,
         block: Any,
-        logits: Any,
-        values: Any,
+        out: Any,
     ) -> None:
-        """X [B, ...] -> logits [B, n] and values [B], which the last two layers give."""
-        for first in range(0, x.shape[0] if stamp >= 0 else 0, block):
-            m = min(block, x.shape[0] - first)
-            fill(x, first, inputs, buffers, arena, block, m)
-            forward(flat, layers, buffers, arena, block, m, scratch)
-            z = view(arena, buffers, layers[-2, OUT], block, m)
-            v = view(arena, buffers, layers[-1, OUT], block, m)
-            for i in range(m):
-                values[first + i] = v[i, 0]
-                for j in range(z.shape[1]):
-                    logits[first + i, j] = z[i, j]
+        """Rows `first` to `last` of X [B, inputs] -> those of out [B, n]: what `net` ends with."""
+        layers, buffers, ends = net
+        for start in range(first, last if stamp >= 0 else 0, block):
+            m = min(block, last - start)
+            fill(x, start, view(arena, buffers, layers[0, IN], block, m))
+            forward(packed, layers, buffers, arena, (block, m, start), shared, index)
+            column = 0
+            for e in range(ends.size):
+                z = view(arena, buffers, ends[e], block, m)
+                for i in range(m):
+                    for j in range(z.shape[1]):
+                        out[start + i, column + j] = z[i, j]
+                column += z.shape[1]
 
     return infer
 
@@ -65,12 +68,12 @@ def _build_differentiate(stamp: int) -> Callable[..., None]:
     def differentiate(
         first: Any,
         last: Any,
-        flat: Any,
-        layers: Any,
-        buffers: Any,
-        inputs: Any,
+        packed: Any,
+        net: Any,
         x: Any,
         mask: Any,
+        shared: Any,
+        index: Any,
         actions: Any,
         old: Any,
         groups: Any,
@@ -81,40 +84,132 @@ def _build_differentiate(stamp: int) -> Callable[..., None]:
         scratch: Any,
         block: Any,
         gradient: Any,
+        shared_gradient: Any,
         log_ratio: Any,
         sums: Any,
     ) -> None:
         """Gradient of PPO's loss over samples `first` to `last` of a minibatch; its parts' sums.
 
-        x          [B, ...] float32; mask [B, n] uint8, or [B, 0]; actions [B, a] float32
+        net        layers, buffers and ends of a `layers.Table`
+        x          [B, inputs] float32; mask [B, n] uint8, or [B, 0]; actions [B, a] float32
+        shared     [D, s] float32: what distinct pictures give; index [B, k] int32: which of them
         old        [4, B] float32: log-probabilities, values, advantages, returns
         groups     [g + 1] int64: bounds of each choice's logits
-        log_std    int64: the place of the deviations' logarithms in `flat`; -1 for choices
+        log_std    int64: the place of the deviations' logarithms in `packed`; -1 for choices
         terms      [5] float32: clip range, that of values or -1, ent_coef, vf_coef, 1 / B
-        gradient   [P] float32, log_ratio [B] float32, sums [3] float64 are written
+        gradient   [P], shared_gradient [D, s], log_ratio [B] float32, sums [3] float64 are written
         """
+        layers, buffers, ends = net
         gradient[:] = 0
+        shared_gradient[:] = 0
         sums[:] = 0
         for start in range(first, last if stamp >= 0 else 0, block):
             m = min(block, last - start)
-            fill(x, start, inputs, buffers, arena, block, m)
-            forward(flat, layers, buffers, arena, block, m, scratch)
-            z = view(arena, buffers, layers[-2, OUT], block, m)
-            dz = view(deltas, buffers, layers[-2, OUT], block, m)
+            fill(x, start, view(arena, buffers, layers[0, IN], block, m))
+            forward(packed, layers, buffers, arena, (block, m, start), shared, index)
+            z = view(arena, buffers, ends[0], block, m)
+            dz = view(deltas, buffers, ends[0], block, m)
             if log_std >= 0:
                 gaussian_loss(
-                    z, actions, old, start, flat, log_std, terms, dz, gradient, log_ratio, sums
+                    z, actions, old, start, packed, log_std, terms, dz, gradient, log_ratio, sums
                 )
             else:
                 categorical_loss(z, mask, actions, old, start, groups, terms, dz, log_ratio, sums)
-            v = view(arena, buffers, layers[-1, OUT], block, m)
-            value_loss(v, old, start, terms, view(deltas, buffers, layers[-1, OUT], block, m), sums)
-            backward(flat, layers, buffers, arena, deltas, block, m, gradient, scratch)
+            v = view(arena, buffers, ends[1], block, m)
+            value_loss(v, old, start, terms, view(deltas, buffers, ends[1], block, m), sums)
+            rows, back = (block, m, start), (gradient, shared_gradient, index)
+            backward(packed, layers, buffers, arena, deltas, rows, back, scratch)
 
     return differentiate
 
 
+def _build_go_back(stamp: int) -> Callable[..., None]:
+    """Learning of pictures; `stamp` becomes a part of the kernel's cache key."""
+
+    @kernel
+    def go_back(
+        first: Any,
+        last: Any,
+        packed: Any,
+        net: Any,
+        arena: Any,
+        deltas: Any,
+        scratch: Any,
+        index: Any,
+        shared_gradients: Any,
+        above: Any,
+        gradient: Any,
+    ) -> None:
+        """Add the gradient of distinct pictures, whose activations `infer` left in `arena`.
+
+        shared_gradients  [threads, D, s] float32; pictures `first` to `last` begin `above` further
+        gradient          [P] float32 is added to
+        """
+        layers, buffers, ends = net
+        m = last - first if stamp >= 0 else 0
+        delta = view(deltas, buffers, ends[0], m, m)
+        for i in range(m):
+            for j in range(delta.shape[1]):
+                delta[i, j] = shared_gradients[0, above + first + i, j]
+            for t in range(1, shared_gradients.shape[0]):
+                for j in range(delta.shape[1]):
+                    delta[i, j] += shared_gradients[t, above + first + i, j]
+        rows, back = (m, m, first), (gradient, shared_gradients[0], index)
+        backward(packed, layers, buffers, arena, deltas, rows, back, scratch)
+
+    return go_back
+
+
 infer, differentiate = _build_infer(source_stamp()), _build_differentiate(source_stamp())
+go_back = _build_go_back(source_stamp())
+
+
+@kernel
+def choose(
+    outputs: Any, mask: Any, groups: Any, noise: Any, actions: Any, log_prob: Any, values: Any
+) -> None:
+    """Draw each choice of each sample, as torch.multinomial does from the same noise.
+
+    outputs   [B, n + 1] float32: logits, not masked, and the value; mask [B, n] uint8, or [B, 0]
+    noise     [B, n] float32, exponential: the action is the one with the most probability / noise
+    actions   [B, g] int64, log_prob [B] and values [B] float32 are written
+    """
+    for i in range(outputs.shape[0]):
+        values[i] = outputs[i, outputs.shape[1] - 1]
+        log_prob[i] = 0
+        for g in range(groups.size - 1):
+            low, high = groups[g], groups[g + 1]
+            top = LEAST
+            for j in range(low, high):
+                z = LEAST if mask.shape[1] and mask[i, j] == 0 else outputs[i, j]
+                outputs[i, j] = z
+                top = top if z <= top else z
+            total, best, chosen = np.float32(0), np.float32(-1), low
+            for j in range(low, high):
+                chance = np.float32(math.exp(outputs[i, j] - top))
+                total += chance
+                if chance / noise[i, j] > best:
+                    best, chosen = chance / noise[i, j], j
+            actions[i, g] = chosen - low
+            log_prob[i] += outputs[i, chosen] - top - np.float32(math.log(total))
+
+
+@kernel
+def pack(flat: Any, order: Any, packed: Any) -> None:
+    """The policy's parameters in the engine's order; zeros where `order` is -1."""
+    for j in range(order.size):
+        packed[j] = flat[order[j]] if order[j] >= 0 else np.float32(0)
+
+
+@kernel
+def unpack(gradients: Any, order: Any, gradient: Any) -> None:
+    """The sum of the threads' gradients [T, P] in the policy's order."""
+    for j in range(order.size):
+        if order[j] >= 0:
+            total = gradients[0, j]
+            for t in range(1, gradients.shape[0]):
+                total += gradients[t, j]
+            gradient[order[j]] = total
 
 
 @kernel

@@ -1,17 +1,23 @@
-"""A perceptron as data: what the kernels read instead of modules."""
+"""A perceptron as data: what the kernels read instead of modules.
+
+What a picture adds to the layers that read it depends on the picture alone: a small network of its
+own, which runs once per distinct picture (`frugal_rl.learn.compiled.pictures`).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
-from torch import nn
+from torch import Tensor, nn
 
 from frugal_rl.learn.actions import FactoredHead, GaussianHead
 from frugal_rl.learn.compiled import passes
 from frugal_rl.learn.compiled.activations import LINEAR, RELU, TANH
+from frugal_rl.learn.compiled.packing import Packing
 from frugal_rl.learn.compiled.refusal import no, no_convolutions
 from frugal_rl.learn.networks import PerceptronNetwork
 
@@ -19,33 +25,35 @@ if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
 
 KINDS: dict[type[nn.Module], int] = {nn.Tanh: TANH, nn.ReLU: RELU}
+NOTHING = -1
 
 
 @dataclass(frozen=True)
-class Perceptron:
-    """Tables of one network, int64; the last two layers give logits and value.
+class Table:
+    """Layers over numbered buffers, int64; the first layer reads the input.
 
     layers   [L, 10] as `passes.IN` and the names beside it say
     buffers  [B, 2] offset and width of each activation, for one sample
-    inputs   [I, 4] the parts of X and where they go
-    groups   [g + 1] bounds of each choice's logits
-    log_std  place of the deviations' logarithms, -1 for choices
+    ends     [e] the buffers that hold what comes out
     """
 
     layers: np.ndarray
     buffers: np.ndarray
-    inputs: np.ndarray
-    groups: np.ndarray
-    log_std: int
+    ends: np.ndarray
+
+    @cached_property
+    def kernel(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As the kernels take it."""
+        return self.layers, self.buffers, self.ends
 
     @property
     def width(self) -> int:
         """Numbers of one sample in all buffers."""
-        return int(self.buffers[-1].sum())
+        return int(self.buffers[:, 1].sum())
 
     @property
-    def scratch(self) -> int:
-        """The largest matrix of weights."""
+    def weights(self) -> int:
+        """Numbers of the largest matrix."""
         sizes = self.layers[:, [passes.INPUTS, passes.OUTPUTS]].prod(axis=1)
         return int(sizes.max())
 
@@ -55,26 +63,46 @@ class Perceptron:
         return int(self.layers[:, [passes.INPUTS, passes.OUTPUTS]].max())
 
 
+@dataclass(frozen=True)
+class Perceptron:
+    """A policy's network: that of the samples, and one for each picture.
+
+    order    [P] where each packed parameter lies in the flat ones, -1 for none
+    groups   [g + 1] bounds of each choice's logits
+    log_std  place of the deviations' logarithms, -1 for choices
+    shared   numbers that a distinct picture gives to the layers that read it
+    """
+
+    samples: Table
+    pictures: tuple[Table, ...]
+    order: np.ndarray
+    groups: np.ndarray
+    log_std: int
+    shared: int
+
+
 class Drawing:
-    """Collects buffers and layers in the order in which they run."""
+    """Collects buffers and layers in the order in which they run; buffer 0 is the input."""
 
-    def __init__(self, places: dict[int, int]) -> None:
-        self.places = places
-        self.widths: list[int] = []
+    def __init__(self, packing: Packing, plain: int) -> None:
+        self.packing, self.plain = packing, plain
+        self.widths = [plain]
         self.layers: list[list[int]] = []
-        self.inputs: list[list[int]] = []
+        self.readers: list[nn.Linear] = []
+        """The layers that read the input, and pictures beside it."""
 
-    def buffer(self, width: int) -> int:
-        """A new buffer's number."""
-        self.widths.append(width)
-        return len(self.widths) - 1
-
-    def layer(self, linear: nn.Linear, kind: int, source: int, into: int, at: int = 0) -> int:
+    def layer(self, linear: nn.Linear, kind: int, source: int) -> int:
         """One linear layer and its activation; the buffer that it writes."""
-        start, bias = self.places[id(linear.weight)], self.places[id(linear.bias)]
-        takes_gradient = any(row[passes.OUT] == source for row in self.layers)
-        sizes = [linear.in_features, linear.out_features]
-        self.layers.append([source, into, at, *sizes, start, bias, kind, int(takes_gradient), 0])
+        inputs, shared, weight = linear.in_features, NOTHING, linear.weight
+        if source == 0 and inputs > self.plain:
+            shared = sum(reader.out_features for reader in self.readers)
+            self.readers.append(linear)
+            inputs = self.plain
+        at = self.packing.matrix(weight, slice(0, inputs))
+        bias = self.packing.vector(linear.bias)
+        self.widths.append(linear.out_features)
+        into, sizes = len(self.widths) - 1, [inputs, linear.out_features]
+        self.layers.append([source, into, *sizes, at, bias, kind, int(source > 0), 0, shared])
         return into
 
     def trunk(self, trunk: nn.Sequential, source: int) -> int:
@@ -82,44 +110,52 @@ class Drawing:
         modules = list(trunk)
         for linear, activation in zip(modules[::2], modules[1::2], strict=True):
             assert isinstance(linear, nn.Linear)
-            into = self.buffer(linear.out_features)
-            source = self.layer(linear, KINDS[type(activation)], source, into)
+            source = self.layer(linear, KINDS[type(activation)], source)
         return source
 
-    def tables(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Layers, buffers and inputs."""
+    def table(self, *ends: int) -> Table:
+        """All of it."""
         seen: set[int] = set()
         for row in reversed(self.layers):  # the later reader of a buffer writes its gradient first
             row[passes.ADDS] = int(row[passes.IN] in seen)
             seen.add(row[passes.IN])
-        starts = list(accumulate(self.widths, initial=0))[:-1]
-        buffers = np.array([starts, self.widths], np.int64).T
-        return (
-            np.array(self.layers, np.int64),
-            np.ascontiguousarray(buffers),
-            np.array(self.inputs, np.int64),
-        )
+        return tabled(self.layers, self.widths, ends)
 
 
-def embed(drawing: Drawing, network: PerceptronNetwork) -> int:
-    """Inputs, and pictures that one linear layer reads; the buffer of the embedded fields."""
+def tabled(layers: list[list[int]], widths: list[int], ends: tuple[int, ...]) -> Table:
+    """Lists as the kernels read them."""
+    starts = list(accumulate(widths, initial=0))[:-1]
+    buffers = np.ascontiguousarray(np.array([starts, widths], np.int64).T)
+    return Table(np.array(layers, np.int64), buffers, np.array(ends, np.int64))
+
+
+def picture(packing: Packing, linear: nn.Linear, readers: list[Tensor], first: int) -> Table:
+    """A picture's layer, and its part of all that read it, from column `first` of theirs on.
+
+    The pixels' buffer comes last, so that gradients, of which they have none, need no room for it.
+    """
+    pixels, features = linear.in_features, linear.out_features
+    columns = slice(first, first + features)
+    given = sum(len(weight) for weight in readers)
+    at, bias = packing.matrix(linear.weight), packing.vector(linear.bias)
+    reads = [2, 1, pixels, features, at, bias, RELU, 0, 0, NOTHING]
+    at, bias = packing.stacked(readers, columns), packing.zeros(given)
+    gives = [1, 0, features, given, at, bias, LINEAR, 1, 0, NOTHING]
+    return tabled([reads, gives], [given, features, pixels], (0,))
+
+
+def linear_pictures(network: PerceptronNetwork) -> list[nn.Linear]:
+    """The one layer of each picture.
+
+    Raises:
+        ConfigError: a picture is read by convolutions.
+    """
     embedding = network.embedding
-    pictures = {n: list(embedding.cnns[m].children()) for n, m in embedding.pictures.items()}
-    for name, modules in pictures.items():
-        if any(isinstance(m, nn.Conv2d) for m in modules):
+    modules = {name: list(embedding.cnns[m].children()) for name, m in embedding.pictures.items()}
+    for name, layers in modules.items():
+        if any(isinstance(m, nn.Conv2d) for m in layers):
             raise no_convolutions(name)
-    features = [m for modules in pictures.values() for m in modules if isinstance(m, nn.Linear)]
-    plain = embedding.width - sum(linear.out_features for linear in features)
-    embedded = drawing.buffer(embedding.width)
-    if plain:
-        drawing.inputs.append([0, plain, embedded, 0])
-    start, column = plain, plain
-    for linear in features:
-        pixels = drawing.buffer(linear.in_features)
-        drawing.inputs.append([start, linear.in_features, pixels, 0])
-        drawing.layer(linear, RELU, pixels, embedded, column)
-        start, column = start + linear.in_features, column + linear.out_features
-    return embedded
+    return [m for layers in modules.values() for m in layers if isinstance(m, nn.Linear)]
 
 
 def perceptron(policy: FrugalPolicy, places: dict[int, int]) -> Perceptron:
@@ -128,19 +164,24 @@ def perceptron(policy: FrugalPolicy, places: dict[int, int]) -> Perceptron:
     Raises:
         ConfigError: the network or the actions have no passes.
     """
-    head = policy.head
-    network = policy.network
+    head, network = policy.head, policy.network
     if not isinstance(network, PerceptronNetwork):
         raise no(f"passes of agent={policy.agent.name}", "agent=mlp")
-    drawing = Drawing(places)
-    shared = drawing.trunk(network.shared, embed(drawing, network))
-    actor = drawing.trunk(network.actor_trunk, shared)
-    critic = drawing.trunk(network.critic_trunk, shared)
-    drawing.layer(network.logits, LINEAR, actor, drawing.buffer(head.size))
-    drawing.layer(network.value, LINEAR, critic, drawing.buffer(1))
-    layers, buffers, inputs = drawing.tables()
-    log_std = places[id(head.log_std)] if isinstance(head, GaussianHead) else -1
-    return Perceptron(layers, buffers, inputs, groups_of(policy), log_std)
+    packing, looks = Packing(places), linear_pictures(network)
+    plain = network.embedding.width - sum(linear.out_features for linear in looks)
+    drawing = Drawing(packing, plain)
+    trunk = drawing.trunk(network.shared, 0)
+    actor, critic = (drawing.trunk(t, trunk) for t in (network.actor_trunk, network.critic_trunk))
+    logits = drawing.layer(network.logits, LINEAR, actor)
+    samples = drawing.table(logits, drawing.layer(network.value, LINEAR, critic))
+    readers, first, pictures = [r.weight for r in drawing.readers], plain, []
+    for linear in looks:
+        pictures.append(picture(packing, linear, readers, first))
+        first += linear.out_features
+    log_std = packing.vector(head.log_std) if isinstance(head, GaussianHead) else NOTHING
+    shared = sum(len(weight) for weight in readers)
+    order = packing.order()
+    return Perceptron(samples, tuple(pictures), order, groups_of(policy), log_std, shared)
 
 
 def groups_of(policy: FrugalPolicy) -> np.ndarray:

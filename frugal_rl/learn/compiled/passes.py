@@ -14,11 +14,10 @@ from frugal_rl.learn.compiled.activations import activate, inlined, turn_back
 
 NARROW = 8
 """Outputs below which plain loops beat a matrix product."""
-IN, OUT, AT, INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION, BACK, ADDS = range(10)
-"""Columns of the table: buffers, first column written, sizes, places in the flat parameters,
-activation, whether the input takes a gradient, and whether it has one already."""
-START, WIDTH, TO, COLUMN = range(4)
-"""Columns of the inputs' table: first column and width in X, buffer and column there."""
+IN, OUT, INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION, BACK, ADDS, SHARED = range(10)
+"""Columns of the table: buffers, sizes, places in the packed parameters, activation, whether the
+input takes a gradient, and whether it has one already; the first column of what is added from
+shared rows, -1 for nothing."""
 
 
 @inlined
@@ -29,21 +28,18 @@ def view(arena: Any, buffers: Any, b: Any, block: Any, m: Any) -> Any:
 
 
 @inlined
-def fill(x: Any, first: Any, inputs: Any, buffers: Any, arena: Any, block: Any, m: Any) -> None:
-    """Rows first to first + m of X [B, ...] float32 into the input buffers."""
-    for k in range(inputs.shape[0]):
-        start, width, column = inputs[k, START], inputs[k, WIDTH], inputs[k, COLUMN]
-        into = view(arena, buffers, inputs[k, TO], block, m)
-        for i in range(m):
-            source, row = x[first + i, start : start + width], into[i, column : column + width]
-            for j in range(width):
-                row[j] = source[j]
+def fill(x: Any, first: Any, into: Any) -> None:
+    """Rows of X [B, inputs] from `first` on into the input's buffer [m, inputs]."""
+    for i in range(into.shape[0]):
+        source, row = x[first + i], into[i]
+        for j in range(row.size):
+            row[j] = source[j]
 
 
 @inlined
 def times(x: Any, w: Any, z: Any) -> None:
     """Z [m, outputs] = x [m, inputs] @ w.T, w [outputs, inputs]."""
-    if w.shape[0] >= NARROW:
+    if w.shape[0] >= NARROW and w.shape[1]:
         np.dot(x, w.T, z)
         return
     for i in range(x.shape[0]):
@@ -72,7 +68,7 @@ def times_back(delta: Any, w: Any, into: Any) -> None:
 def add_weights(delta: Any, x: Any, gradient: Any, scratch: Any) -> None:
     """Gradient [outputs, inputs] += delta.T @ x."""
     outputs, inputs = gradient.shape
-    if outputs >= NARROW:
+    if outputs >= NARROW and inputs:
         product = scratch[: outputs * inputs].reshape(outputs, inputs)
         np.dot(delta.T, x, product)
         for j in range(outputs):
@@ -86,69 +82,82 @@ def add_weights(delta: Any, x: Any, gradient: Any, scratch: Any) -> None:
 
 
 @inlined
-def forward(
-    flat: Any, layers: Any, buffers: Any, arena: Any, block: Any, m: Any, scratch: Any
-) -> None:
-    """All layers over the m rows whose inputs are filled."""
-    for r in range(layers.shape[0]):
-        layer = layers[r]
-        outputs, start = layer[OUTPUTS], layer[WEIGHT]
-        x, out = (
-            view(arena, buffers, layer[IN], block, m),
-            view(arena, buffers, layer[OUT], block, m),
-        )
-        w = flat[start : start + outputs * layer[INPUTS]].reshape(outputs, layer[INPUTS])
-        whole = out.shape[1] == outputs
-        z = out if whole else scratch[: m * outputs].reshape(m, outputs)
-        times(x, w, z)
-        activate(z, flat[layer[BIAS] : layer[BIAS] + outputs], layer[ACTIVATION])
-        if not whole:
-            copy_columns(z, 0, out, layer[AT], outputs)
+def add_shared(z: Any, shared: Any, index: Any, start: Any, column: Any) -> None:
+    """Z [m, outputs] += what each sample's pictures gave: rows `index` [B, k] of `shared`."""
+    for i in range(z.shape[0]):
+        row = z[i]
+        for k in range(index.shape[1]):
+            given = shared[index[start + i, k], column : column + row.size]
+            for j in range(row.size):
+                row[j] += given[j]
 
 
 @inlined
-def copy_columns(source: Any, first: Any, into: Any, at: Any, count: Any) -> None:
-    """Some columns of one matrix to some of another."""
-    for i in range(source.shape[0]):
-        for j in range(count):
-            into[i, at + j] = source[i, first + j]
+def add_to_shared(delta: Any, shared: Any, index: Any, start: Any, column: Any) -> None:
+    """The way back: rows of `shared` [D, n] collect the samples that they were added to."""
+    for i in range(delta.shape[0]):
+        row = delta[i]
+        for k in range(index.shape[1]):
+            into = shared[index[start + i, k], column : column + row.size]
+            for j in range(row.size):
+                into[j] += row[j]
+
+
+@inlined
+def forward(
+    packed: Any,
+    layers: Any,
+    buffers: Any,
+    arena: Any,
+    rows: Any,
+    shared: Any,
+    index: Any,
+) -> None:
+    """All layers over the m rows whose input is filled; `rows` are block, m and first sample."""
+    block, m, start = rows
+    for r in range(layers.shape[0]):
+        layer = layers[r]
+        outputs, at = layer[OUTPUTS], layer[WEIGHT]
+        w = packed[at : at + outputs * layer[INPUTS]].reshape(outputs, layer[INPUTS])
+        z = view(arena, buffers, layer[OUT], block, m)
+        times(view(arena, buffers, layer[IN], block, m), w, z)
+        if layer[SHARED] >= 0:
+            add_shared(z, shared, index, start, layer[SHARED])
+        activate(z, packed[layer[BIAS] : layer[BIAS] + outputs], layer[ACTIVATION])
 
 
 @inlined
 def backward(
-    flat: Any,
+    packed: Any,
     layers: Any,
     buffers: Any,
     arena: Any,
     deltas: Any,
-    block: Any,
-    m: Any,
-    gradient: Any,
+    rows: Any,
+    back: Any,
     scratch: Any,
 ) -> None:
-    """From d loss / d outputs in `deltas` to the parameters' gradient, which is added to."""
+    """From d loss / d outputs in `deltas` to the gradients `back`, which are added to.
+
+    Those are of the packed parameters and of the shared rows, and the index says of which.
+    """
+    block, m, start = rows
+    gradient, shared, index = back
     for back in range(layers.shape[0]):
         layer = layers[layers.shape[0] - 1 - back]
         inputs, outputs = layer[INPUTS], layer[OUTPUTS]
-        x, out = (
-            view(arena, buffers, layer[IN], block, m),
-            view(arena, buffers, layer[OUT], block, m),
-        )
+        out = view(arena, buffers, layer[OUT], block, m)
         delta = view(deltas, buffers, layer[OUT], block, m)
-        if out.shape[1] != outputs:  # a picture's part of the embedding
-            whole_out, whole_delta = out, delta
-            out = scratch[: m * outputs].reshape(m, outputs)
-            delta = scratch[m * outputs : 2 * m * outputs].reshape(m, outputs)
-            copy_columns(whole_out, layer[AT], out, 0, outputs)
-            copy_columns(whole_delta, layer[AT], delta, 0, outputs)
         turn_back(delta, out, layer[ACTIVATION], gradient[layer[BIAS] : layer[BIAS] + outputs])
-        start, end = layer[WEIGHT], layer[WEIGHT] + outputs * inputs
-        rest = scratch[2 * m * outputs :]
-        add_weights(delta, x, gradient[start:end].reshape(outputs, inputs), rest)
+        if layer[SHARED] >= 0:
+            add_to_shared(delta, shared, index, start, layer[SHARED])
+        at, end = layer[WEIGHT], layer[WEIGHT] + outputs * inputs
+        x = view(arena, buffers, layer[IN], block, m)
+        add_weights(delta, x, gradient[at:end].reshape(outputs, inputs), scratch)
         if layer[BACK]:
             into = view(deltas, buffers, layer[IN], block, m)
-            to = rest[: m * inputs].reshape(m, inputs) if layer[ADDS] else into
-            times_back(delta, flat[start:end].reshape(outputs, inputs), to)
+            to = scratch[: m * inputs].reshape(m, inputs) if layer[ADDS] else into
+            times_back(delta, packed[at:end].reshape(outputs, inputs), to)
             if layer[ADDS]:
                 for i in range(m):
                     for k in range(inputs):

@@ -58,16 +58,15 @@ class CompiledUpdate(Update):
         self, batch: Minibatch, advantages: Tensor, terms: Terms, record: Record
     ) -> None:
         """The gradient of one minibatch's loss into the optimiser's."""
-        x, mask = self.engine.read(batch.observations)
+        count = len(batch.actions)
         old = (batch.old_log_prob, batch.old_values, advantages, batch.returns)
         log_ratio, sums = self.engine.differentiate(
-            x,
-            mask,
-            batch.actions.reshape(len(x), -1).numpy(),
+            batch.observations,
+            batch.actions.reshape(count, -1).numpy(),
             torch.stack([column.reshape(-1) for column in old]).numpy(),
             terms,
         )
-        record.add(losses_of(sums / len(x), log_ratio, terms), 1.0)
+        record.add(losses_of(sums / count, log_ratio, terms), 1.0)
 
     def parts(self) -> dict[str, int]:
         """Bytes held between updates, by name."""

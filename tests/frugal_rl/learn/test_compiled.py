@@ -14,6 +14,8 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.agents import Activation, MlpAgent
+from frugal_rl.learn.compiled import engine as engine_module
+from frugal_rl.learn.compiled.acting import CompiledActor
 from frugal_rl.learn.compiled.activations import tanh
 from frugal_rl.learn.compiled.engine import BLOCK, CompiledPerceptron
 from frugal_rl.learn.compiled.refusal import refuse_policy
@@ -85,11 +87,13 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def policy_on(actions, agent, picture, masked):
-    """A policy over floats, and perhaps a picture and a mask."""
-    fields = [Stored("x", (7,), np.float32, -3, 3)]
-    if picture:
-        fields.append(Stored("picture", (9, 8), np.uint8, 0, 255))
+PICTURES = {"picture": (9, 8), "other": (8, 11)}
+
+
+def policy_on(actions, agent, pictures, masked, plain=True):
+    """A policy over floats, pictures and perhaps a mask."""
+    fields = [Stored("x", (7,), np.float32, -3, 3)] if plain else []
+    fields += [Stored(name, PICTURES[name], np.uint8, 0, 255) for name in pictures]
     if masked:
         size = actions.n if isinstance(actions, spaces.Discrete) else int(actions.nvec.sum())
         fields.append(Stored("mask", (size,), np.bool_, 0, 1))
@@ -105,11 +109,13 @@ def policy_on(actions, agent, picture, masked):
     )
 
 
-def minibatch(policy, samples, random):
-    """Random rows, allowed actions, old log-probabilities near the policy's own."""
-    rows = {"x": random.standard_normal((samples, 7), dtype=np.float32)}
-    if "picture" in policy.observation_space.spaces:
-        rows["picture"] = random.integers(0, 256, (samples, 9, 8)).astype(np.uint8)
+def minibatch(policy, samples, random, different=1000):
+    """Random rows with so many pictures, allowed actions, old numbers near the policy's own."""
+    shown = policy.observation_space.spaces
+    rows = {"x": random.standard_normal((samples, 7), dtype=np.float32)} if "x" in shown else {}
+    for name in PICTURES.keys() & shown.keys():
+        seen = random.integers(0, 256, (different, *PICTURES[name])).astype(np.uint8)
+        rows[name] = seen[random.integers(0, different, samples)]
     if policy.mask_name:
         groups = (
             [policy.action_space.n] if policy.action_space.shape == () else policy.action_space.nvec
@@ -132,18 +138,29 @@ def minibatch(policy, samples, random):
     )
 
 
-@settings(max_examples=40, deadline=None)
-@given(ACTIONS, AGENTS, TERMS, st.booleans(), st.booleans(), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+@given(
+    ACTIONS,
+    AGENTS,
+    TERMS,
+    st.sampled_from([(), ("picture",), ("picture", "other")]),
+    st.sampled_from([1, 20, 1000]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([1, 3]),
+    st.integers(0, 2**32 - 1),
+)
 def test_gradient_and_losses_are_those_of_the_exact_engine(
-    actions, agent, terms, picture, masked, seed
+    actions, agent, terms, pictures, different, floats, masked, threads, seed
 ):
     torch.manual_seed(seed)
-    policy = policy_on(actions, agent, picture, masked and not isinstance(actions, spaces.Box))
+    masked = masked and not isinstance(actions, spaces.Box)
+    policy = policy_on(actions, agent, pictures, masked, floats or not pictures)
     twin = copy.deepcopy(policy)
-    batch = minibatch(policy, BLOCK + 37, np.random.default_rng(seed))
+    batch = minibatch(policy, BLOCK + 37, np.random.default_rng(seed), different)
     adam = CompiledAdam(policy.parameters(), 1e-3, 1e-5, fused=False)
     plain = FlatAdam(twin.parameters(), 1e-3, 1e-5, fused=False)
-    compiled = CompiledUpdate(policy, adam, CompiledPerceptron(policy, adam, 1))
+    compiled = CompiledUpdate(policy, adam, CompiledPerceptron(policy, adam, threads))
     exact, ours, theirs = Update(twin, plain), Record(), Record()
 
     compiled.differentiate(batch, batch.advantages, terms, ours)
@@ -153,6 +170,62 @@ def test_gradient_and_losses_are_those_of_the_exact_engine(
     torch.testing.assert_close(adam.gradient, plain.gradient, rtol=1e-4, atol=1e-6 + 2e-6 * size)
     torch.testing.assert_close(ours.losses[0], theirs.losses[0], rtol=1e-5, atol=1e-5)
     torch.testing.assert_close(ours.log_ratios[0], theirs.log_ratios[0], rtol=0, atol=1e-5)
+
+
+def acts_like(policy, engine, rows):
+    """Whether the engine's outputs are the network's."""
+    with torch.no_grad():
+        out = policy.outputs(rows)
+    outputs, mask = engine.outputs_of(rows)
+    logits = np.where(mask, outputs[:, :-1], np.finfo(np.float32).min)
+    apart = (logits - out.logits.numpy(), outputs[:, -1:] - out.value.numpy())
+    return max(np.abs(each).max() for each in apart) < 1e-4
+
+
+@pytest.mark.parametrize("most", [engine_module.MOST_KNOWN, 3])
+def test_pictures_stay_known_while_acting_until_parameters_change(most, monkeypatch):
+    monkeypatch.setattr(engine_module, "MOST_KNOWN", most)
+    torch.manual_seed(0)
+    policy = policy_on(spaces.Discrete(5), MlpAgent(), ("picture", "other"), masked=True)
+    adam = CompiledAdam(policy.parameters(), 1e-2, 1e-5, fused=False)
+    engine = CompiledPerceptron(policy, adam, 1)
+    random = np.random.default_rng(0)
+    batch = minibatch(policy, 60, random, different=6)
+    rows = batch.observations
+    half = {name: row[:30] for name, row in rows.items()}
+
+    assert acts_like(policy, engine, half)
+    assert acts_like(policy, engine, rows)
+    assert acts_like(policy, engine, {name: row.flip(0) for name, row in rows.items()})
+    assert engine.read.known == 12
+
+    terms = replace(ALGO, normalize_advantage=False).terms(0.0)
+    CompiledUpdate(policy, adam, engine).differentiate(batch, batch.advantages, terms, Record())
+    adam.step(10.0)
+    assert acts_like(policy, engine, rows)
+
+    policy.load_state_dict({name: 2 * t for name, t in policy.state_dict().items()})
+    CompiledActor(engine).set_training_mode(False)  # as collectors begin
+    assert acts_like(policy, engine, rows)
+
+
+def test_choices_are_drawn_by_the_random_numbers_of_the_exact_engine():
+    for actions in (spaces.Discrete(7), spaces.MultiDiscrete([3, 5, 2])):
+        policy = policy_on(actions, MlpAgent(), (), masked=True)
+        adam = CompiledAdam(policy.parameters(), 1e-2, 1e-5, fused=False)
+        actor = CompiledActor(CompiledPerceptron(policy, adam, 1))
+        rows = minibatch(policy, 300, np.random.default_rng(1)).observations
+        for deterministic in (False, True):
+            both = []
+            for player in (actor, policy):
+                torch.manual_seed(4)
+                with torch.no_grad():
+                    both.append(player(rows, deterministic))
+            ours, theirs = both
+            assert torch.equal(ours[0], theirs[0])
+            assert ours[0].dtype == theirs[0].dtype
+            torch.testing.assert_close(ours[1], theirs[1], rtol=0, atol=1e-5)
+            torch.testing.assert_close(ours[2], theirs[2], rtol=0, atol=1e-5)
 
 
 def learner_of(run):

@@ -10,10 +10,10 @@ from gymnasium import spaces
 from frugal_rl.errors import ConfigError
 from frugal_rl.learn.actions import action_head, mask_logits
 from frugal_rl.learn.agents import MlpAgent, NatureCnnAgent, is_image
-from frugal_rl.learn.collect import to_tensors
 from frugal_rl.learn.networks import channels_first
 from frugal_rl.learn.policy import FrugalPolicy
 from frugal_rl.memory import MemoryProfile, Storage
+from frugal_rl.observation.decoder import to_tensors
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.history import History
 from frugal_rl.observation.spec import ObservationSpec, Stored
@@ -200,7 +200,8 @@ def test_the_mean_of_pixels_is_taken_off_before_the_first_layer(side):
 
     torch.testing.assert_close(centred.outputs(rows).logits, plain.outputs(black).logits)
     assert not torch.equal(centred.outputs(rows).logits, plain.outputs(rows).logits)
-    assert centred.network.embedding.read(rows).abs().max() < 1e-6  # as the compiled engine reads
+    pixels = centred.network.embedding.pixels_of(rows, "frame")  # as the compiled engine reads
+    assert pixels.abs().max() < 1e-6
 
 
 def test_small_pictures_for_the_nature_cnn_are_refused_in_words():

@@ -233,3 +233,13 @@ def test_a_study_is_written_and_read_back_and_refused_where_it_is_none(tmp_path)
         "is no study of an environment (KeyError: 'dense_bytes'). Write one with: python "
         "scripts/study.py env=gymnasium env.id=..."
     )
+
+
+def test_the_rows_that_decide_what_a_field_shows():
+    referred, stored = (Encoding.choose(TOY_SPEC, s) for s in (Storage.lossless, Storage.dense))
+
+    assert referred.origins("picture") == ("map_id", "position")
+    assert referred.origins("walls") == ("map_id",)
+    assert referred.origins("turns") == ("moves",)
+    assert referred.origins("trail") == ("trail",)
+    assert stored.origins("picture") == ("picture",)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from frugal_rl.observation.growing_array import GrowingArray
-from frugal_rl.observation.repeated_rows import RepeatedRows
+from frugal_rl.observation.repeated_rows import RepeatedRows, RowNumbers
 from frugal_rl.observation.tables import TableField
 
 VALUES = np.array([0.0, -0.0, np.nan, 1.5, -2.25], np.float32)
@@ -65,3 +65,33 @@ def test_a_field_keeps_rows_once_where_it_says_that_they_repeat(repeated, kind, 
     assert type(arena) is kind
     arena.append(np.zeros((2, 3) if ragged else (2, 5, 3), np.int16))
     assert arena.read(0, 2).dtype == np.int16
+
+
+def test_rows_of_several_arrays_are_numbered_by_first_sight_until_forgotten():
+    numbers = RowNumbers(2 + 4 + 1)
+    near = np.array([[1, 2], [1, 2], [3, 4], [1, 2], [3, 4]], np.uint8)
+    far = np.array([7, 7, 7, 8, 7], np.int32)
+    tag = np.zeros((5, 1), np.uint8)
+
+    new, codes = numbers.of(near, far, tag)
+    assert (new.tolist(), codes.tolist()) == ([0, 2, 3], [0, 0, 1, 2, 1])
+    new, codes = numbers.of(near[::-1], far[::-1], tag)
+    assert (new.tolist(), codes.tolist()) == ([], [1, 2, 1, 0, 0])
+    new, codes = numbers.of(near, far, tag + 1)  # another field
+    assert (new.tolist(), codes.tolist()) == ([0, 2, 3], [3, 3, 4, 5, 4])
+
+    numbers.forget()
+    new, codes = numbers.of(near[2:], far[2:], tag[2:])
+    assert (new.tolist(), codes.tolist()) == ([0, 1], [0, 1, 0])
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=2000), st.integers(1, 400))
+def test_numbers_stay_when_there_are_more_rows_than_slots(values, at_once):
+    numbers, known = RowNumbers(8), {}
+    for start in range(0, len(values), at_once):
+        rows = np.array(values[start : start + at_once], np.int64)
+        new, codes = numbers.of(rows)
+        fresh = [v for i, v in enumerate(rows.tolist()) if i in set(new.tolist())]
+        known |= {v: len(known) + i for i, v in enumerate(fresh)}
+        assert codes.tolist() == [known[v] for v in rows.tolist()]
+    assert len(known) == numbers.known.used == len(set(values))

@@ -1,0 +1,92 @@
+"""What the kernels read of some samples: plain numbers, and each picture that is new, once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from frugal_rl.observation.repeated_rows import RowNumbers
+
+if TYPE_CHECKING:
+    from frugal_rl.learn.networks import Embedding
+    from frugal_rl.learn.policy import FrugalPolicy
+
+Rows = Mapping[str, Tensor]
+FIELD_BYTES = 1
+"""What tells apart the rows of two picture fields."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the kernels read of B samples.
+
+    plain     [B, n] float32: all that is no picture
+    mask      [B, m] uint8, or [B, 0]
+    pictures  for each field [D, pixels] float32: those that are not known yet, all different
+    index     [B, fields] int32: the number of each sample's picture, counted over all fields
+    known     pictures of earlier samples, which have the first numbers
+    """
+
+    plain: np.ndarray
+    mask: np.ndarray
+    pictures: tuple[np.ndarray, ...]
+    index: np.ndarray
+    known: int
+
+
+class InputReader:
+    """Stored rows -> `Inputs`, for one policy; knows the pictures since it was told to forget."""
+
+    def __init__(self, policy: FrugalPolicy) -> None:
+        network: Any = policy.network
+        self.policy = policy
+        self.embedding: Embedding = network.embedding
+        encoding, space = policy.decoder.encoding, cast(spaces.Dict, policy.observation_space)
+        self.origins = {name: encoding.origins(name) for name in self.embedding.pictures}
+        sizes = [sum(row_bytes(space[row]) for row in origins) for origins in self.origins.values()]
+        self.numbers = RowNumbers(max(sizes, default=0) + FIELD_BYTES)
+
+    def forget(self) -> None:
+        """Take no picture for known any more."""
+        self.numbers.forget()
+
+    @property
+    def known(self) -> int:
+        """Pictures of all fields that were read since."""
+        return self.numbers.known.used
+
+    @torch.no_grad()
+    def __call__(self, rows: Rows) -> Inputs:
+        """Rows [B, ...] as the policy receives them."""
+        fields = self.policy.decoder(rows)
+        count, known = len(next(iter(rows.values()))), self.known
+        plain = self.embedding.plain_of(fields, count).numpy()
+        index = np.empty((count, len(self.origins)), np.int32)
+        pictures = []
+        for k, (name, origins) in enumerate(self.origins.items()):
+            seen = {origin: rows[origin] for origin in origins}
+            field = np.full((count, 1), k, np.uint8)
+            new, index[:, k] = self.numbers.of(field, *(row.numpy() for row in seen.values()))
+            only = {origin: row[torch.from_numpy(new)] for origin, row in seen.items()}
+            pictures.append(self.embedding.pixels_of(self.policy.decoder(only), name).numpy())
+        return Inputs(plain, self._mask(fields, count), tuple(pictures), index, known)
+
+    def _mask(self, fields: Mapping[str, Tensor], count: int) -> np.ndarray:
+        name = self.policy.mask_name
+        if name is None:
+            return np.zeros((count, 0), np.uint8)
+        mask: np.ndarray = fields[name].reshape(count, -1).contiguous().view(torch.uint8).numpy()
+        return mask
+
+
+def row_bytes(space: spaces.Space[Any]) -> int:
+    """Bytes of one row in policy form."""
+    box = cast(spaces.Box, space)
+    return math.prod(box.shape) * int(box.dtype.itemsize)
