@@ -174,7 +174,6 @@ class Embedding(nn.Module):
         super().__init__()
         self.pixel_mean = pixel_mean
         self.layout = torch.channels_last if channels_last else torch.contiguous_format
-        self.plain = [f.name for f in fields if not is_image(f)]
         self.scales = {f.name: _scale(f) for f in fields}
         self.cnns = nn.ModuleDict()
         self.pictures = {
@@ -185,23 +184,18 @@ class Embedding(nn.Module):
                 shape = channels_first(torch.zeros(1, *observed_shape(f), dtype=torch.uint8)).shape
                 layers = cnn((shape[1], shape[2], shape[3]), image_features)
                 self.cnns[self.pictures[f.name]] = layers
-        sizes = [math.prod(observed_shape(f)) for f in fields if not is_image(f)]
-        self.width = sum(sizes) + image_features * len(self.cnns)
+        self.sizes = {f.name: math.prod(observed_shape(f)) for f in fields if not is_image(f)}
+        self.width = sum(self.sizes.values()) + image_features * len(self.cnns)
 
     def forward(self, fields: Fields, run: Callable[[nn.Module, Tensor], Tensor]) -> Tensor:
         """Decoded fields -> [B, width]; `run` is the network's way to run a block."""
-        parts = [self._plain(name, fields[name]) for name in self.plain]
+        parts = [self.numbers_of(fields, name) for name in self.sizes]
         for name, module in self.pictures.items():
             images = channels_first(fields[name])
             if self.layout is torch.channels_last:
                 images = images.contiguous(memory_format=self.layout)
             parts.append(run(self.cnns[module], self._pixels(images)))
         return torch.cat(parts, dim=1)  # one part too: products of unaligned rows may round apart
-
-    def plain_of(self, fields: Fields, count: int) -> Tensor:
-        """All that is no picture, [B, numbers] float32, as `forward` reads it."""
-        parts = [self._plain(name, fields[name]) for name in self.plain]
-        return torch.cat(parts, dim=1) if parts else torch.empty(count, 0)
 
     def pixels_of(self, fields: Fields, name: str) -> Tensor:
         """One picture, [B, pixels] float32, as `forward` shows it to its layers."""
@@ -211,7 +205,9 @@ class Embedding(nn.Module):
         scaled = scale_pixels(images)
         return scaled.sub_(self.pixel_mean) if self.pixel_mean else scaled
 
-    def _plain(self, name: str, values: Tensor) -> Tensor:
+    def numbers_of(self, fields: Fields, name: str) -> Tensor:
+        """A field that is no picture, [B, numbers] float32."""
+        values = fields[name]
         flat = values.flatten(1) if values.ndim > 1 else values.unsqueeze(1)
         scaled = flat if flat.dtype == torch.float32 else flat.float()
         return scaled if self.scales[name] == 1.0 else scaled * self.scales[name]

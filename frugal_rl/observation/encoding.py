@@ -184,6 +184,12 @@ class Encoding:
             return f.sources
         return ()
 
+    def is_float_row(self, name: str) -> bool:
+        """Whether a field's stored row is what it shows, in float32."""
+        row, dtype = self.by_name.get(name), np.dtype(np.float32)
+        shown = np.dtype(self.spec.by_name[name].dtype)
+        return row is not None and self.choice[name] == "dense" and row.dtype == shown == dtype
+
     def origins(self, name: str) -> tuple[str, ...]:
         """The rows that decide what a field shows: its own, or all that it is computed from."""
         behind = self._behind(name)

@@ -59,9 +59,11 @@ class CompiledActor:
         groups, count = self.engine.net.groups, len(out)
         actions = np.empty((count, len(groups) - 1), np.int64)
         values, log_prob = np.empty((2, count), np.float32)
-        noise = [torch.ones(count, n) for n in np.diff(groups)]
-        if not deterministic:
-            noise = [part.exponential_() for part in noise]
+        sizes = np.diff(groups).tolist()
+        if deterministic:
+            noise = [torch.ones(count, n) for n in sizes]
+        else:
+            noise = [torch.empty(count, n).exponential_() for n in sizes]
         drawn = noise[0] if len(noise) == 1 else torch.cat(noise, dim=1)
         choose(out, mask, groups, drawn.numpy(), actions, log_prob, values)
         given = (torch.from_numpy(array) for array in (actions, values[:, None], log_prob))

@@ -52,6 +52,7 @@ class InputReader:
         self.origins = {name: encoding.origins(name) for name in self.embedding.pictures}
         sizes = [sum(row_bytes(space[row]) for row in origins) for origins in self.origins.values()]
         self.numbers = RowNumbers(max(sizes, default=0) + FIELD_BYTES)
+        self.direct = {name for name in self.embedding.sizes if encoding.is_float_row(name)}
 
     def forget(self) -> None:
         """Take no picture for known any more."""
@@ -67,7 +68,7 @@ class InputReader:
         """Rows [B, ...] as the policy receives them."""
         fields = self.policy.decoder(rows)
         count, known = len(next(iter(rows.values()))), self.known
-        plain = self.embedding.plain_of(fields, count).numpy()
+        plain = self._plain(rows, fields, count)
         index = np.empty((count, len(self.origins)), np.int32)
         pictures = []
         for k, (name, origins) in enumerate(self.origins.items()):
@@ -77,6 +78,17 @@ class InputReader:
             only = {origin: row[torch.from_numpy(new)] for origin, row in seen.items()}
             pictures.append(self.embedding.pixels_of(self.policy.decoder(only), name).numpy())
         return Inputs(plain, self._mask(fields, count), tuple(pictures), index, known)
+
+    def _plain(self, rows: Rows, fields: Rows, count: int) -> np.ndarray:
+        """Numbers of all fields that are no pictures, side by side."""
+        sizes, at = self.embedding.sizes, 0
+        plain = np.empty((count, sum(sizes.values())), np.float32)
+        for name, size in sizes.items():
+            direct = name in self.direct
+            values = rows[name] if direct else self.embedding.numbers_of(fields, name)
+            plain[:, at : at + size] = values.numpy().reshape(count, size)
+            at += size
+        return plain
 
     def _mask(self, fields: Mapping[str, Tensor], count: int) -> np.ndarray:
         name = self.policy.mask_name
