@@ -99,6 +99,10 @@ class OnPolicyLearner(ABC):
             metrics = self.learn(rollout)
         return self.ranks.mean_of({**metrics, **self.collector.metrics()})
 
+    def settle(self) -> dict[str, float]:
+        """Learn from what was collected and not learned from; what that told."""
+        return {}
+
     def join(self, ranks: Ranks) -> None:
         """Learn together with other processes, from the first one's parameters."""
         self.ranks = self.update.ranks = ranks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from frugal_rl.errors import ConfigError
 from frugal_rl.late import Late
-from frugal_rl.learn.on_policy_config import OnPolicyConfig, Positive, Terms, Value
+from frugal_rl.learn.on_policy_config import Engine, OnPolicyConfig, Positive, Terms, Value
 from frugal_rl.learn.schedules import value_at
 from frugal_rl.ranges import Range, at_least
 from frugal_rl.vec_env.episodes import EpisodesEnv
@@ -33,6 +33,8 @@ class PpoConfig(OnPolicyConfig):
     normalize_advantage: bool = True
     target_kl: Annotated[float | None, Positive] = None
     """Ends an update whose divergence exceeds 1.5 times this."""
+    overlap: bool = False
+    """Learn from one rollout while the next is collected: each update comes one late."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -41,6 +43,31 @@ class PpoConfig(OnPolicyConfig):
                 "One step of one environment has no deviation to normalise by; raise "
                 "algo.n_steps or set algo.normalize_advantage=false."
             )
+
+    def goes_with(self, run: RunConfig) -> None:
+        """Refuse switches that exclude each other, before anything is planned.
+
+        Raises:
+            ConfigError: naming the one to change.
+        """
+        super().goes_with(run)
+        if self.overlap:
+            self._overlaps_with(run)
+
+    def _overlaps_with(self, run: RunConfig) -> None:
+        """Refuse to overlap what needs the parameters as they are, or the rollout in one piece."""
+        whole, several = getattr(type(run.vec), "whole_episodes", False), run.launch.size > 1
+        cases = (
+            (self.engine is not Engine.compiled, "algo.engine=exact", "algo.engine=compiled"),
+            (type(self) is not PpoConfig, "an algorithm of its own way", "algo=ppo"),
+            (whole, "whole episodes", "another vec"),
+            (several, "several processes", "launch.processes=1"),
+        )
+        for wrong, what, instead in cases:
+            if wrong:
+                raise ConfigError(
+                    f"algo.overlap=true does not go with {what}; use {instead}, or leave it false."
+                )
 
     def build(self, run: RunConfig, vec_env: VectorEnv) -> Learner:
         """The learner for these environments: step by step, or from whole trajectories."""

@@ -17,7 +17,7 @@ from torch import Tensor
 from frugal_rl.learn.actions import action_head, mask_logits
 from frugal_rl.learn.held import Held
 from frugal_rl.learn.networks import Output
-from frugal_rl.learn.on_policy_config import OnPolicyConfig
+from frugal_rl.learn.on_policy_config import Engine, OnPolicyConfig
 from frugal_rl.learn.optimizer import padded
 from frugal_rl.learn.update import ppo_loss
 from frugal_rl.memory.allocator import DYNAMIC_MOST_BYTES, MMAP_THRESHOLD_BYTES
@@ -276,6 +276,8 @@ def _learning(policy: Traced, run: RunConfig, samples: int, share: float = 1.0) 
     held = Held(distinct_rows(run), int(mapped_from * share), apart)
     with held:
         learn(policy, run, samples)
+    if getattr(run.algo, "engine", None) is Engine.compiled:
+        held.heap_peak = 0  # what it needs stays from one minibatch to the next
     return held
 
 

@@ -252,7 +252,9 @@ def name_of(run: RunConfig) -> str:
     scale = [int(s).bit_length() if isinstance(s, int) else s for s in sizes]
     memory = (run.memory.storage, run.memory.precision, run.memory.micro_batch)
     kind = (run.env, run.agent, type(algo).__name__, run.vec, *memory, run.launch.size)
-    more = [getattr(algo, name, "") for name in ("engine", "compile", "prioritised", "her")]
+    more = [
+        getattr(algo, name, "") for name in ("engine", "overlap", "compile", "prioritised", "her")
+    ]
     machine = (run.hardware.device, run.hardware.threads, os.cpu_count())
     form = (*Timed.__annotations__, *Cost.__annotations__)  # another version keeps other values
     return f"seconds_{remembered.fingerprint(*map(repr, (*kind, *scale, *more, *machine, *form)))}"

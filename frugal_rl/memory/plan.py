@@ -32,6 +32,7 @@ from frugal_rl.memory.sizes import (
     environment_parts,
     learner_parts,
     rollout_parts,
+    side_by_side,
 )
 from frugal_rl.observation.choices import Label
 
@@ -218,6 +219,8 @@ def assemble(run: RunConfig, base: Base, probe: Probe | None) -> Plan:
     for choice in (run.agent, run.algo):
         own: list[Part] = getattr(choice, "parts", lambda run: [])(run)
         learner += [_of_learner(part) for part in own]
+    if getattr(run.algo, "overlap", False):
+        learner = side_by_side(learner)
     parts = (*base.parts, *environment_parts(run, encoding), *learner)
     if looked and base.process_bytes:
         if run.tracking.wandb != "disabled":
@@ -233,7 +236,8 @@ def label_of(run: RunConfig, encoding: Encoding) -> str:
     dense = all(form == "dense" for form in encoding.choice.values())
     if dense and not any(is_saved_by(saving, run) for saving in SAVINGS):
         return NOTHING_SAVED
-    return cost_of(run.memory, encoding).value
+    overlap = getattr(run.algo, "overlap", False)
+    return (Label.capacity if overlap else cost_of(run.memory, encoding)).value
 
 
 def cost_of(memory: MemoryProfile, encoding: Encoding) -> Label:

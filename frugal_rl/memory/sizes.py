@@ -21,6 +21,7 @@ from frugal_rl.store.layout import action_layout, columns_of, flatten_bytes, sca
 from frugal_rl.vec_env.trajectory_items import learner_layout
 
 if TYPE_CHECKING:
+    from frugal_rl.learn.ppo_config import PpoConfig
     from frugal_rl.memory.probe import Probe
     from frugal_rl.observation.encoding import Encoding
     from frugal_rl.run.config import RunConfig
@@ -201,6 +202,8 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
                 source="frugal_rl.store.columns:ArrayColumn.flatten",
             )
         )
+    if getattr(run.algo, "overlap", False):
+        parts += _overlap_parts(run, parts)
     samples = steps * envs
     order = f"{samples:,} samples x 12 B: their order, and the ratios of the last epoch"
     parts.append(
@@ -214,6 +217,28 @@ def rollout_parts(run: RunConfig, encoding: Encoding) -> list[Part]:
         )
     )
     return [*parts, _minibatch_part(run, columns)]
+
+
+def _overlap_parts(run: RunConfig, rollout: list[Part]) -> list[Part]:
+    """The rollout that is learned from while another one is filled, and its drawn minibatches."""
+    config = cast("PpoConfig", run.algo)
+    held = [p for p in rollout if p.kind is Kind.rollout]
+    samples, source = config.n_steps * config.num_envs, "frugal_rl.learn.overlap:Drawn"
+    formula = f"{config.n_epochs} epochs x {samples:,} samples x 8 B: minibatches, drawn ahead"
+    drawn = Part("drawn ahead", formula, config.n_epochs * samples * 8, source=source)
+    return [
+        *(replace(p, name=f"second {p.name}") for p in held),
+        replace(drawn, kind=Kind.learner, phases=UPDATE),
+    ]
+
+
+def side_by_side(parts: list[Part]) -> list[Part]:
+    """What collecting holds is held while learning, too, where both go on at once.
+
+    Not the other way round: the first rollout is collected alone.
+    """
+    acting = Phase.rollout
+    return [replace(p, phases=p.phases | UPDATE) if acting in p.phases else p for p in parts]
 
 
 def _trajectory_parts(run: RunConfig, vec: Episodes, encoding: Encoding) -> list[Part]:

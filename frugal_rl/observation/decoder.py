@@ -74,7 +74,7 @@ class Decoder:
     """Turns stored rows of one encoding into decoded fields."""
 
     def __init__(self, encoding: Encoding, tables: Tables, plugins: tuple[str, ...] = ()) -> None:
-        self.encoding = encoding
+        self.encoding, self.static = encoding, tables
         self.tables = {name: TableMirror(table) for name, table in tables.items()}
         self.names = tuple(f.name for f in encoding.spec.observed())
         self._fields: Mapping[str, AnyField] = encoding.spec.by_name

@@ -55,6 +55,7 @@ def measure(run: RunConfig) -> Probe:
     bare = gauge.held()
     learner: Any = replace(config, n_steps=STEPS, batch_size=envs * STEPS).build(run, vec_env)
     learner.iterate(no_meter)  # loads every kernel that a run will need
+    learner.settle()
     parts = learner.parts()
     kept = gauge.held() - bare - sum(parts.values())
     total = config.n_steps * config.num_envs
@@ -71,7 +72,7 @@ def measure(run: RunConfig) -> Probe:
     pace = Pace(updating, line(act(learner.actor, played), players))
     vec_env.close()
     return Probe(
-        fixed_bytes=int(max(0, kept) + learning.fixed) + parts.get("engine", 0),
+        fixed_bytes=int(max(0, kept) + learning.fixed) + engines(parts),
         bytes_per_sample=learning.per_sample,
         parameter_bytes=parts["parameters"],
         gradient_bytes=parts["gradients"],
@@ -80,6 +81,11 @@ def measure(run: RunConfig) -> Probe:
         heap_bytes_per_sample=MEASURED_HOLES * (heap_bytes_of(run) or 0.0),
         pace=pace,
     )
+
+
+def engines(parts: dict[str, int]) -> int:
+    """Bytes of compiled engines: of the one that learns, and of one that acts beside it."""
+    return parts.get("engine", 0) + parts.get("acting engine", 0)
 
 
 def learn(

@@ -102,7 +102,7 @@ VALUES = {
 }
 """Words that an option took formerly, by its dotted key."""
 
-ADDED: dict[str, Any] = {"agent.pixel_mean": 0.0, "env.pool": []}
+ADDED: dict[str, Any] = {"agent.pixel_mean": 0.0, "algo.overlap": False, "env.pool": []}
 """Options that older checkpoints do not know, by dotted key, and the value that they ran with."""
 
 

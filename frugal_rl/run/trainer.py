@@ -235,9 +235,18 @@ class Trainer:
         """The first process evaluates, as long as that takes, and the others wait."""
         if not self.run.evaluation.episodes:
             return
+        self.settle()
         with self.ranks.led():
             if self.ranks.first:
                 self.evaluate()
+
+    def settle(self) -> None:
+        """Learn from what was collected already, where a learner keeps something for later."""
+        if isinstance(self.learner, OnPolicyLearner):
+            with self.phase(Phase.update):
+                metrics = self.learner.settle()
+            if metrics:
+                self.log.metrics(self.learner.num_steps, metrics)
 
     def evaluate(self) -> None:
         """Play on the fixed seeds; keep the best policy so far."""
@@ -307,6 +316,7 @@ class Trainer:
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
+        self.settle()
         with self.phase(Phase.checkpoint), doing("saving a checkpoint"):
             return self.saves.save()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -23,7 +24,7 @@ class CompiledActor:
     """A policy as collectors call it."""
 
     def __init__(self, engine: CompiledPerceptron) -> None:
-        self.engine, self.policy = engine, engine.policy
+        self.engine, self.policy, self.head = engine, engine.policy, engine.policy.head
 
     @property
     def device(self) -> torch.device:
@@ -43,9 +44,9 @@ class CompiledActor:
     def __call__(self, obs: Rows, deterministic: bool = False) -> tuple[Tensor, Tensor, Tensor]:
         """Actions [B, ...], values [B, 1], log-probabilities [B]."""
         out, mask = self.engine.outputs_of(obs)
-        if isinstance(self.policy.head, GaussianHead):
+        if isinstance(self.head, GaussianHead):
             outputs = torch.from_numpy(out)
-            actions, log_prob = self.policy.head.act(outputs[:, :-1], deterministic)
+            actions, log_prob = self.head.act(outputs[:, :-1], deterministic)
             values = outputs[:, -1:]
         else:
             actions, values, log_prob = self._chosen(out, mask, deterministic)
@@ -72,3 +73,19 @@ class CompiledActor:
     def predict_values(self, obs: Rows) -> Tensor:
         """Values [B, 1]."""
         return torch.from_numpy(self.engine.outputs_of(obs)[0])[:, -1:]
+
+
+class FrozenActor(CompiledActor):
+    """Acts by the parameters as they were at `freeze`, whatever another thread makes of them."""
+
+    def __init__(self, engine: CompiledPerceptron) -> None:
+        super().__init__(engine)
+        self.head = copy.deepcopy(engine.policy.head)
+
+    def freeze(self) -> None:
+        """Take the parameters as they are now; nobody may change them meanwhile."""
+        self.engine.refresh()
+        self.head.load_state_dict(self.policy.head.state_dict())
+
+    def set_training_mode(self, mode: bool) -> None:
+        """The other thread's matter."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from frugal_rl.learn.on_policy_config import Terms
     from frugal_rl.learn.optimizer import FlatAdam
     from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.observation.decoder import Decoder
 
 BLOCK = 128
 """Samples at a time: activations of 2 x 64 units then take 130 KiB."""
@@ -54,10 +55,17 @@ class CompiledPerceptron:
     nothing else.
     """
 
-    def __init__(self, policy: FrugalPolicy, optimizer: FlatAdam, threads: int) -> None:
+    def __init__(
+        self,
+        policy: FrugalPolicy,
+        optimizer: FlatAdam,
+        threads: int,
+        decoder: Decoder | None = None,
+    ) -> None:
+        """Reads by the policy's decoder, or by one of its own."""
         self.policy, self.threads = policy, threads
         self.net = net = perceptron(policy, optimizer.places())
-        self.read = InputReader(policy)
+        self.read = InputReader(policy, decoder or policy.decoder)
         self.flat = optimizer.flat.detach().numpy()
         self.gradient = optimizer.gradient.numpy()
         self.packed = aligned_empty((len(net.order),), np.float32)

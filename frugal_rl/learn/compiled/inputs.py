@@ -17,6 +17,7 @@ from frugal_rl.observation.repeated_rows import RowNumbers
 if TYPE_CHECKING:
     from frugal_rl.learn.networks import Embedding
     from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.observation.decoder import Decoder
 
 Rows = Mapping[str, Tensor]
 FIELD_BYTES = 1
@@ -44,11 +45,11 @@ class Inputs:
 class InputReader:
     """Stored rows -> `Inputs`, for one policy; knows the pictures since it was told to forget."""
 
-    def __init__(self, policy: FrugalPolicy) -> None:
+    def __init__(self, policy: FrugalPolicy, decoder: Decoder) -> None:
         network: Any = policy.network
-        self.policy = policy
+        self.decoder, self.mask_name = decoder, policy.mask_name
         self.embedding: Embedding = network.embedding
-        encoding, space = policy.decoder.encoding, cast(spaces.Dict, policy.observation_space)
+        encoding, space = decoder.encoding, cast(spaces.Dict, policy.observation_space)
         self.origins = {name: encoding.origins(name) for name in self.embedding.pictures}
         sizes = [sum(row_bytes(space[row]) for row in origins) for origins in self.origins.values()]
         self.numbers = RowNumbers(max(sizes, default=0) + FIELD_BYTES)
@@ -66,7 +67,7 @@ class InputReader:
     @torch.no_grad()
     def __call__(self, rows: Rows) -> Inputs:
         """Rows [B, ...] as the policy receives them."""
-        fields = self.policy.decoder(rows)
+        fields = self.decoder(rows)
         count, known = len(next(iter(rows.values()))), self.known
         plain = self._plain(rows, fields, count)
         index = np.empty((count, len(self.origins)), np.int32)
@@ -76,7 +77,7 @@ class InputReader:
             field = np.full((count, 1), k, np.uint8)
             new, index[:, k] = self.numbers.of(field, *(row.numpy() for row in seen.values()))
             only = {origin: row[torch.from_numpy(new)] for origin, row in seen.items()}
-            pictures.append(self.embedding.pixels_of(self.policy.decoder(only), name).numpy())
+            pictures.append(self.embedding.pixels_of(self.decoder(only), name).numpy())
         return Inputs(plain, self._mask(fields, count), tuple(pictures), index, known)
 
     def _plain(self, rows: Rows, fields: Rows, count: int) -> np.ndarray:
@@ -91,7 +92,7 @@ class InputReader:
         return plain
 
     def _mask(self, fields: Mapping[str, Tensor], count: int) -> np.ndarray:
-        name = self.policy.mask_name
+        name = self.mask_name
         if name is None:
             return np.zeros((count, 0), np.uint8)
         mask: np.ndarray = fields[name].reshape(count, -1).contiguous().view(torch.uint8).numpy()

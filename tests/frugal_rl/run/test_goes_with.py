@@ -18,6 +18,13 @@ PIXELS = "env=fighting env.obs=gray"
         (f"{COMPILED} memory.micro_batch=8", "memory.micro_batch=0"),
         (f"{COMPILED} algo.fused_adam=true", "algo.fused_adam=false"),
         (f"{COMPILED} agent.activation=silu", "agent.activation=tanh or relu"),
+        ("env=toy algo.overlap=true", "use algo.engine=compiled"),
+        (f"{COMPILED} algo.overlap=true vec=episodes", "does not go with whole episodes"),
+        (f"{COMPILED} algo.overlap=true launch.processes=2", "use launch.processes=1"),
+        (
+            "env=nclone algo=cloned_ppo algo.engine=compiled algo.overlap=true",
+            "an algorithm of its own way",
+        ),
         ("env=nclone agent=attention algo.engine=compiled", "no passes of agent=attention"),
         (f"{PIXELS} agent=nature_cnn algo.engine=compiled", "the field 'frame' is a picture"),
         (f"{PIXELS} algo.engine=compiled", "the field 'frame' is a picture"),
@@ -44,6 +51,7 @@ def test_what_excludes_each_other_is_refused_by_its_values(words, said):
     [
         "env=toy vec=episodes",
         COMPILED,
+        f"{COMPILED} algo.overlap=true",
         "env=nclone algo.engine=compiled",
         "env=nclone env.obs=pixels agent=nature_cnn",
         "env=nclone algo=cloned_ppo",
