@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -99,10 +101,6 @@ class OnPolicyLearner(ABC):
             metrics = self.learn(rollout)
         return self.ranks.mean_of({**metrics, **self.collector.metrics()})
 
-    def settle(self) -> dict[str, float]:
-        """Learn from what was collected and not learned from; what that told."""
-        return {}
-
     def join(self, ranks: Ranks) -> None:
         """Learn together with other processes, from the first one's parameters."""
         self.ranks = self.update.ranks = ranks
@@ -146,3 +144,11 @@ class OnPolicyLearner(ABC):
         collector = state.get("collector", state)
         if collector is not None:  # a run on another number of processes begins new episodes
             self.collector.load(collector)
+
+
+def settle(learner: object, phase: Callable[[Phase], AbstractContextManager[Any]]) -> None:
+    """Let a learner learn from what it collected and has not learned from yet, if it has such."""
+    overlap = getattr(learner, "overlap", None)
+    if overlap is not None and overlap.waiting is not None:
+        with phase(Phase.update):
+            overlap.settle()

@@ -40,13 +40,10 @@ class PpoLearner(OnPolicyLearner):
         """One collection and one update: one after the other, or side by side."""
         return self.overlap.iterate(phase) if self.overlap else super().iterate(phase)
 
-    def settle(self) -> dict[str, float]:
-        """Learn from what waits, where collecting and learning overlap."""
-        return self.overlap.settle() if self.overlap else {}
-
     def state(self) -> dict[str, Any]:
         """All that an exact resume needs, when everything was learned from."""
-        self.settle()
+        if self.overlap:
+            self.overlap.settle()
         return super().state()
 
     def parts(self) -> dict[str, int]:

@@ -18,7 +18,7 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.learn.gauge import Gauge
-from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
+from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device, settle
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.timing import line
 from frugal_rl.learn.trace import MEASURED_HOLES, heap_bytes_of
@@ -55,7 +55,7 @@ def measure(run: RunConfig) -> Probe:
     bare = gauge.held()
     learner: Any = replace(config, n_steps=STEPS, batch_size=envs * STEPS).build(run, vec_env)
     learner.iterate(no_meter)  # loads every kernel that a run will need
-    learner.settle()
+    settle(learner, no_meter)
     parts = learner.parts()
     kept = gauge.held() - bare - sum(parts.values())
     total = config.n_steps * config.num_envs

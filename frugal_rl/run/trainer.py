@@ -18,7 +18,7 @@ from stable_baselines3.common.utils import set_random_seed
 from frugal_rl.doing import doing
 from frugal_rl.errors import DiskError, FolderInUseError, MemoryBudgetError, NumbersError
 from frugal_rl.invocation import override
-from frugal_rl.learn.on_policy import OnPolicyLearner
+from frugal_rl.learn.on_policy import OnPolicyLearner, settle
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import give_back
@@ -235,18 +235,10 @@ class Trainer:
         """The first process evaluates, as long as that takes, and the others wait."""
         if not self.run.evaluation.episodes:
             return
-        self.settle()
+        settle(self.learner, self.phase)
         with self.ranks.led():
             if self.ranks.first:
                 self.evaluate()
-
-    def settle(self) -> None:
-        """Learn from what was collected already, where a learner keeps something for later."""
-        if isinstance(self.learner, OnPolicyLearner):
-            with self.phase(Phase.update):
-                metrics = self.learner.settle()
-            if metrics:
-                self.log.metrics(self.learner.num_steps, metrics)
 
     def evaluate(self) -> None:
         """Play on the fixed seeds; keep the best policy so far."""
@@ -316,7 +308,6 @@ class Trainer:
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
-        self.settle()
         with self.phase(Phase.checkpoint), doing("saving a checkpoint"):
             return self.saves.save()
 

@@ -80,4 +80,6 @@ def carry_episodes(windows: Any, age: Any, lead: int, store: Any) -> None:
     """Rows before the rollout's first step, from windows [N, S, W], to just below `lead`."""
     for n in range(windows.shape[0]):
         for j in range(age[n]):
-            store[lead - age[n] + j, n] = windows[n, j]
+            row, into = windows[n, j], store[lead - age[n] + j, n]
+            for w in range(row.size):  # an assignment of arrays takes two seconds to compile
+                into[w] = row[w]

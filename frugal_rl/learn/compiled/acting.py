@@ -25,6 +25,7 @@ class CompiledActor:
 
     def __init__(self, engine: CompiledPerceptron) -> None:
         self.engine, self.policy, self.head = engine, engine.policy, engine.policy.head
+        self.sizes: list[int] = np.diff(engine.net.groups).tolist()
 
     @property
     def device(self) -> torch.device:
@@ -57,10 +58,9 @@ class CompiledActor:
         self, out: np.ndarray, mask: np.ndarray, deterministic: bool
     ) -> tuple[Tensor, Tensor, Tensor]:
         """One action for each choice, by random numbers that the exact engine would draw too."""
-        groups, count = self.engine.net.groups, len(out)
+        groups, sizes, count = self.engine.net.groups, self.sizes, len(out)
         actions = np.empty((count, len(groups) - 1), np.int64)
         values, log_prob = np.empty((2, count), np.float32)
-        sizes = np.diff(groups).tolist()
         if deterministic:
             noise = [torch.ones(count, n) for n in sizes]
         else:

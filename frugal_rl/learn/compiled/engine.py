@@ -65,6 +65,7 @@ class CompiledPerceptron:
         """Reads by the policy's decoder, or by one of its own."""
         self.policy, self.threads = policy, threads
         self.net = net = perceptron(policy, optimizer.places())
+        self.outputs = int(net.samples.buffers[net.samples.ends, 1].sum())
         self.read = InputReader(policy, decoder or policy.decoder)
         self.flat = optimizer.flat.detach().numpy()
         self.gradient = optimizer.gradient.numpy()
@@ -87,7 +88,7 @@ class CompiledPerceptron:
             self.refresh()
         inputs = self.read(rows)
         lane, net = self.lanes[0], self.net.samples
-        out = np.empty((len(inputs.plain), int(net.buffers[net.ends, 1].sum())), np.float32)
+        out = np.empty((len(inputs.plain), self.outputs), np.float32)
         self.pictures.show(inputs.pictures, inputs.known, 1)
         with one_blas_thread():
             self.pictures.forward(0, self.packed)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from frugal_rl.observation.decoder import Decoder
 
 Rows = Mapping[str, Tensor]
+NONE = np.empty((0, 0), np.float32)
 FIELD_BYTES = 1
 """What tells apart the rows of two picture fields."""
 
@@ -64,7 +65,6 @@ class InputReader:
         """Pictures of all fields that were read since."""
         return self.numbers.known.used
 
-    @torch.no_grad()
     def __call__(self, rows: Rows) -> Inputs:
         """Rows [B, ...] as the policy receives them."""
         fields = self.decoder(rows)
@@ -76,9 +76,14 @@ class InputReader:
             seen = {origin: rows[origin] for origin in origins}
             field = np.full((count, 1), k, np.uint8)
             new, index[:, k] = self.numbers.of(field, *(row.numpy() for row in seen.values()))
-            only = {origin: row[torch.from_numpy(new)] for origin, row in seen.items()}
-            pictures.append(self.embedding.pixels_of(self.decoder(only), name).numpy())
+            pictures.append(self._pixels(name, seen, new) if len(new) else NONE)
         return Inputs(plain, self._mask(fields, count), tuple(pictures), index, known)
+
+    def _pixels(self, name: str, seen: Rows, new: np.ndarray) -> np.ndarray:
+        """The pictures [D, pixels] of some of the rows."""
+        only = {origin: row[torch.from_numpy(new)] for origin, row in seen.items()}
+        pixels: np.ndarray = self.embedding.pixels_of(self.decoder(only), name).numpy()
+        return pixels
 
     def _plain(self, rows: Rows, fields: Rows, count: int) -> np.ndarray:
         """Numbers of all fields that are no pictures, side by side."""

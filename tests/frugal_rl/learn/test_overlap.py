@@ -109,10 +109,10 @@ def test_each_rollout_is_learned_from_once_and_one_late():
     assert "train/loss" in learner.iterate(no_meter)
     learner.iterate(no_meter)
     assert (len(collected), len(learned)) == (3, 2)
-    assert learner.settle()
-    assert learner.settle() == {}
+    assert learner.overlap.settle()
+    assert learner.overlap.settle() == {}
     learner.iterate(no_meter)
-    learner.settle()
+    learner.overlap.settle()
 
     assert len(learned) == len(collected) == 4
     for ours, theirs in zip(learned, collected, strict=True):
@@ -128,7 +128,7 @@ def test_a_resumed_run_goes_on_to_the_bit():
         np.random.seed(1)  # noqa: NPY002 - as above
         for _ in range(3):
             one.iterate(no_meter)
-        one.settle()
+        one.overlap.settle()
 
     assert torch.equal(learner.optimizer.flat, resumed.optimizer.flat)
 
