@@ -1,9 +1,10 @@
-"""Learning by both engines: the same tasks, seeds and steps, one command after the other.
+"""Learning by both engines, and beside collecting: equal tasks, seeds and steps, in turns.
 
     python benchmarks/engine_learning.py [TASK ...] [--seeds 0 1 2]
     python benchmarks/engine_learning.py --table
 
-Each run is `scripts/train.py` with `algo.engine=exact` or `compiled`, in turn. A row per run is
+Each run is `scripts/train.py` with `algo.engine=exact` or `compiled`, the latter with and without
+`algo.overlap=true`, in turn. A row per run is
 added to `--results`, and what stands there is not run again. Besides the last evaluation, and
 random play in the same episodes, a row has the return of training episodes at four quarters of the
 steps, and the processor seconds of collecting and learning. That both engines compute the same is
@@ -23,7 +24,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).with_name("results") / "engine_learning.jsonl"
-ENGINES = ("exact", "compiled")
+ENGINES = {
+    "exact": ["algo.engine=exact"],
+    "compiled": ["algo.engine=compiled"],
+    "compiled, overlapped": ["algo.engine=compiled", "algo.overlap=true"],
+}
 TASKS = {
     "main job": "env=nclone memory=parallel algo.total_steps=2000000 evaluation.episodes=128",
     "Duel": "env=fighting experiment=duel_features env.emulator=native evaluation.every_steps=0 "
@@ -38,7 +43,7 @@ RETURN = "episode/return"
 
 def trained(task: str, engine: str, seed: int) -> dict[str, Any]:
     """One run, and what its folder tells of it."""
-    own = [f"algo.engine={engine}", f"seed={seed}", "tracking=disabled"]
+    own = [*ENGINES[engine], f"seed={seed}", "tracking=disabled"]
     with tempfile.TemporaryDirectory() as folder:
         words = [*TASKS[task].split(), *own, f"hydra.run.dir={folder}/run"]
         subprocess.run([sys.executable, "scripts/train.py", *words], cwd=ROOT, check=True)

@@ -47,6 +47,13 @@ def advantages(
 
 
 @njit(cache=True)
+def _copy(row: Any, into: Any) -> None:
+    """A row [W] to another place; as an assignment of arrays it takes two seconds to compile."""
+    for w in range(into.size):
+        into[w] = row[w]
+
+
+@njit(cache=True)
 def gather_windows(store: Any, lead: int, t: Any, n: Any, age: Any, repeat: bool, out: Any) -> None:
     """The k rows up to step t[b] of environment n[b], oldest first, into out [B, k, W].
 
@@ -58,9 +65,9 @@ def gather_windows(store: Any, lead: int, t: Any, n: Any, age: Any, repeat: bool
         for j in range(k):
             lag = k - 1 - j
             if lag <= age[b]:
-                out[b, j] = store[newest - lag, n[b]]
+                _copy(store[newest - lag, n[b]], out[b, j])
             elif repeat:
-                out[b, j] = store[newest - age[b], n[b]]
+                _copy(store[newest - age[b], n[b]], out[b, j])
             else:
                 out[b, j] = 0
 
@@ -71,7 +78,7 @@ def gather_episodes(store: Any, lead: int, t: Any, n: Any, age: Any, out: Any) -
     for b in range(out.shape[0]):
         first = lead + t[b] - age[b]
         for j in range(age[b] + 1):
-            out[b, j] = store[first + j, n[b]]
+            _copy(store[first + j, n[b]], out[b, j])
         out[b, age[b] + 1 :] = 0
 
 
@@ -80,6 +87,4 @@ def carry_episodes(windows: Any, age: Any, lead: int, store: Any) -> None:
     """Rows before the rollout's first step, from windows [N, S, W], to just below `lead`."""
     for n in range(windows.shape[0]):
         for j in range(age[n]):
-            row, into = windows[n, j], store[lead - age[n] + j, n]
-            for w in range(row.size):  # an assignment of arrays takes two seconds to compile
-                into[w] = row[w]
+            _copy(windows[n, j], store[lead - age[n] + j, n])
