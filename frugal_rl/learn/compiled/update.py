@@ -38,7 +38,8 @@ class CompiledAdam(FlatAdam):
             np.float32(max_grad_norm),
             np.array(rates, np.float32),
         )
-        torch.maximum(self.largest, torch.tensor(norm), out=self.largest)
+        largest = self.largest.numpy()
+        np.maximum(largest, norm, out=largest)
 
 
 class CompiledUpdate(Update):
@@ -76,8 +77,6 @@ class CompiledUpdate(Update):
 def losses_of(means: np.ndarray, log_ratio: np.ndarray, terms: Terms) -> Losses:
     """What the record keeps of a minibatch."""
     total = means[POLICY] + terms.ent_coef * means[ENTROPY] + terms.vf_coef * means[VALUE]
-    total, policy, value, entropy = (
-        torch.tensor(v, dtype=torch.float32)
-        for v in (total, means[POLICY], means[VALUE], means[ENTROPY])
-    )
+    values = np.array((total, means[POLICY], means[VALUE], means[ENTROPY]), np.float32)
+    total, policy, value, entropy = torch.from_numpy(values).unbind()
     return Losses(total, policy, value, entropy, torch.from_numpy(log_ratio), {})
