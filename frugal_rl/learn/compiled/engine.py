@@ -84,8 +84,10 @@ class CompiledPerceptron:
 
     def outputs_of(self, rows: Mapping[str, Tensor]) -> tuple[np.ndarray, np.ndarray]:
         """Logits or means, not masked, and the value behind them, [B, n + 1]; the mask."""
-        if self.stale or self.read.known > MOST_KNOWN:
+        if self.stale:
             self.refresh()
+        elif self.read.known > MOST_KNOWN:
+            self.read.forget()
         inputs = self.read(rows)
         lane, net = self.lanes[0], self.net.samples
         out = np.empty((len(inputs.plain), self.outputs), np.float32)

@@ -19,6 +19,7 @@ from frugal_rl.learn.compiled.acting import CompiledActor
 from frugal_rl.learn.compiled.activations import tanh
 from frugal_rl.learn.compiled.engine import BLOCK, CompiledPerceptron
 from frugal_rl.learn.compiled.refusal import refuse_policy
+from frugal_rl.learn.compiled.start import frozen_actor
 from frugal_rl.learn.compiled.update import CompiledAdam, CompiledUpdate
 from frugal_rl.learn.on_policy_config import Engine, Terms
 from frugal_rl.learn.optimizer import FlatAdam
@@ -207,6 +208,20 @@ def test_pictures_stay_known_while_acting_until_parameters_change(most, monkeypa
     policy.load_state_dict({name: 2 * t for name, t in policy.state_dict().items()})
     CompiledActor(engine).set_training_mode(False)  # as collectors begin
     assert acts_like(policy, engine, rows)
+
+
+def test_a_frozen_actor_stays_so_when_it_has_seen_too_many_pictures(monkeypatch):
+    monkeypatch.setattr(engine_module, "MOST_KNOWN", 3)
+    policy = policy_on(spaces.Discrete(5), MlpAgent(), ("picture",), masked=False)
+    adam = CompiledAdam(policy.parameters(), 1e-2, 1e-5, fused=False)
+    actor = frozen_actor(policy, adam)
+    rows = minibatch(policy, 60, np.random.default_rng(0), different=20).observations
+
+    before = [actor.predict_values(rows) for _ in range(2)]
+    adam.flat.data.mul_(2)
+    after = [actor.predict_values(rows) for _ in range(2)]
+
+    assert all(torch.equal(values, before[0]) for values in (*before, *after))
 
 
 def test_choices_are_drawn_by_the_random_numbers_of_the_exact_engine():
