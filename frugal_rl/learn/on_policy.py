@@ -146,9 +146,13 @@ class OnPolicyLearner(ABC):
             self.collector.load(collector)
 
 
-def settle(learner: object, phase: Callable[[Phase], AbstractContextManager[Any]]) -> None:
+def settle(
+    learner: object, phase: Callable[[Phase], AbstractContextManager[Any]]
+) -> dict[str, float]:
     """Let a learner learn from what it collected and has not learned from yet, if it has such."""
     overlap = getattr(learner, "overlap", None)
-    if overlap is not None and overlap.waiting is not None:
-        with phase(Phase.update):
-            overlap.settle()
+    if overlap is None or overlap.waiting is None:
+        return {}
+    with phase(Phase.update):
+        told: dict[str, float] = overlap.settle()
+    return told

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.errors import EncodingError, FrugalError, NumbersError
+from frugal_rl.learn.on_policy import settle
 from frugal_rl.run.disk import write_whole
 from frugal_rl.run.finite import finite, fits
 from frugal_rl.run.suspects import in_rollout, in_tables, place_of, told
@@ -94,6 +95,14 @@ class NumberGuard:
             raise
         self._check(metrics, learner)
         return metrics
+
+    def settle(self, learner: Learner, phase: Any) -> None:
+        """Learn from what waits to be learned from, before weights are judged or saved.
+
+        Raises:
+            NumbersError: they are not finite.
+        """
+        self.iterate(learner, lambda: settle(learner, phase))
 
     def _look(self, step: Step) -> None:
         """The checks of one step, in the order of their cost."""

@@ -18,7 +18,7 @@ from stable_baselines3.common.utils import set_random_seed
 from frugal_rl.doing import doing
 from frugal_rl.errors import DiskError, FolderInUseError, MemoryBudgetError, NumbersError
 from frugal_rl.invocation import override
-from frugal_rl.learn.on_policy import OnPolicyLearner, settle
+from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
 from frugal_rl.memory.allocator import give_back
@@ -233,12 +233,11 @@ class Trainer:
 
     def try_out(self) -> None:
         """The first process evaluates, as long as that takes, and the others wait."""
-        if not self.run.evaluation.episodes:
-            return
-        settle(self.learner, self.phase)
-        with self.ranks.led():
-            if self.ranks.first:
-                self.evaluate()
+        if self.run.evaluation.episodes:
+            self.guard.settle(self.learner, self.phase)
+            with self.ranks.led():
+                if self.ranks.first:
+                    self.evaluate()
 
     def evaluate(self) -> None:
         """Play on the fixed seeds; keep the best policy so far."""
@@ -308,6 +307,7 @@ class Trainer:
 
     def save(self) -> Path:
         """Write a checkpoint with everything that an exact resume needs."""
+        self.guard.settle(self.learner, self.phase)
         with self.phase(Phase.checkpoint), doing("saving a checkpoint"):
             return self.saves.save()
 

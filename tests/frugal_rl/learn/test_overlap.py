@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from frugal_rl.errors import ConfigError
+from frugal_rl.errors import ConfigError, NumbersError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.compiled.acting import FrozenActor
 from frugal_rl.learn.compiled.engine import CompiledPerceptron
 from frugal_rl.learn.on_policy_config import Engine
-from frugal_rl.learn.ppo import refuse_moving
+from frugal_rl.learn.ppo import PpoLearner, refuse_moving
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.memory import MemoryProfile
 from frugal_rl.memory.part import Kind, Phase
@@ -22,7 +22,7 @@ from frugal_rl.memory.plan import draw_up
 from frugal_rl.observation.bounded import BoundedTable
 from frugal_rl.run.compose import compose_run
 from frugal_rl.run.config import Hardware, RunConfig
-from frugal_rl.run.trainer import no_meter
+from frugal_rl.run.trainer import no_meter, train
 from frugal_rl.testing.toy import Toy
 
 ALGO = PpoConfig(
@@ -206,3 +206,27 @@ def test_tables_that_drop_rows_are_refused():
     bounded = SimpleNamespace(tables={"graph": BoundedTable("graph", (), 10)})
     with pytest.raises(ConfigError, match="the table 'graph'"):
         refuse_moving(bounded)
+
+
+def test_weights_that_the_last_update_spoiled_are_not_saved(tmp_path, monkeypatch):
+    words = "env=toy algo.engine=compiled algo.overlap=true algo.num_envs=4 algo.n_steps=8"
+    own = "algo.batch_size=32 algo.total_steps=32 tracking=disabled"
+    run = replace(compose_run([*words.split(), *own.split()]), run_dir=str(tmp_path))
+
+    def spoils(learner, rollout):
+        learner.optimizer.flat.data.fill_(np.nan)
+        return {"train/loss": 0.0}
+
+    monkeypatch.setattr(PpoLearner, "learn", spoils)
+    with pytest.raises(NumbersError, match="not finite; they are not kept"):
+        train(run, Unheard())  # one rollout, learned from before it is saved
+    assert not list(tmp_path.rglob("last.pt"))
+
+
+class Unheard:
+    """A log that keeps nothing."""
+
+    def metrics(self, step, values):
+        pass
+
+    summary = file = lambda self, what: None
