@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Protocol
+
+from frugal_rl.memory.part import Phase
 
 if TYPE_CHECKING:
     from frugal_rl.vec_env.interface import VectorEnv
@@ -30,3 +34,15 @@ class Learner(Protocol):
 
     def load(self, state: dict[str, Any]) -> None:
         """Continue exactly from `state`, which stays as it is whatever follows."""
+
+
+def settle(
+    learner: object, phase: Callable[[Phase], AbstractContextManager[Any]]
+) -> dict[str, float]:
+    """Let a learner learn from what it collected and has not learned from yet, if it has such."""
+    overlap = getattr(learner, "overlap", None)
+    if overlap is None or overlap.waiting is None:
+        return {}
+    with phase(Phase.update):
+        told: dict[str, float] = overlap.settle()
+    return told

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -144,15 +142,3 @@ class OnPolicyLearner(ABC):
         collector = state.get("collector", state)
         if collector is not None:  # a run on another number of processes begins new episodes
             self.collector.load(collector)
-
-
-def settle(
-    learner: object, phase: Callable[[Phase], AbstractContextManager[Any]]
-) -> dict[str, float]:
-    """Let a learner learn from what it collected and has not learned from yet, if it has such."""
-    overlap = getattr(learner, "overlap", None)
-    if overlap is None or overlap.waiting is None:
-        return {}
-    with phase(Phase.update):
-        told: dict[str, float] = overlap.settle()
-    return told

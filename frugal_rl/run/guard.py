@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from frugal_rl.errors import EncodingError, FrugalError, NumbersError
-from frugal_rl.learn.on_policy import settle
+from frugal_rl.learn.learner import settle
 from frugal_rl.run.disk import write_whole
 from frugal_rl.run.finite import finite, fits
 from frugal_rl.run.suspects import in_rollout, in_tables, place_of, told

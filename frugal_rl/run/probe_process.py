@@ -18,7 +18,8 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 
 from frugal_rl.errors import ConfigError, FrugalError
 from frugal_rl.learn.gauge import Gauge
-from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device, settle
+from frugal_rl.learn.learner import settle
+from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.timing import line
 from frugal_rl.learn.trace import MEASURED_HOLES, heap_bytes_of
