@@ -57,7 +57,7 @@ class Overlap:
         torch.set_num_threads(1)
         with phase(Phase.rollout):
             self.actor.freeze()
-            rollout = None if self.waiting else collector.collect(self.actor)
+            rollout = collector.collect(self.actor) if self.waiting is None else None
         if rollout is None:
             with phase(Phase.update):
                 learning = self._learn_meanwhile()
@@ -65,6 +65,7 @@ class Overlap:
                     rollout = collector.collect(self.actor)
                 finally:
                     metrics = learning.result()
+        collector.agree(learner.ranks)
         learner.num_steps += collector.collected
         self.waiting, collector.rollout, self.spare = rollout, self.spare, rollout
         return {**metrics, **collector.metrics()}
@@ -78,7 +79,7 @@ class Overlap:
 
     def settle(self) -> dict[str, float]:
         """Learn from what waits, so that nothing is left to a checkpoint or an evaluation."""
-        return self._learn_meanwhile().result() if self.waiting else {}
+        return {} if self.waiting is None else self._learn_meanwhile().result()
 
     def parts(self) -> dict[str, int]:
         """Bytes held beside the learner's own, by name."""

@@ -230,12 +230,8 @@ class Encoding:
         """Whether a field or an id is stored, or found through what is stored."""
         if name in self.by_name:
             return True
-        f, choice = self.spec.by_name.get(name), self.choice.get(name)
-        if choice == "interned" and isinstance(f, Static):
-            return f"{f.table}_id" in self.by_name
-        if choice == "derived" and isinstance(f, Derived):
-            return all(map(self._readable, f.sources))
-        return False
+        by_reference = self.choice.get(name) in BY_REFERENCE
+        return by_reference and all(map(self._readable, self._behind(name)))
 
     @property
     def windowed(self) -> tuple[RowSpec, ...]:

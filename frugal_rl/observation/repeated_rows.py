@@ -18,23 +18,60 @@ EMPTY = -1
 FEWEST_SLOTS = 64
 
 
+class DistinctRows(GrowingArray):
+    """Rows that all differ by their bits, and where each is found."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        super().__init__(shape, dtype)
+        self.slots = np.full(FEWEST_SLOTS, EMPTY, np.int32)
+
+    def number(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Contiguous rows [n, *shape]: [n] int32 numbers by first sight, [new] int64 whose are new.
+
+        Those are appended. Sums over rows by their number are the same for the same rows.
+        """
+        self._make_room(self.used + len(rows))
+        codes, fresh = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
+        words, known = _words(rows), _words(self.values)
+        count = _kernels().number_rows(words, known, self.used, self.slots, codes, fresh)
+        self.append(rows[fresh[:count]])
+        return codes, fresh[:count]
+
+    def select(self, index: np.ndarray) -> None:
+        """Keep the rows at these places, in this order, under new numbers."""
+        super().select(index)
+        self._find_again(_slots_for(len(index), FEWEST_SLOTS))
+
+    def allocated_with(self, rows: int) -> int:
+        """Bytes allocated once that many rows are in, if none of them is known."""
+        slots = _slots_for(self.used + rows, len(self.slots))
+        return super().allocated_with(rows) + 4 * slots
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated: rows, and where they are found."""
+        return super().nbytes + int(self.slots.nbytes)
+
+    def _make_room(self, most: int) -> None:
+        slots = _slots_for(most, len(self.slots))
+        if slots > len(self.slots):
+            self._find_again(slots)
+
+    def _find_again(self, slots: int) -> None:
+        self.slots = np.full(slots, EMPTY, np.int32)
+        _kernels().find_slots(_words(self.values), self.used, self.slots)
+
+
 class RepeatedRows(GrowingArray):
     """`codes` [capacity] int32 name rows of `book` [distinct, *shape]; `values` are the codes."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
         super().__init__((), np.int32)
-        self.book = GrowingArray(shape, dtype)
-        self._slots = np.full(FEWEST_SLOTS, EMPTY, np.int32)
+        self.book = DistinctRows(shape, dtype)
 
     def append(self, rows: np.ndarray) -> None:
         """Add rows [n, *shape] at the end."""
-        rows = np.ascontiguousarray(rows, self.book.dtype)
-        self._make_room(self.book.used + len(rows))
-        codes = np.empty(len(rows), np.int32)
-        fresh = np.empty(len(rows), np.int64)
-        words, known = _words(rows), _words(self.book.values)
-        count = _kernels().number_rows(words, known, self.book.used, self._slots, codes, fresh)
-        self.book.append(rows[fresh[:count]])
+        codes, _ = self.book.number(np.ascontiguousarray(rows, self.book.dtype))
         super().append(codes)
 
     def read(self, first: int, end: int) -> np.ndarray:
@@ -48,78 +85,43 @@ class RepeatedRows(GrowingArray):
         kept = np.unique(self.values)
         self.values = np.searchsorted(kept, self.values).astype(np.int32)
         self.book.select(kept)
-        self._number_again(_slots_for(len(kept), FEWEST_SLOTS))
 
     def allocated_with(self, rows: int) -> int:
         """Bytes allocated once that many rows are in, if none of them is known."""
-        slots = _slots_for(self.book.used + rows, len(self._slots))
-        return super().allocated_with(rows) + self.book.allocated_with(rows) + 4 * slots
+        return super().allocated_with(rows) + self.book.allocated_with(rows)
 
     def content_bytes(self, rows: int) -> int:
         """Bytes that this many of the valid rows take, with their share of what all name."""
-        shared = self.book.used_bytes + int(self._slots.nbytes)
+        shared = self.book.used_bytes + int(self.book.slots.nbytes)
         return super().content_bytes(rows) + shared * rows // max(1, self.used)
 
     @property
     def nbytes(self) -> int:
         """Bytes allocated: codes, distinct rows, and where those are found."""
-        return super().nbytes + self.book.nbytes + int(self._slots.nbytes)
-
-    def _make_room(self, most: int) -> None:
-        slots = _slots_for(most, len(self._slots))
-        if slots > len(self._slots):
-            self._number_again(slots)
-
-    def _number_again(self, slots: int) -> None:
-        self._slots = np.full(slots, EMPTY, np.int32)
-        _kernels().find_slots(_words(self.book.values), self.book.used, self._slots)
+        return super().nbytes + self.book.nbytes
 
 
-class RowNumbers:
-    """Numbers of rows that lie in several arrays, by first sight, until they are forgotten.
-
-    Sums over rows are therefore the same for the same rows.
-    """
+class RowNumbers(DistinctRows):
+    """Numbers of rows that lie in several arrays, until they are forgotten."""
 
     def __init__(self, row_bytes: int) -> None:
-        self.row_bytes = row_bytes
-        self.known = GrowingArray((-(-row_bytes // WORD_BYTES),), np.uint64)
-        self._slots = np.full(FEWEST_SLOTS, EMPTY, np.int32)
+        super().__init__((-(-row_bytes // WORD_BYTES),), np.uint64)
 
     def forget(self) -> None:
-        """Number from 0 again."""
-        self.known.used = 0
-        self._slots.fill(EMPTY)
+        """Number from 0 again, in the same memory."""
+        self.used = 0
+        self.slots.fill(EMPTY)
 
     def of(self, *columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows [B, ...] of several arrays: [D] int64 the places of new ones, [B] int32 numbers."""
-        count = len(columns[-1])
-        words = np.zeros((count, *self.known.values.shape[1:]), np.uint64)
+        """Rows [B, ...] of several arrays: [B] int32 numbers, [D] int64 the places of new ones."""
+        words = np.zeros((len(columns[0]), *self.shape), np.uint64)
         rows, at = words.view(np.uint8), 0
         for column in columns:
             flat = np.ascontiguousarray(column).reshape(len(column), math.prod(column.shape[1:]))
             part = flat.view(np.uint8)
             rows[:, at : at + part.shape[1]] = part
             at += part.shape[1]
-        self._make_room(self.known.used + count)
-        numbers, firsts = np.empty(count, np.int32), np.empty(count, np.int64)
-        known = self.known
-        found = _kernels().number_rows(
-            words, known.values, known.used, self._slots, numbers, firsts
-        )
-        known.append(words[firsts[:found]])
-        return firsts[:found], numbers
-
-    def _make_room(self, most: int) -> None:
-        slots = _slots_for(most, len(self._slots))
-        if slots > len(self._slots):
-            self._slots = np.full(slots, EMPTY, np.int32)
-            _kernels().find_slots(self.known.values, self.known.used, self._slots)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes allocated."""
-        return self.known.nbytes + int(self._slots.nbytes)
+        return self.number(words)
 
 
 def _slots_for(rows: int, slots: int) -> int:

@@ -63,7 +63,7 @@ class InputReader:
     @property
     def known(self) -> int:
         """Pictures of all fields that were read since."""
-        return self.numbers.known.used
+        return self.numbers.used
 
     def __call__(self, rows: Rows) -> Inputs:
         """Rows [B, ...] as the policy receives them."""
@@ -75,7 +75,7 @@ class InputReader:
         for k, (name, origins) in enumerate(self.origins.items()):
             seen = {origin: rows[origin] for origin in origins}
             field = np.full((count, 1), k, np.uint8)
-            new, index[:, k] = self.numbers.of(field, *(row.numpy() for row in seen.values()))
+            index[:, k], new = self.numbers.of(field, *(row.numpy() for row in seen.values()))
             pictures.append(self._pixels(name, seen, new) if len(new) else NONE)
         return Inputs(plain, self._mask(fields, count), tuple(pictures), index, known)
 

@@ -8,7 +8,7 @@ computed stays known until the parameters change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from frugal_rl.learn.compiled.kernels import go_back, infer
 from frugal_rl.observation.aligned import aligned_empty
 
 if TYPE_CHECKING:
-    from frugal_rl.learn.compiled.layers import Perceptron
+    from frugal_rl.learn.compiled.layers import Perceptron, Table
 
 NO_ROWS = np.empty((0, 0), np.float32)
 NO_INDEX = np.empty((0, 0), np.int32)
@@ -48,6 +48,11 @@ class PictureLane:
         self.first, self.last = 0, 0
 
     @property
+    def rows(self) -> int:
+        """Pictures that are the thread's."""
+        return self.last - self.first
+
+    @property
     def nbytes(self) -> int:
         """Bytes allocated."""
         return self.activations.memory.nbytes + self.deltas.memory.nbytes
@@ -60,16 +65,15 @@ class Pictures:
         self.tables, self.width, self.threads = net.pictures, net.shared, threads
         self.lanes = [[PictureLane() for _ in net.pictures] for _ in range(threads)]
         self._shared, self._gradients = Kept(), Kept()
-        self.show((), 0, threads)
 
     def show(self, pictures: Sequence[np.ndarray], known: int, threads: int) -> None:
         """Each field's new pictures [D, pixels], behind the known ones, read by so many threads."""
         self.pictures, self.known = pictures, known
         rows = known + sum(map(len, pictures))
-        self.shared = self._shared.of(rows, self.width if pictures else 0)
+        self.shared = self._shared.of(rows, self.width)
         for i, lane in enumerate(self.lanes):
             first, last = min(i, threads), min(i + 1, threads)
-            for field, seen in zip(lane, pictures, strict=False):
+            for field, seen in zip(lane, pictures, strict=True):
                 field.first = len(seen) * first // threads
                 field.last = len(seen) * last // threads
 
@@ -79,11 +83,16 @@ class Pictures:
         memory = self._gradients.of(self.threads * rows, width)
         return memory.reshape(self.threads, rows, width)
 
+    def _fields(self, thread: int) -> Iterator[tuple[Table, PictureLane, np.ndarray, int]]:
+        """Of each field its table, a thread's lane, its pictures, and where those begin."""
+        above = self.known
+        for table, lane, seen in zip(self.tables, self.lanes[thread], self.pictures, strict=True):
+            yield table, lane, seen, above
+            above += len(seen)
+
     def forward(self, thread: int, packed: np.ndarray) -> None:
         """One thread's rows of `shared`."""
-        above = self.known
-        for table, lane, seen in zip(self.tables, self.lanes[thread], self.pictures, strict=False):
-            rows = lane.last - lane.first
+        for table, lane, seen, above in self._fields(thread):
             infer(
                 lane.first,
                 lane.last,
@@ -92,11 +101,10 @@ class Pictures:
                 seen,
                 NO_ROWS,
                 NO_INDEX,
-                lane.activations.of(rows, table.width).reshape(-1),
-                max(rows, 1),
+                lane.activations.of(lane.rows, table.width).reshape(-1),
+                max(lane.rows, 1),
                 self.shared[above : above + len(seen)],
             )
-            above += len(seen)
 
     def backward(
         self,
@@ -107,23 +115,20 @@ class Pictures:
         gradient: np.ndarray,
     ) -> None:
         """One thread's rows: from all threads' `gradients` to those of the parameters."""
-        above = self.known
-        for table, lane, seen in zip(self.tables, self.lanes[thread], self.pictures, strict=False):
-            rows = lane.last - lane.first
+        for table, lane, _, above in self._fields(thread):
             go_back(
                 lane.first,
                 lane.last,
                 packed,
                 table.kernel,
-                lane.activations.of(rows, table.width).reshape(-1),
-                lane.deltas.of(rows, int(table.buffers[-1, 0])).reshape(-1),
+                lane.activations.of(lane.rows, table.width).reshape(-1),
+                lane.deltas.of(lane.rows, int(table.buffers[-1, 0])).reshape(-1),
                 scratch,
                 NO_INDEX,
                 gradients,
                 above,
                 gradient,
             )
-            above += len(seen)
 
     @property
     def nbytes(self) -> int:

@@ -73,15 +73,15 @@ def test_rows_of_several_arrays_are_numbered_by_first_sight_until_forgotten():
     far = np.array([7, 7, 7, 8, 7], np.int32)
     tag = np.zeros((5, 1), np.uint8)
 
-    new, codes = numbers.of(near, far, tag)
+    codes, new = numbers.of(near, far, tag)
     assert (new.tolist(), codes.tolist()) == ([0, 2, 3], [0, 0, 1, 2, 1])
-    new, codes = numbers.of(near[::-1], far[::-1], tag)
+    codes, new = numbers.of(near[::-1], far[::-1], tag)
     assert (new.tolist(), codes.tolist()) == ([], [1, 2, 1, 0, 0])
-    new, codes = numbers.of(near, far, tag + 1)  # another field
+    codes, new = numbers.of(near, far, tag + 1)  # another field
     assert (new.tolist(), codes.tolist()) == ([0, 2, 3], [3, 3, 4, 5, 4])
 
     numbers.forget()
-    new, codes = numbers.of(near[2:], far[2:], tag[2:])
+    codes, new = numbers.of(near[2:], far[2:], tag[2:])
     assert (new.tolist(), codes.tolist()) == ([0, 1], [0, 1, 0])
 
 
@@ -90,8 +90,8 @@ def test_numbers_stay_when_there_are_more_rows_than_slots(values, at_once):
     numbers, known = RowNumbers(8), {}
     for start in range(0, len(values), at_once):
         rows = np.array(values[start : start + at_once], np.int64)
-        new, codes = numbers.of(rows)
+        codes, new = numbers.of(rows)
         fresh = [v for i, v in enumerate(rows.tolist()) if i in set(new.tolist())]
         known |= {v: len(known) + i for i, v in enumerate(fresh)}
         assert codes.tolist() == [known[v] for v in rows.tolist()]
-    assert len(known) == numbers.known.used == len(set(values))
+    assert len(known) == numbers.used == len(set(values))
