@@ -85,7 +85,7 @@ LAYERS: dict[Activation, type[nn.Module]] = {
 
 def scale_pixels(images: Tensor) -> Tensor:
     """[...] uint8 -> [...] float32 in [0, 1]: the one place where pixels are scaled."""
-    return images.float() / 255.0
+    return images.float().div_(255.0)  # in place: a second copy takes as much again
 
 
 def channels_first(images: Tensor) -> Tensor:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from importlib import metadata
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from frugal_rl import remembered
@@ -216,9 +217,16 @@ def _installation(run: RunConfig) -> str:
 
 
 def _kind(run: RunConfig) -> str:
-    """What a tiny run's peak depends on beside the installation: everything but sizes."""
+    """What a tiny run's peak depends on beside the installation: everything but numbers."""
     small = tiny(run)
-    kinds = [repr(x) for x in (small.env, small.agent, small.algo, small.vec, small.memory)]
+    kinds = [repr(x) for x in (small.env, small.agent, small.vec, small.memory)]
+    kinds += [type(small.algo).__name__, repr(_ways(small.algo))]
     flags = [f"visualization={small.visualization}", f"evaluates={small.evaluation.every_steps}"]
     code = remembered.code_digest(package_of(run))
     return remembered.fingerprint(_installation(run), *kinds, *flags, code)
+
+
+def _ways(algo: Any) -> dict[str, Any]:
+    """What a learner does, without its sizes and rates; what it does side by side is planned."""
+    values = {f.name: getattr(algo, f.name) for f in fields(algo) if f.name != "overlap"}
+    return {n: v for n, v in values.items() if isinstance(v, bool) or not isinstance(v, Real)}

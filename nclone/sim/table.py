@@ -46,6 +46,7 @@ class Tables(NamedTuple):
 
 
 _DTYPES = Tables(st.LEVEL, st.SEGMENT, st.THING, st.DOORWAY, np.int32, st.ENTITY, st.MOVER, st.DOOR)  # type: ignore[arg-type]
+_COPIED = ("entities", "movers", "doors")
 
 
 def cell_at(x: float, y: float) -> int:
@@ -82,6 +83,11 @@ class LevelTable:
     def nbytes(self) -> int:
         """Bytes of all static arrays, spare capacity included."""
         return sum(array.nbytes for array in self._arrays)
+
+    @property
+    def widest(self) -> dict[str, int]:
+        """Rows that the largest level has in each array that worlds copy."""
+        return {name: self._widest[Tables._fields.index(name)] for name in _COPIED}
 
     def id_of(self, level: Level) -> int:
         """Id of a level that was added."""

@@ -167,7 +167,8 @@ class World:
         worlds["events"] &= st.SWITCH_HIT | st.DOOR_OPENED
         self.restore(begun, at)
         ended = at[worlds["state"] >= st.DEAD]
-        reset_worlds(self.table.tables, self.arrays, ended)
+        if len(ended):
+            reset_worlds(self.table.tables, self.arrays, ended)
 
     def play(
         self,
@@ -213,7 +214,7 @@ class World:
         A snapshot of one world may go to many. Level ids must mean the same table.
         """
         at = self._indices(which)
-        self.make_room(np.unique(snapshot.worlds["level"]))
+        self.make_room(snapshot.worlds["level"])
         for name in Arrays._fields:
             source, goal = getattr(snapshot, name), getattr(self, name)
             if name == "worlds":
@@ -341,10 +342,11 @@ class World:
 
     def make_room(self, ids: NDArray[np.integer]) -> None:
         """Widen the entity arrays to what the levels need."""
-        rows = self.table.tables.levels[ids]
-        for name in ("entities", "movers", "doors"):
-            need = int(rows[name].max(initial=0))
+        for name, most in self.table.widest.items():
             array = getattr(self, name)
+            if array.shape[1] >= most:
+                continue  # as soon as a run goes on; looking at levels takes longer than a reset
+            need = int(self.table.tables.levels[name][ids].max(initial=0))
             if need > array.shape[1]:
                 wider = np.zeros((self.num_worlds, need), array.dtype)
                 wider[:, : array.shape[1]] = array

@@ -11,6 +11,7 @@ from typing import ClassVar
 import pytest
 
 from frugal_rl import remembered
+from frugal_rl.learn.on_policy_config import Engine
 from frugal_rl.memory import base, duration, machine, plan
 from frugal_rl.memory.base import Base, tiny
 from frugal_rl.memory.choices import Allocator, LibraryPages
@@ -77,6 +78,25 @@ def test_an_installation_is_measured_once_and_a_probe_of_a_kind_refines_it(tmp_p
     assert first == again
     assert first.process_bytes == 200 * MIB
     assert plan.measured_base(run, None).process_bytes == 300 * MIB
+
+
+@pytest.mark.parametrize(
+    ("word", "same"),
+    [
+        ("algo.learning_rate=1e-3", True),
+        ("algo.num_envs=16", True),
+        ("algo.overlap=true", True),
+        ("algo.engine=exact", False),
+        ("memory=lossless", False),
+    ],
+)
+def test_a_probed_base_is_that_of_every_run_that_does_the_same(word, same, tmp_path, monkeypatch):
+    monkeypatch.setattr(remembered, "folder", lambda: tmp_path)
+    words = ["env=toy", "tracking=disabled", "memory=parallel", "algo.engine=compiled"]
+
+    base.keep_base(compose_run(words), Base.everywhere(300 * MIB, Confidence.probed))
+
+    assert (base.kept_base(compose_run([*words, word])) is not None) == same
 
 
 def test_a_phase_that_was_not_measured_is_taken_to_hold_the_most():
@@ -214,7 +234,8 @@ def names_written(run, monkeypatch) -> tuple[str, str]:
         ("memory", {"budget_gib": 3}, False, False),
         ("env", {"levels": 2}, False, True),
         ("agent", {"actor": (8,)}, False, True),
-        ("algo", {"n_epochs": 9}, False, True),
+        ("algo", {"n_epochs": 9, "gamma": 0.5}, False, False),
+        ("algo", {"engine": Engine.compiled}, False, True),
         ("memory", {"storage": Storage.dense}, False, True),
         ("evaluation", {"every_steps": 64}, False, True),
         ("hardware", {"device": "cuda"}, True, True),
