@@ -86,8 +86,11 @@ class InputReader:
         return pixels
 
     def _plain(self, rows: Rows, fields: Rows, count: int) -> np.ndarray:
-        """Numbers of all fields that are no pictures, side by side."""
+        """Numbers of all fields that are no pictures, side by side; of a single one its row."""
         sizes, at = self.embedding.sizes, 0
+        if len(sizes) == len(self.direct) == 1:
+            only: np.ndarray = rows[next(iter(sizes))].contiguous().numpy()
+            return only.reshape(count, -1)
         plain = np.empty((count, sum(sizes.values())), np.float32)
         for name, size in sizes.items():
             direct = name in self.direct
