@@ -8,7 +8,6 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
 from frugal_rl.observation.codecs.bits import BitCodec
 from frugal_rl.observation.spec import Derived, ObservationSpec, Padding, Static, Stored
@@ -27,6 +26,7 @@ from nclone.observation.places import (
 )
 from nclone.render.fields import frame_fields
 from nclone.render.scene import ITEM_COLUMNS, scene_items
+from nclone.sim.compile import kernel
 
 if TYPE_CHECKING:
     from nclone.graph.landmarks import Landmarks
@@ -91,7 +91,7 @@ def _solid_table() -> np.ndarray:
 SOLID = _solid_table()
 
 
-@njit(cache=True)
+@kernel
 def tile_windows(tiles, row_of, cell, solid, out):
     """Solid pixels around N ninjas.
 

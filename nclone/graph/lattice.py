@@ -10,9 +10,9 @@ pair of tiles: a step is free if its two halves are.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from nclone.geometry import COLUMNS, PLAYER_RADIUS_PX, ROWS, TILE_TYPES, is_solid
+from nclone.sim.compile import kernel
 
 STEP_PX = 12
 WIDTH, HEIGHT = 2 * COLUMNS, 2 * ROWS
@@ -50,13 +50,13 @@ NODE_FREE = np.array(
 """[38, 4] bool: whether the sub-node at (6, 6), (18, 6), (6, 18), (18, 18) of a tile is free."""
 
 
-@njit(cache=True)
+@kernel
 def node_position(node):
     """Level coordinates (x, y) px of a lattice node: the only place that knows the offset."""
     return STEP_PX * (node % WIDTH) + 6.0, STEP_PX * (node // WIDTH) + 6.0
 
 
-@njit(cache=True)
+@kernel
 def free_nodes(tiles, exists):
     """Mark the nodes whose point is free.
 
@@ -72,7 +72,7 @@ def free_nodes(tiles, exists):
             exists[node] = NODE_FREE[tile, 2 * (row & 1) + (column & 1)]
 
 
-@njit(cache=True)
+@kernel
 def block_tile(exists, column, row):
     """Take away the four nodes of tile (column, row), as a closed door does."""
     for sub_row in range(2):
@@ -80,7 +80,7 @@ def block_tile(exists, column, row):
             exists[(2 * row + sub_row) * WIDTH + 2 * column + sub_column] = False
 
 
-@njit(cache=True)
+@kernel
 def block_circle(exists, x, y, radius):
     """Take away the nodes within `radius` px of (x, y), as a deadly mine may be told to do."""
     for node in range(NODES):
@@ -89,7 +89,7 @@ def block_circle(exists, x, y, radius):
             exists[node] = False
 
 
-@njit(cache=True)
+@kernel
 def free_steps(tiles, exists, steps):
     """Write the free steps of every node as bits (1 << direction).
 
@@ -114,13 +114,13 @@ def free_steps(tiles, exists, steps):
                 steps[node] |= 1 << direction
 
 
-@njit(cache=True)
+@kernel
 def _half_free(tiles, column, row, direction):
     tile = tiles[row >> 1, column >> 1]
     return tile >= TILE_TYPES or HALF_STEP_FREE[tile, 2 * (row & 1) + (column & 1), direction]
 
 
-@njit(cache=True)
+@kernel
 def nodes_within(exists, x, y, radius, found):
     """Collect the existing nodes within `radius` px of (x, y), ascending; returns how many.
 
@@ -142,7 +142,7 @@ def nodes_within(exists, x, y, radius, found):
     return count
 
 
-@njit(cache=True)
+@kernel
 def nearest_node(exists, x, y):
     """The existing node closest to (x, y), the lower number on a tie; -1 without any node."""
     best, best_squared = -1, np.inf
@@ -155,7 +155,7 @@ def nearest_node(exists, x, y):
     return best
 
 
-@njit(cache=True)
+@kernel
 def flood(steps, queue, count, hops):
     """Breadth-first search from the first `count` nodes of `queue`; returns the nodes reached.
 
@@ -180,7 +180,7 @@ def flood(steps, queue, count, hops):
     return count
 
 
-@njit(cache=True)
+@kernel
 def flood_from_spawn(steps, exists, x, y, queue, hops):
     """Flood from all nodes in the player's circle at (x, y), else from the nearest node.
 

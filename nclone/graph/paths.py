@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from nclone.geometry import PLAYER_RADIUS_PX
 from nclone.graph.goals import MAX_DOORS, MINE_RADIUS_PX
@@ -19,12 +18,13 @@ from nclone.graph.lattice import (
     free_steps,
     nodes_within,
 )
+from nclone.sim.compile import kernel
 
 TOUCH_RADIUS_PX = np.array([6.0, 12.0] + [5.0, 12.0] * MAX_DOORS) + PLAYER_RADIUS_PX
 """[34] How close the player's centre must come to touch a goal."""
 
 
-@njit(cache=True)
+@kernel
 def build_lattice(tiles, door_cells, closed, deadly_xy, mine_block, exists, steps):
     """Nodes and free steps of a level with its doors and, if asked for, its deadly mines.
 
@@ -48,7 +48,7 @@ def build_lattice(tiles, door_cells, closed, deadly_xy, mine_block, exists, step
     free_steps(tiles, exists, steps)
 
 
-@njit(cache=True)
+@kernel
 def goal_hops(steps, reachable, x, y, touch, queue, hops):
     """Hops from every reachable node to the goal at (x, y); returns whether it can be reached.
 
@@ -64,7 +64,7 @@ def goal_hops(steps, reachable, x, y, touch, queue, hops):
     return count > 0
 
 
-@njit(cache=True)
+@kernel
 def near_any(reachable, points, radius, scratch, near):
     """Mark the points with a reachable node within `radius` px; returns how many there are.
 
@@ -77,7 +77,7 @@ def near_any(reachable, points, radius, scratch, near):
     return total
 
 
-@njit(cache=True)
+@kernel
 def path_distance(hops, row, x, y):
     """Path length in px from (x, y) to the goal of one row of the arena; inf if unreachable.
 
@@ -103,7 +103,7 @@ def path_distance(hops, row, x, y):
     return STEP_PX * float(best) + np.sqrt(best_squared)
 
 
-@njit(cache=True)
+@kernel
 def path_distances(hops, goal_row, entry, goal, x, y, out):
     """Path lengths for N worlds in one call.
 

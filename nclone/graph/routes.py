@@ -12,6 +12,7 @@ from frugal_rl.observation.spec import Stored
 from nclone.geometry import MAP_HEIGHT_PX, MAP_WIDTH_PX
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH, MAX_DOORS
 from nclone.graph.paths import path_distance
+from nclone.sim.compile import kernel
 
 if TYPE_CHECKING:
     from nclone.graph.distance import DistanceTables
@@ -93,23 +94,23 @@ def reach_of(tables: DistanceTables) -> Reach:
     return Reach(*(getattr(tables, name) for name in Reach._fields))
 
 
-@njit(cache=True)
+@kernel
 def _share(distance, scale):
     """Path / S, at most 1; 1 where there is no path."""
     return min(distance / scale, 1.0) if scale > 0.0 and np.isfinite(distance) else 1.0
 
 
-@njit(cache=True)
+@kernel
 def _offset(distance, half):
     return min(max(distance / half, -1.0), 1.0)
 
 
-@njit(cache=True)
+@kernel
 def _route(reach, entry, goal, x, y):
     return path_distance(reach.hops, reach.goal_row[entry, goal], x, y)
 
 
-@njit(cache=True)
+@kernel
 def _write_doors(n, reach, doors, level, entry, x, y, active, out):
     scale = reach.scale_px[entry]
     for d in range(doors.count[level]):
@@ -122,7 +123,7 @@ def _write_doors(n, reach, doors, level, entry, x, y, active, out):
             row[4 * k + 3] = _share(_route(reach, entry, 2 + 2 * d + k, x, y), scale)
 
 
-@njit(cache=True)
+@kernel
 def _next_route(n, reach, doors, level, entry, x, y, hit, active):
     """Path to the exit switch, after it to the nearest unused door switch, then to the door."""
     if not hit:
@@ -135,7 +136,7 @@ def _next_route(n, reach, doors, level, entry, x, y, hit, active):
     return nearest if left else _route(reach, entry, EXIT_DOOR, x, y)
 
 
-@njit(cache=True)
+@kernel
 def _write_reachability(n, reach, doors, level, entry, x, y, hit, active, state, out):
     scale = reach.scale_px[entry]
     out[0] = min(reach.area[entry] / MOST_NODES, 1.0)

@@ -14,6 +14,7 @@ from numba import njit, prange
 from nclone.geometry import HALF_PX, MAP_HEIGHT_PX, MAP_WIDTH_PX
 from nclone.graph.goals import EXIT_SWITCH
 from nclone.graph.paths import path_distance
+from nclone.sim.compile import kernel
 from nclone.sim.state import (
     DRAG,
     DRAG_SLOW,
@@ -71,17 +72,17 @@ class Routes(NamedTuple):
     limit: np.ndarray
 
 
-@njit(cache=True)
+@kernel
 def _sign(flag):
     return 1.0 if flag else -1.0
 
 
-@njit(cache=True)
+@kernel
 def _clip(value, low, high):
     return min(max(value, low), high)
 
 
-@njit(cache=True)
+@kernel
 def write_game_state(w, out):
     """29 values of one WORLD record into out [29] float32."""
     speed = np.sqrt(w.vx * w.vx + w.vy * w.vy)
@@ -119,7 +120,7 @@ def write_game_state(w, out):
         out[k] = _clip(out[k], -1.0, 1.0)
 
 
-@njit(cache=True)
+@kernel
 def write_action_mask(w, out):
     """Actions with an effect: out [6] int8 (specification: useless jumps, moves into a wall)."""
     for action in range(ACTIONS):
@@ -135,7 +136,7 @@ def write_action_mask(w, out):
             out[1 if w.wall_normal > 0 else 2] = 0
 
 
-@njit(cache=True)
+@kernel
 def write_exit_features(w, entry, routes, switch_hit, places, out):
     """Routes to exit switch and door: out [7] float32; places = switch x, y, door x, y in px."""
     scale = routes.scale_px[entry]
@@ -149,7 +150,7 @@ def write_exit_features(w, entry, routes, switch_hit, places, out):
     out[2] = 1.0 if switch_hit else 0.0
 
 
-@njit(cache=True)
+@kernel
 def _danger(kind, state):
     """How deadly an entity is, whether it is a mine, whether it moves, its radius in px."""
     if kind in (MINE, TOGGLE_MINE):
@@ -168,7 +169,7 @@ def _danger(kind, state):
     return -1.0, 0.0, 0.0, 0.0
 
 
-@njit(cache=True)
+@kernel
 def write_hazards(w, worlds, n, nearest, out):
     """The nearest dangers and moving things: out [8, 8] float32.
 
@@ -206,7 +207,7 @@ def write_hazards(w, worlds, n, nearest, out):
         out[k, 7] = radius / 24.0
 
 
-@njit(cache=True)
+@kernel
 def write_place(w, cell, offset):
     """The 12 px sub-cell of the ninja, cell [2] uint8, and its place there, offset [2] float32."""
     column = int(_clip(np.floor(w.x / HALF_PX), 0.0, 2.0 * 44 - 1.0))
@@ -216,13 +217,13 @@ def write_place(w, cell, offset):
     offset[1] = _clip((w.y - HALF_PX * row) / (HALF_PX / 2.0) - 1.0, -1.0, 1.0)
 
 
-@njit(cache=True)
+@kernel
 def write_time(w, limit, out):
     """The share of the frame limit that is left: out [1] float32."""
     out[0] = max(0.0, 1.0 - w.frame / limit)
 
 
-@njit(cache=True, nogil=True, no_cfunc_wrapper=True)
+@njit(cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False)
 def observe(worlds, routes, places, chosen, nearest, rows, first, end):
     """Write the rows [first, end) of the worlds listed in `chosen`; threads take a range each.
 

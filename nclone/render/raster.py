@@ -25,6 +25,7 @@ from nclone.render.scene import (
     Moment,
     Stage,
 )
+from nclone.sim.compile import kernel
 
 PLAYER_FRAME_SHAPE = (84, 84)
 GLOBAL_VIEW_SHAPE = (100, 176)
@@ -33,7 +34,7 @@ HALF_SPRITE = TILE_PX // 2
 MAX_TILE = GLYPHS.shape[0] - 1
 
 
-@njit(cache=True)
+@kernel
 def item_sprite(n, k, stage, moment):
     """Sprite number and top left pixel of item k in frame n; number -1 if it shows nothing."""
     item = stage.items[k]
@@ -45,7 +46,7 @@ def item_sprite(n, k, stage, moment):
     return sprite, x - HALF_SPRITE, y - HALF_SPRITE
 
 
-@njit(cache=True)
+@kernel
 def _blit(sprite, x, y, left, top, out):
     """Draw a sprite's corner at the picture's pixel (x, y) into the window at (left, top)."""
     first_row, end_row = max(y, top, 0), min(y + TILE_PX, top + out.shape[0], MAP_HEIGHT_PX)
@@ -58,7 +59,7 @@ def _blit(sprite, x, y, left, top, out):
                 out[row - top, column - left] = value
 
 
-@njit(cache=True)
+@kernel
 def _fill_window(tiles, left, top, out):
     """Copy the glyphs under a window of the level picture; 0 outside the level."""
     height, width = out.shape
@@ -83,7 +84,7 @@ def _fill_window(tiles, left, top, out):
             column += run
 
 
-@njit(cache=True)
+@kernel
 def _player_frame(n, stage, moment, out):
     height, width = out.shape
     level = moment.level[n]
@@ -163,13 +164,13 @@ def _block_sums(pictures: np.ndarray, factor: int) -> np.ndarray:
     return blocks.sum(axis=(2, 4), dtype=np.int32)
 
 
-@njit(cache=True)
+@kernel
 def average(total, count):
     """Mean of `count` greys, halves up, in integers."""
     return (2 * total + count) // (2 * count)
 
 
-@njit(cache=True)
+@kernel
 def _under(pixel_x, pixel_y, tiles, shown, below):
     """The picture's grey at a pixel before a sprite is drawn: the highest sprite below, or tile."""
     for k in range(below - 1, -1, -1):
@@ -182,7 +183,7 @@ def _under(pixel_x, pixel_y, tiles, shown, below):
     return GLYPHS[tile, pixel_y % TILE_PX, pixel_x % TILE_PX]
 
 
-@njit(cache=True)
+@kernel
 def _list_sprites(n, stage, moment, shown):
     """List what frame n shows, [K, 3] int32: sprite, left, top; the ninja is last."""
     level, count = moment.level[n], 0
@@ -197,7 +198,7 @@ def _list_sprites(n, stage, moment, shown):
     return count + 1
 
 
-@njit(cache=True)
+@kernel
 def _overlapping(shown, top_sprite, lower):
     """Copy the sprites below `top_sprite` that share pixels with its box; returns how many."""
     count = 0
@@ -213,7 +214,7 @@ def _overlapping(shown, top_sprite, lower):
     return count
 
 
-@njit(cache=True)
+@kernel
 def _add_pixels(shown, k, lower, below, tiles, factor, block_row, block_column, change):
     """Add to one block's change what sprite k makes its pixels brighter or darker."""
     left, top = shown[k, 1], shown[k, 2]
@@ -228,7 +229,7 @@ def _add_pixels(shown, k, lower, below, tiles, factor, block_row, block_column, 
                 change[block_row, block_column] += np.int32(value) - np.int32(before)
 
 
-@njit(cache=True)
+@kernel
 def _add_sprite(shown, k, lower, below, tiles, grain, change):
     """Add sprite k to the blocks under it.
 
@@ -252,7 +253,7 @@ def _add_sprite(shown, k, lower, below, tiles, grain, change):
                 _add_pixels(shown, k, lower, below, tiles, factor, row + r, column + c, change)
 
 
-@njit(cache=True)
+@kernel
 def _finish(shown, count, tiles, grain, change, out):
     """Write the blocks that sprites have changed, and clear their changes."""
     side = TILE_PX // grain.factor
@@ -267,7 +268,7 @@ def _finish(shown, count, tiles, grain, change, out):
                     change[r, c] = 0
 
 
-@njit(cache=True)
+@kernel
 def _fill_view(tiles, glyphs, canvas):
     """Copy the averaged glyphs of a level; both arrays may count words of several pixels.
 
@@ -281,7 +282,7 @@ def _fill_view(tiles, glyphs, canvas):
                 canvas[row, column * words + word] = glyphs[tile, row % side, word]
 
 
-@njit(cache=True)
+@kernel
 def _global_view(n, stage, moment, grain, shown, lower, change, out):
     """One view; `change` [600 / f, 1056 / f] int32 is zero on entry and on return."""
     tiles = stage.tiles[moment.level[n]]
@@ -315,7 +316,7 @@ def _global_views(stage, moment, grain, glyphs, out, canvas):
             _global_view(n, stage, moment, grain, shown, lower, change, inner)
 
 
-@njit(cache=True)
+@kernel
 def _corner(out, factor):
     return (out.shape[1] - MAP_HEIGHT_PX // factor) // 2, (
         out.shape[2] - MAP_WIDTH_PX // factor

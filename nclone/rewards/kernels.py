@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from nclone.geometry import PLAYER_RADIUS_PX
 from nclone.graph.goals import EXIT_DOOR, EXIT_SWITCH, MINE_RADIUS_PX
 from nclone.graph.paths import path_distance
+from nclone.sim.compile import kernel
 
 COMPONENTS = (
     "completed",
@@ -103,7 +103,7 @@ class Events(NamedTuple):
     buffered_jump: np.ndarray
 
 
-@njit(cache=True)
+@kernel
 def objective_potential(distance_px, scale_px):
     """1 - min(1, d / S); 0 where there is no path."""
     if not np.isfinite(distance_px) or scale_px <= 0.0:
@@ -111,7 +111,7 @@ def objective_potential(distance_px, scale_px):
     return 1.0 - min(1.0, distance_px / scale_px)
 
 
-@njit(cache=True)
+@kernel
 def hazard_potential(n, motion, paths):
     """1 - exp(-d / 100) of the nearest reachable deadly mine within 2 S; 0 in contact, 1 without.
 
@@ -134,13 +134,13 @@ def hazard_potential(n, motion, paths):
     return 1.0 - np.exp(-nearest / 100.0)
 
 
-@njit(cache=True)
+@kernel
 def _risk(speed, normal_y):
     threshold = IMPACT_LIMIT - 4.0 / 3.0 * abs(normal_y)
     return min(1.0, max(0.0, speed - threshold) / threshold)
 
 
-@njit(cache=True)
+@kernel
 def impact_potential(n, motion):
     """1 - risk; risk grows with the normal speed beyond what floor or ceiling forgives."""
     vx, vy = motion.vx[n], motion.vy[n]
@@ -149,7 +149,7 @@ def impact_potential(n, motion):
     return 1.0 - max(_risk(floor, motion.floor_ny[n]), _risk(ceiling, motion.ceiling_ny[n]))
 
 
-@njit(cache=True)
+@kernel
 def potential(n, motion, paths, weights, parts):
     """Phi of world n in [0, 1]; its three parts are written to parts[n] [3]."""
     entry = paths.entry[n]
@@ -167,7 +167,7 @@ def potential(n, motion, paths, weights, parts):
     return min(1.0, max(0.0, phi))
 
 
-@njit(cache=True)
+@kernel
 def explore(n, x, y, visited, explored):
     """Mark the cells of four sizes around (x, y) as visited; returns bits of the new ones.
 
@@ -185,7 +185,7 @@ def explore(n, x, y, visited, explored):
     return new
 
 
-@njit(cache=True)
+@kernel
 def shaping_term(n, phi, before, events, gamma, weights):
     """F of one step; zero where the objective has just changed."""
     ended = events.won[n] or events.died[n]
@@ -197,7 +197,7 @@ def shaping_term(n, phi, before, events, gamma, weights):
     return weights.scale * (discount * phi - before)
 
 
-@njit(cache=True)
+@kernel
 def _living(n, motion, events, weights, new_cells, row):
     """Write the components of a step that did not end in death."""
     frames, frame, limit = events.frames[n], events.frame[n], events.limit[n]
@@ -220,7 +220,7 @@ def _living(n, motion, events, weights, new_cells, row):
             row[EXPLORATION] += weights.exploration[k]
 
 
-@njit(cache=True)
+@kernel
 def start_worlds(begun, motion, paths, weights, phi, parts, visited, explored):
     """Take Phi(s0) as the start value of the worlds marked in begun [N] bool."""
     for n in range(begun.size):
@@ -231,7 +231,7 @@ def start_worlds(begun, motion, paths, weights, phi, parts, visited, explored):
             explore(n, motion.x[n], motion.y[n], visited, explored)
 
 
-@njit(cache=True)
+@kernel
 def reward_worlds(
     motion, paths, events, weights, gamma, phi, parts, visited, explored, components, reward
 ):
