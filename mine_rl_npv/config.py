@@ -75,6 +75,8 @@ class MineConfig:
     """volume or columns."""
     channels: tuple[str, ...] = ()
     """Static channels; empty takes the guide's 15, or MineLib's."""
+    kept: bool = True
+    """Whether what opening large mines finds is kept between runs, in ~/.cache/frugal-rl/arrays."""
     max_steps: int = 0
     """Truncates an episode; 0 means as many steps as the largest pit has blocks."""
     tonnes_per_day: float = 0.0
@@ -132,6 +134,7 @@ class MineConfig:
             self.kind,
             self.actions is Actions.block,
             self.channels,
+            self.kept,
         )
 
     def mines(self) -> MineSet:

@@ -7,7 +7,7 @@ ids again: the keys, or all rows (`frugal_rl.observation.numbering`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -106,6 +106,24 @@ class StaticTable:
             else:
                 arena.reserve(count)
 
+    def fill(self, keys: Sequence[Hashable], read: Callable[[list[np.ndarray]], bool]) -> bool:
+        """Let `read` write the rows of new keys into all the room that was reserved for them.
+
+        Returns:
+            What `read` said: where False, nothing is in it, and the table is of no use any more.
+        """
+        if not read(self.arrays):
+            return False
+        for arena in (*self.arenas.values(), *self._offsets.values()):
+            arena.used = len(arena.values)
+        self.ids.update((key, place) for place, key in enumerate(keys))
+        return True
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """All that is allocated, in the order of `fill`."""
+        return [arena.values for arena in (*self.arenas.values(), *self._offsets.values())]
+
     def allocated_with(self, count: int, items: Mapping[str, int]) -> int:
         """Bytes allocated once `reserve` has been asked for the same; nothing is taken now."""
         rows = sum(
@@ -161,8 +179,7 @@ class StaticTable:
     @property
     def nbytes(self) -> int:
         """Bytes allocated by all arenas."""
-        arenas = [*self.arenas.values(), *self._offsets.values()]
-        return sum(a.nbytes for a in arenas)
+        return sum(int(values.nbytes) for values in self.arrays)
 
     @property
     def used_bytes(self) -> int:

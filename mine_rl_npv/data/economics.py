@@ -326,7 +326,7 @@ def model_instance(
     high = plan.limits(moved, milled, tonnes.max())
     if piled:
         high = np.vstack((high, stockpile_limits(economics, plan)))
-    return Instance(
+    instance = Instance(
         name=name,
         position=position,
         graph=graph,
@@ -341,3 +341,5 @@ def model_instance(
         slopes=slopes,
         fields=dict(model.columns),
     )
+    vars(instance)["pit"] = pit  # found for its limits: whoever asks for it need not again
+    return instance

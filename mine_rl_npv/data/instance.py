@@ -10,6 +10,7 @@ import numpy as np
 
 from frugal_rl.errors import DataError
 from mine_rl_npv.data.precedence import find_cycle, reverse_graph, topological_order
+from mine_rl_npv.optimise.closure import max_closure
 
 if TYPE_CHECKING:
     from mine_rl_npv.slopes.cone import Slopes
@@ -160,6 +161,11 @@ class Instance:
     def discount(self) -> np.ndarray:
         """(T,) float64 factor by which money of period t is multiplied; 1 in the first."""
         return (1.0 + self.rate) ** -np.arange(self.periods)
+
+    @cached_property
+    def pit(self) -> np.ndarray:
+        """(n,) bool blocks of the ultimate pit in CPIT, the smallest one of greatest value."""
+        return max_closure(self.value, self.graph)
 
     @property
     def limit_names(self) -> list[str]:

@@ -14,7 +14,6 @@ from scipy.ndimage import binary_opening
 
 from frugal_rl.errors import ConfigError
 from mine_rl_npv.data.instance import Graph
-from mine_rl_npv.optimise.closure import max_closure
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
@@ -86,7 +85,7 @@ def _panels(instance: Instance, cells: tuple[int, int], offset: tuple[int, int])
 
 
 def _pit_value(instance: Instance) -> float:
-    return float(instance.value[max_closure(instance.value, instance.graph)].sum())
+    return float(instance.value[instance.pit].sum())
 
 
 def narrow_blocks(instance: Instance, period: np.ndarray, cells: tuple[int, int]) -> np.ndarray:

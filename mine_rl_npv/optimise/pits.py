@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mine_rl_npv.optimise.closure import largest_closure, max_closure
+from mine_rl_npv.optimise.closure import largest_closure
 from mine_rl_npv.optimise.nested import first_closures
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class NestedPits:
 
 def ultimate_pit(instance: Instance, largest: bool = False) -> np.ndarray:
     """(n,) bool blocks of the optimal pit of UPIT, the smallest or the largest one."""
-    return (largest_closure if largest else max_closure)(instance.value, instance.graph)
+    return largest_closure(instance.value, instance.graph) if largest else instance.pit
 
 
 def block_tonnes(instance: Instance) -> np.ndarray:

@@ -121,8 +121,10 @@ def _best_cone(
 def _best_prefix(value: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Best sum of a block and the next ones below it, and how many blocks that takes."""
     best, count = value.astype(float).copy(), np.ones(len(value))
-    for b in range(len(value) - 2, -1, -1):
-        if b + 1 < end[b] and best[b + 1] > 0:
-            best[b] += best[b + 1]
-            count[b] += count[b + 1]
+    below = end - np.arange(len(value)) - 1  # blocks under each in its column
+    by_depth = np.argsort(below, kind="stable")
+    for same in np.split(by_depth, np.cumsum(np.bincount(below)))[1:-1]:
+        pays = same[best[same + 1] > 0]
+        best[pays] += best[pays + 1]
+        count[pays] += count[pays + 1]
     return best, count

@@ -88,6 +88,15 @@ class MineLayout:
         return self.instance.use[self.block][:, None]
 
 
+def pit_of(instance: Instance, destinations: bool) -> np.ndarray:
+    """(n,) bool the ultimate pit, where blocks may choose among destinations or not."""
+    if destinations:
+        value = instance.destination_value.max(axis=1)
+        if not np.array_equal(value, instance.value):
+            return max_closure(value, instance.graph)
+    return instance.pit
+
+
 def lay_out(
     instance: Instance,
     shape: tuple[int, int, int] | None = None,
@@ -108,8 +117,7 @@ def lay_out(
         ConfigError: nothing is worth mining, the grid is too small, or a column too deep.
     """
     if inside is None:
-        value = instance.destination_value.max(axis=1) if destinations else instance.value
-        inside = max_closure(value, instance.graph)
+        inside = pit_of(instance, destinations)
     if not inside.any():
         raise ConfigError(f"No block of {instance.name} is worth mining at these prices.")
     needed = tuple((instance.position.max(axis=0) + 1).tolist())

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import platform
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numba
 import numpy as np
+import scipy
 
+from frugal_rl import kept_arrays, remembered
 from frugal_rl.doing import doing
 from frugal_rl.errors import ConfigError
+from frugal_rl.untrusted.files import read_bytes
 from mine_rl_npv.data.block_model import BlockModel, read_csv
 from mine_rl_npv.data.bundled import BUNDLED, open_instance
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
+from mine_rl_npv.data.instance import GeneralRows, Graph, Instance
 from mine_rl_npv.data.kilograms import kilograms_up
 from mine_rl_npv.data.realisations import realised_models
 from mine_rl_npv.data.synthetic import Deposit, block_model
-from mine_rl_npv.optimise.closure import max_closure
 from mine_rl_npv.rules.choices import Kind
-from mine_rl_npv.rules.layout import MineArrays, MineLayout, build_arena, lay_out
+from mine_rl_npv.rules.layout import MineArrays, MineLayout, build_arena, lay_out, pit_of
+from mine_rl_npv.rules.packed import packed, unpacked
 from mine_rl_npv.rules.room import refuse_crowd
+from mine_rl_npv.slopes.cone import Slopes
 from mine_rl_npv.spec import (
     FULL_CHANNELS,
     MINELIB_CHANNELS,
@@ -32,12 +42,13 @@ from mine_rl_npv.spec import (
 
 if TYPE_CHECKING:
     from frugal_rl.observation.tables import StaticTable
-    from mine_rl_npv.data.instance import Instance
 
 T = TypeVar("T")
 SYNTHETIC = "synthetic"
 EVAL_SEEDS = 1_000_000
 """Seeds of held-out synthetic deposits begin here."""
+WORTH_KEEPING = 20_000
+"""Blocks of all mines of a source that take longer to open than to read."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,23 @@ class MineSource:
     per_block: bool = False
     channels: tuple[str, ...] = ()
     """Static channels; empty means those of the guide, or of MineLib, whichever fits the data."""
+    kept: bool = field(default=True, repr=False, compare=False)
+    """Whether what opening large mines finds is kept between runs; it changes no content."""
+
+
+ENDINGS = (".blocks", ".prec", ".upit", ".cpit", ".pcpsp")
+
+
+def key_of(source: MineSource) -> str:
+    """A fingerprint of what decides the mines: the values, and the content of files."""
+    like = replace(source, kind=Kind.pcpsp if source.kind is Kind.pcpsp else Kind.cpit)
+    return remembered.fingerprint(repr(like), *_contents(source.data))
+
+
+def _contents(data: str) -> list[str]:
+    """Digests of the files that a source names; none for bundled and synthetic deposits."""
+    paths = [Path(data), *(Path(f"{data}{ending}") for ending in ENDINGS)]
+    return [hashlib.sha256(read_bytes(p)).hexdigest() for p in paths if p.is_file()]
 
 
 @dataclass(frozen=True)
@@ -71,6 +99,8 @@ class MineSet:
     shapes: Shapes
     references: tuple[float, ...]
     """Undiscounted value of each ultimate pit: one unit of reward."""
+    kept_as: str = ""
+    """Under which name they are kept between runs; empty where they are not."""
 
     def chosen(self, split: str) -> np.ndarray:
         """Mine numbers of the split "train" or "eval"."""
@@ -90,13 +120,23 @@ class MineSet:
     @cached_property
     def table(self) -> StaticTable:
         """The static rows of all mines, one for all games: they play the same ones."""
+        keys = [(layout.instance.name, k) for k, layout in enumerate(self.layouts)]
+        name, table = f"{self.kept_as}_table", self._empty_table()
+        if self.kept_as and table.fill(keys, partial(kept_arrays.read_into, name)):
+            return table
+        table = self._empty_table()
+        for key, layout in zip(keys, self.layouts, strict=True):
+            table.intern(key, partial(mine_rows, layout, self.shapes.channels))
+        if self.kept_as:
+            kept_arrays.write(name, None, table.arrays)
+        return table
+
+    def _empty_table(self) -> StaticTable:
+        """With room for all mines, and no more."""
         arcs = [layout.graph.arcs for layout in self.layouts]
         blocks = [len(layout.block) for layout in self.layouts]
         table = mine_table(self.shapes, blocks, arcs)
         table.reserve(*table_room(blocks, arcs))
-        for k, layout in enumerate(self.layouts):
-            rows = partial(mine_rows, layout, self.shapes.channels)
-            table.intern((layout.instance.name, k), rows)
         return table
 
     @cached_property
@@ -108,6 +148,11 @@ class MineSet:
     def most_blocks(self) -> int:
         """Blocks of the largest pit."""
         return max(len(layout.block) for layout in self.layouts)
+
+
+_CLASSES = (MineSet, MineLayout, Instance, Graph, GeneralRows, Slopes, Shapes)
+PARTS = {part.__name__: part for part in _CLASSES}
+"""What kept mines may be made of."""
 
 
 def _arrays_of(value: Any) -> dict[int, int]:
@@ -126,7 +171,42 @@ def _arrays_of(value: Any) -> dict[int, int]:
 
 @lru_cache(maxsize=4)
 def open_mines(source: MineSource) -> MineSet:
-    """Opens, cuts to pits and lays out; the same source is opened once per process."""
+    """Opens, cuts to pits and lays out; the same source is opened once per process.
+
+    Large mines are opened once per machine: they are kept in the user's cache folder.
+    """
+    name = name_of(source) if source.kept else ""
+    mines = _kept(name) if name else None
+    if mines is None:
+        mines = _opened(source)
+        if name and sum(layout.instance.blocks for layout in mines.layouts) >= WORTH_KEEPING:
+            mines = replace(mines, kept_as=name)
+            kept_arrays.write(name, *packed(mines))
+    return mines
+
+
+def name_of(source: MineSource) -> str:
+    """Under which name the mines of a source are kept: a fingerprint of all that they follow from.
+
+    Last bits of powers and sines depend on what the processor can do.
+    """
+    versions = (sys.version, *(lib.__version__ for lib in (np, scipy, numba)))
+    processor = (platform.machine(), np.show_config("dicts")["SIMD Extensions"])
+    code = remembered.code_digest("mine_rl_npv")
+    return f"mines_{remembered.fingerprint(key_of(source), *versions, *processor, code)}"
+
+
+def _kept(name: str) -> MineSet | None:
+    """The mines that were kept under a name, where they are whole."""
+    found = kept_arrays.read(name)
+    try:
+        mines = unpacked(*found, PARTS) if found else None
+    except (LookupError, TypeError, ValueError):
+        return None
+    return mines if isinstance(mines, MineSet) else None
+
+
+def _opened(source: MineSource) -> MineSet:
     training, held_out = _instances(source)
     instances = [*training, *held_out]
     destinations = source.kind is Kind.pcpsp
@@ -134,7 +214,7 @@ def open_mines(source: MineSource) -> MineSet:
     grid = tuple(int(n) for n in cells)
     units = 0
     if source.per_block:
-        units = max(int(_pit(i, destinations).sum()) for i in instances)
+        units = max(int(pit_of(i, destinations).sum()) for i in instances)
     layouts = tuple(lay_out(i, grid, destinations, units=units) for i in instances)
     references = tuple(
         float(layout.value.max(axis=1).sum()) for layout in layouts
@@ -146,11 +226,6 @@ def open_mines(source: MineSource) -> MineSet:
         Shapes(grid, _channels(source, instances[0]), width, units=units),
         references,
     )
-
-
-def _pit(instance: Instance, destinations: bool) -> np.ndarray:
-    value = instance.destination_value.max(axis=1) if destinations else instance.value
-    return max_closure(value, instance.graph)
 
 
 def _channels(source: MineSource, instance: Instance) -> tuple[str, ...]:

@@ -7,7 +7,6 @@ their files and of the code that decides them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from dataclasses import asdict, dataclass, replace
@@ -16,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from frugal_rl import remembered
-from frugal_rl.untrusted.files import read_bytes
-from mine_rl_npv.rules.choices import Kind
-from mine_rl_npv.rules.mines import MineSet, MineSource, open_mines
+from mine_rl_npv.rules.mines import MineSet, MineSource, key_of, open_mines
 from mine_rl_npv.spec import Shapes
 
 MOST = 2**31
@@ -26,7 +23,6 @@ MOST = 2**31
 SHIPPED = Path(__file__).parents[1] / "data" / "sizes.json"
 DECIDING = ("mine_rl_npv.data", "mine_rl_npv.slopes", "mine_rl_npv.optimise.closure")
 """The code that decides how many blocks and arcs a pit has."""
-ENDINGS = (".blocks", ".prec", ".upit", ".cpit", ".pcpsp")
 
 
 @dataclass(frozen=True)
@@ -108,18 +104,6 @@ def _known(source: MineSource) -> MineSizes | None:
 def _name_of(source: MineSource) -> str:
     digests = map(remembered.code_digest, DECIDING)
     return f"mine_{remembered.fingerprint(key_of(source), *digests)}"
-
-
-def key_of(source: MineSource) -> str:
-    """A fingerprint of what decides the sizes: the values, and the content of files."""
-    like = replace(source, kind=Kind.pcpsp if source.kind is Kind.pcpsp else Kind.cpit)
-    return remembered.fingerprint(repr(like), *_contents(source.data))
-
-
-def _contents(data: str) -> list[str]:
-    """Digests of the files that a source names; none for bundled and synthetic deposits."""
-    paths = [Path(data), *(Path(f"{data}{ending}") for ending in ENDINGS)]
-    return [hashlib.sha256(read_bytes(p)).hexdigest() for p in paths if p.is_file()]
 
 
 def _checked(values: Any) -> MineSizes | None:

@@ -13,7 +13,7 @@ from frugal_rl.doing import doing
 from mine_rl_npv.data.blending import by_period_alone
 from mine_rl_npv.optimise.bound import LARGE_BLOCKS, Bound, relaxation
 from mine_rl_npv.optimise.check import Verdict, check_shares
-from mine_rl_npv.optimise.closure import max_closure, paying_pit
+from mine_rl_npv.optimise.closure import paying_pit
 from mine_rl_npv.optimise.decode import Decoder
 from mine_rl_npv.optimise.exact import direct_relaxation, exact_schedule, may_split
 from mine_rl_npv.optimise.problem import prepare
@@ -200,7 +200,7 @@ def _nothing_pays(instance: Instance, config: SolveConfig, bound_seconds: float)
 
 def _ultimate_pit(instance: Instance, config: SolveConfig) -> Solution:
     started = time.perf_counter()
-    pit = max_closure(instance.value, instance.graph)
+    pit = instance.pit
     spent = time.perf_counter() - started
     value = float(np.sum(instance.value[pit]))
     return Solution(
