@@ -12,8 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.spatial import cKDTree
 
+from frugal_rl.late import Late
+
+spatial = Late("scipy.spatial")
+"""It takes longer to import than a model to read."""
 ON = 0.01
 """Share of the spacing within which a centroid counts as on the lattice."""
 NEAR = 0.35
@@ -285,7 +288,7 @@ def _bearing(centroids: np.ndarray) -> float | None:
         return None
     sample = np.unique(np.linspace(0, len(centroids) - 1, 2000).astype(np.int64))
     apart = centroids * (1, 1, _LEVEL_APART)
-    _, nearest = cKDTree(apart).query(apart[sample], k=2)
+    _, nearest = spatial.cKDTree(apart).query(apart[sample], k=2)
     step = centroids[nearest[:, 1]] - centroids[sample]
     azimuth = np.arctan2(step[:, 0], step[:, 1])
     fourfold = np.exp(4j * azimuth).mean()

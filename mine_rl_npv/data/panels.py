@@ -10,13 +10,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.ndimage import binary_opening
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from mine_rl_npv.data.instance import Graph
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
+
+ndimage = Late("scipy.ndimage")
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,6 @@ def narrow_blocks(instance: Instance, period: np.ndarray, cells: tuple[int, int]
         open_cells = np.ones(tuple(shape + 2 * pad), bool)
         dug = (period >= 0) & (period <= t)
         open_cells[at] = dug
-        wide = binary_opening(open_cells, np.ones((*cells, 1), bool))
+        wide = ndimage.binary_opening(open_cells, np.ones((*cells, 1), bool))
         narrow |= dug & ~wide[at]
     return narrow

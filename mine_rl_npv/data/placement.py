@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.spatial import cKDTree
 
 from frugal_rl.errors import DataError
-from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice, turn
+from mine_rl_npv.data.lattice import NEAR, ON, Lattice, fit_lattice, spatial, turn
 from mine_rl_npv.data.roles import COORDINATES
 from mine_rl_npv.data.unequal import refuse_apart
 
@@ -131,7 +130,7 @@ def _refuse_thin(path: Path, place: list[int], lattice: Lattice) -> None:
         usual = float(np.median(steps)) if len(steps) else 1.0
         if usual <= 1:
             continue
-        away, other = cKDTree(lattice.stated).query(lattice.stated, k=2)
+        away, other = spatial.cKDTree(lattice.stated).query(lattice.stated, k=2)
         at = int(np.argmin(away[:, 1]))
         raise DataError(
             f"{path}, line {place[at]}: the block lies {away[at, 1]:g} m from that of line "

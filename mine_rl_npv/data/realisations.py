@@ -12,13 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.spatial.distance import cdist
-from scipy.special import ndtri
+
+from frugal_rl.late import Late
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.block_model import BlockModel
 
+linalg, special = Late("scipy.linalg"), Late("scipy.special")
+distance = Late("scipy.spatial.distance")
 CORRELATED = ("cu", "mo", "as")
 
 
@@ -53,7 +54,7 @@ def normal_scores(values: np.ndarray) -> np.ndarray:
     """Values (n,) -> standard normal scores by rank."""
     ranks = np.empty(len(values))
     ranks[np.argsort(values, kind="stable")] = np.arange(len(values))
-    return ndtri((ranks + 0.5) / len(values))
+    return special.ndtri((ranks + 0.5) / len(values))
 
 
 def realised_models(
@@ -103,10 +104,10 @@ def drillholes(model: BlockModel, spacing: int) -> np.ndarray:
 def _kriging(cell: np.ndarray, holes: np.ndarray, ranges: Sequence[float]):
     """Solver for residual weights at holes, and covariances (n, holes) to every block."""
     scaled = cell / np.asarray(ranges, float)
-    near = np.exp(-3 * cdist(scaled[holes], scaled[holes], "sqeuclidean"))
-    factor = cho_factor(near + 1e-6 * np.eye(len(holes)))
-    cross = np.exp(-3 * cdist(scaled, scaled[holes], "sqeuclidean")).astype(np.float32)
-    return lambda residual: cho_solve(factor, residual), cross
+    near = np.exp(-3 * distance.cdist(scaled[holes], scaled[holes], "sqeuclidean"))
+    factor = linalg.cho_factor(near + 1e-6 * np.eye(len(holes)))
+    cross = np.exp(-3 * distance.cdist(scaled, scaled[holes], "sqeuclidean")).astype(np.float32)
+    return lambda residual: linalg.cho_solve(factor, residual), cross
 
 
 def _back(reference: np.ndarray, score: np.ndarray, holes: np.ndarray) -> np.ndarray:

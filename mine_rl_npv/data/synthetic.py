@@ -6,15 +6,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
-from scipy.ndimage import gaussian_filter
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.late import Late
 from frugal_rl.ranges import between
 from mine_rl_npv.data.block_model import BlockModel
 from mine_rl_npv.data.economics import Economics, MinePlan, model_instance
 
 if TYPE_CHECKING:
     from mine_rl_npv.data.instance import Instance
+
+ndimage = Late("scipy.ndimage")
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def _copper(
         height = rng.uniform(0.15, 0.4) * deposit.nz
         body = _blob(x, y, place, rng.uniform(0.1, 0.22) * span)
         copper += rng.uniform(0.5, 1.1) * body * np.exp(-(((depth - middle) / height) ** 2))
-    noise = gaussian_filter(rng.standard_normal(copper.shape), 1.5)
+    noise = ndimage.gaussian_filter(rng.standard_normal(copper.shape), 1.5)
     noise *= deposit.noise / noise.std()
     return np.clip(deposit.richness * copper + noise, 0.0, 3.0)
 
@@ -87,7 +89,8 @@ def _blob(x: np.ndarray, y: np.ndarray, centre: np.ndarray, radius: float) -> np
 
 def _surface(deposit: Deposit, rng: np.random.Generator) -> np.ndarray:
     """Depth (nx, ny) at which the ground begins."""
-    hills = gaussian_filter(rng.standard_normal((deposit.nx, deposit.ny)), 0.15 * deposit.nx)
+    rough = rng.standard_normal((deposit.nx, deposit.ny))
+    hills = ndimage.gaussian_filter(rough, 0.15 * deposit.nx)
     hills = (hills - hills.min()) / max(np.ptp(hills), 1e-12)
     return np.floor(hills * deposit.relief * (deposit.nz - 1))
 
@@ -102,7 +105,7 @@ def _assays(
 ) -> dict[str, np.ndarray]:
     shape, top = cu.shape, np.exp(-depth / 8.0)
     centre = np.array([deposit.nx, deposit.ny]) / 2
-    smooth = gaussian_filter(rng.standard_normal(shape), 1.0)
+    smooth = ndimage.gaussian_filter(rng.standard_normal(shape), 1.0)
     mo = 0.3 * _blob(x, y, centre, 10.0) * np.exp(-((depth - 8) ** 2) / 144) + 0.05 * smooth
     mo = np.clip(mo, 0.0, 0.5)
     arsenic = np.minimum(0.01 * (cu + 2 * mo) + rng.exponential(0.005, shape), 0.2)

@@ -1,5 +1,7 @@
 """Mine environments keep the contracts of the core, in every kind."""
 
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import replace
 
@@ -220,3 +222,11 @@ def test_generated_deposits_are_read_back_and_played(tmp_path):
     assert_array_equal(values[0], values[1])
     with pytest.raises(ConfigError, match="count"):
         config.generate(str(tmp_path), 0, 0)
+
+
+def test_a_configuration_loads_no_part_of_scipy():
+    parts = "{'scipy.spatial', 'scipy.ndimage', 'scipy.linalg'}"
+    code = f"import sys, mine_rl_npv.config; print(*{parts} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == ""
