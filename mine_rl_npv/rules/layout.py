@@ -222,18 +222,17 @@ def build_arena(layouts: Sequence[MineLayout], scales: Sequence[float]) -> MineA
     np.concatenate(owners, out=arena.owner, casting="same_kind")
     np.concatenate([mine.value for mine in layouts], out=arena.value)
     arena.use[:] = kilograms_up(np.concatenate([mine.use for mine in layouts]))
-    _join([mine.graph for mine in layouts], arena.first, arena.pointer, arena.index)
-    after = [mine.graph.turned() for mine in layouts]
-    _join(after, arena.first, arena.after_pointer, arena.after_index)
-    return arena
+    joined = Graph(arena.pointer, arena.index)
+    _join([mine.graph for mine in layouts], arena.first, joined)
+    after = joined.turned()
+    return arena._replace(after_pointer=after.pointer, after_index=after.index)
 
 
-def _join(
-    graphs: Sequence[Graph], first: np.ndarray, pointer: np.ndarray, index: np.ndarray
-) -> None:
-    """Writes graphs under absolute ids into pointer (M + 1,) and index."""
-    arcs = np.concatenate(([0], np.cumsum([graph.arcs for graph in graphs])))
-    pieces = [graph.pointer[:-1] + at for graph, at in zip(graphs, arcs[:-1], strict=True)]
-    np.concatenate([*pieces, arcs[-1:]], out=pointer)
-    moved = [graph.index + np.int32(at) for graph, at in zip(graphs, first, strict=True)]
-    np.concatenate(moved, out=index)
+def _join(graphs: Sequence[Graph], first: np.ndarray, joined: Graph) -> None:
+    """Writes graphs under absolute ids into one, without copies of them on the way."""
+    arcs = 0
+    for graph, at in zip(graphs, first, strict=True):
+        begin, end = arcs, arcs + graph.arcs
+        np.add(graph.pointer, begin, out=joined.pointer[at : at + graph.blocks + 1])
+        np.add(graph.index, np.int32(at), out=joined.index[begin:end])
+        arcs = end
