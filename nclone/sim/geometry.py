@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from nclone.sim.compile import device
 
 ARC_RADIUS = 24.0
@@ -139,23 +137,24 @@ def circle_meets_segment(x, y, r, x1, y1, px, py):
 @device
 def grid_index(v, size, last):
     """floor(v / size) limited to 0..last; anything that is no number becomes 0."""
-    f = np.floor(v / size)
-    if not f > 0.0:
+    q = v / size
+    if not q > 0.0:
         return 0
-    if f > last:
+    if q >= last:
         return last
-    return int(f)
+    return int(q)
 
 
 @device
 def half_index(v):
     """floor(v / 12) as an integer, limited to -1000..1000 so that no value can overflow."""
-    f = np.floor(v / 12.0)
-    if not f > -1000.0:
+    q = v / 12.0
+    if not q > -1000.0:
         return -1000
-    if f > 1000.0:
+    if q >= 1000.0:
         return 1000
-    return int(f)
+    whole = int(q)
+    return whole - 1 if q < whole else whole
 
 
 @device

@@ -43,6 +43,35 @@ def action_of(hor: ArrayLike, jump: ArrayLike) -> NDArray[np.uint8]:
     return (side + 3 * (np.asarray(jump) != 0)).astype(np.uint8)
 
 
+def held_actions(actions: ArrayLike, worlds: int) -> NDArray[np.uint8]:
+    """[worlds] or [T, worlds] actions 0..5 -> [T, worlds] uint8.
+
+    Raises:
+        ValueError: another shape, or another value.
+    """
+    held = np.atleast_2d(np.asarray(actions))
+    if held.dtype != np.uint8:
+        held = held.astype(np.uint8)
+    if held.shape[1] != worlds or held.max(initial=0) > 5:
+        raise ValueError(
+            f"Actions of shape {held.shape} with values up to {held.max(initial=0)}; "
+            f"pass [{worlds}] or [T, {worlds}] with values 0..5."
+        )
+    return held
+
+
+def level_ids(levels: ArrayLike, which: NDArray[np.int64], count: int) -> NDArray[np.int32]:
+    """One level id, or one for each world in `which` -> that many ids of a table of `count`.
+
+    Raises:
+        IndexError: an id that the table does not have.
+    """
+    ids = np.broadcast_to(np.asarray(levels, dtype=np.int32), which.shape)
+    if len(ids) and not 0 <= ids.min() <= ids.max() < count:
+        raise IndexError(f"Level ids {ids.min()}..{ids.max()} do not fit a table of {count}.")
+    return ids
+
+
 class World:
     """N worlds on any mix of levels, advanced by k frames in one kernel call.
 
@@ -99,13 +128,9 @@ class World:
             levels: level id of each world that is reset; None keeps their levels. Levels may
                 have been added to `table` since.
         """
-        which = self._indices(mask)
+        which = self.indices(mask)
         if levels is not None:
-            ids = np.broadcast_to(np.asarray(levels, dtype=np.int32), which.shape)
-            if len(ids) and not 0 <= ids.min() <= ids.max() < len(self.table):
-                raise IndexError(
-                    f"Level ids {ids.min()}..{ids.max()} do not fit a table of {len(self.table)}."
-                )
+            ids = level_ids(levels, which, len(self.table))
             self.worlds["level"][which] = ids
             self.make_room(ids)
         reset_worlds(self.table.tables, self.arrays, which)
@@ -127,14 +152,7 @@ class World:
         Returns:
             [N] frames executed; a reused array. Worlds that had ended before stay as they are.
         """
-        held = np.atleast_2d(np.asarray(actions))
-        if held.dtype != np.uint8:
-            held = held.astype(np.uint8)
-        if held.shape[1] != self.num_worlds or held.max(initial=0) > 5:
-            raise ValueError(
-                f"Actions of shape {held.shape} with values up to {held.max(initial=0)}; "
-                f"pass [{self.num_worlds}] or [T, {self.num_worlds}] with values 0..5."
-            )
+        held = held_actions(actions, self.num_worlds)
         if self.threads == 1:
             numba.set_num_threads(1)  # its own number is that of the cores
             self.play(self.arrays, held, frames, on_end, self.executed, 1)
@@ -156,7 +174,7 @@ class World:
             actions: [M] integers 0..5.
             frames: [M] for how many frames.
         """
-        at, count = self._indices(which), np.asarray(frames)
+        at, count = self.indices(which), np.asarray(frames)
         if not count.any():
             return
         begun, times = self.snapshot(at), np.arange(count.max(initial=0))[:, None]
@@ -205,7 +223,7 @@ class World:
 
     def snapshot(self, which: ArrayLike | None = None) -> Arrays:
         """Copy of all worlds, or of those given by mask or indices."""
-        at = self._indices(which)
+        at = self.indices(which)
         return Arrays(self.worlds[at], self.entities[at], self.movers[at], self.doors[at])
 
     def restore(self, snapshot: Arrays, which: ArrayLike | None = None) -> None:
@@ -213,7 +231,7 @@ class World:
 
         A snapshot of one world may go to many. Level ids must mean the same table.
         """
-        at = self._indices(which)
+        at = self.indices(which)
         self.make_room(snapshot.worlds["level"])
         for name in Arrays._fields:
             source, goal = getattr(snapshot, name), getattr(self, name)
@@ -334,7 +352,8 @@ class World:
             column, (self.num_worlds, count), (column.strides[0], column.itemsize)
         )
 
-    def _indices(self, which: ArrayLike | None) -> NDArray[np.int64]:
+    def indices(self, which: ArrayLike | None) -> NDArray[np.int64]:
+        """Numbers of the worlds that a [N] mask, or indices, or None for all, stand for."""
         if which is None:
             return np.arange(self.num_worlds)
         at = np.asarray(which)

@@ -150,3 +150,17 @@ def test_what_is_no_number_has_a_cell_and_an_edge():
     assert g.half_index(math.nan) == -1000
     assert g.half_index(-0.5) == -1
     assert g.half_index(1e300) == 1000
+
+
+@pytest.mark.parametrize("size", [12.0, 24.0])
+def test_an_index_is_the_floor_on_both_sides_of_every_whole_number(size):
+    whole = np.arange(-1010, 1011) * size
+    places = np.concatenate([np.nextafter(whole, -np.inf), whole, np.nextafter(whole, np.inf)])
+    for v in [*places, -0.0, 5e-324, -5e-324, 1e300, -1e300, math.inf, -math.inf]:
+        floor = np.floor(v / size)
+        assert (
+            g.grid_index.py_func(v, size, 43) == g.grid_index(v, size, 43) == np.clip(floor, 0, 43)
+        )
+        if size == 12.0:
+            limited = np.clip(floor, -1000, 1000)
+            assert g.half_index.py_func(v) == g.half_index(v) == limited
