@@ -36,6 +36,7 @@ ONLY_MEASURED = {
 
 
 FOR_USERS = {
+    "nclone.sim.cuda": "worlds on a CUDA device, docs/simulator.md",
     "frugal_rl.learn.imitate": "behaviour cloning from a data set, docs/replay.md",
     "frugal_rl.store.offline": "a door for scripts of one's own, docs/replay.md",
     "frugal_rl.store.torchrl_storage": "TorchRL's replay buffers, examples/torchrl_rollout.py",
