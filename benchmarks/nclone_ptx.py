@@ -48,7 +48,8 @@ def golden_levels() -> list[Level]:
 
 
 def as_ptx(kernel: object, arguments: tuple) -> str:
-    """PTX of a kernel for these arguments."""
+    """PTX of a kernel for these arguments, which the device gets as it is."""
+    assert kernel.targetoptions["lto"] is False, "the linker would compile it once more"
     with kernels.exact():
         return cuda.compile_ptx(kernel.py_func, tuple(map(typeof, arguments)), cc=CAPABILITY)[0]
 

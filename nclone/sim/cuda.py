@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -36,6 +37,11 @@ BLOCK = 32
 """Threads of a block: one warp. Worlds share nothing, so that blocks of one warp spread few worlds
 over all multiprocessors, and a place is free as soon as its 32 worlds are done. A multiprocessor
 has registers for 12 warps of `advance`, less than the 32 blocks that it takes."""
+
+
+kernel = cuda.jit if config.ENABLE_CUDASIM else partial(cuda.jit, lto=False)
+"""Makes a kernel. numba-cuda would optimise it while linking, unless told not to, and the linker
+fuses products with sums whatever `exact` says. `@cuda.jit(lto=False)` forgets its option."""
 
 
 def _bare(argument: Any) -> Any:
@@ -65,7 +71,7 @@ if config.ENABLE_CUDASIM:
 def _build_advance(lively: np.int64 | None):
     """The kernel for levels with something that moves, thinks or pushes, or (None) without."""
 
-    @cuda.jit
+    @kernel
     def advance(tables, arrays, actions, frames, on_end, executed):
         """Play actions[:, w] in each world w."""
         w = cuda.grid(1)
@@ -78,7 +84,7 @@ def _build_advance(lively: np.int64 | None):
 advance, advance_still = _build_advance(st.LIVELY), _build_advance(None)
 
 
-@cuda.jit
+@kernel
 def reset(tables, arrays, which, levels):
     """Reset the worlds listed in `which`, on the levels beside it where these are not negative."""
     i = cuda.grid(1)
@@ -89,7 +95,7 @@ def reset(tables, arrays, which, levels):
         reset_world(tables, arrays, w)
 
 
-@cuda.jit
+@kernel
 def gather(rows, first, column):
     """Copy bytes `first`, ... of all rows into the rows of `column`."""
     i = cuda.grid(1)
@@ -130,11 +136,11 @@ def require_device() -> None:
         )
 
 
-def launch(kernel: Any, threads: int, *arguments: Any) -> None:
+def launch(compiled: Any, threads: int, *arguments: Any) -> None:
     """Run a kernel, compiled if this is its first call; no threads, no call."""
     if threads:
         with exact():
-            kernel[-(-threads // BLOCK), BLOCK](*arguments)
+            compiled[-(-threads // BLOCK), BLOCK](*arguments)
 
 
 class DeviceWorld:
