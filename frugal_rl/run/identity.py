@@ -14,8 +14,8 @@ from frugal_rl.untrusted.printing import printable, shown
 if TYPE_CHECKING:
     from frugal_rl.run.config import RunConfig
 
-MAY_DIFFER = {"algo.total_steps"}
-"""A resumed run may go further."""
+MAY_DIFFER = {"algo.total_steps", "env.kept"}
+"""A resumed run may go further; what is kept between runs changes nothing."""
 
 
 FIRST = ("env.name", "env._target_", "agent._target_", "algo._target_")

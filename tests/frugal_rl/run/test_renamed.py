@@ -52,6 +52,13 @@ def test_a_checkpoint_from_before_an_option_goes_on_with_what_it_did(words, part
         check_same_run(compose_run([*words, other]), old, "old.pt")
 
 
+def test_whether_opened_mines_are_kept_makes_no_other_run():
+    run = compose_run(["env=mine_daily_small"])
+    for other in ({}, {"kept": False}):
+        env = {k: v for k, v in identity(run)["env"].items() if k != "kept"}
+        check_same_run(run, {**identity(run), "env": {**env, **other}}, "old.pt")
+
+
 @pytest.mark.parametrize("old", sorted(m for m in MODULES if m.startswith("npp_rl")))
 def test_a_class_of_a_moved_module_is_found_under_its_former_name(old):
     module, _, name = current(f"{old}.ClonedPpoLearner").rpartition(".")
