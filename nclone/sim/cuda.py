@@ -20,13 +20,14 @@ from numba import config
 from numpy.typing import ArrayLike, NDArray
 
 from frugal_rl.errors import ConfigError
+from frugal_rl.invocation import installing
 from nclone.sim import state as st
 from nclone.sim.advance import advance_world, advance_worlds, reset_world, reset_worlds
 from nclone.sim.table import Tables
 from nclone.sim.world import Arrays, World, held_actions, level_ids
 
 WITHOUT = "nclone.sim.world.World plays the same frames on the CPU"
-MISSING = f"Worlds on a CUDA device need numba-cuda: pip install 'frugal-rl[cuda]'. {WITHOUT}."
+MISSING = f"Worlds on a CUDA device need numba-cuda: {installing('cuda')}. {WITHOUT}."
 try:
     from numba import cuda
     from numba.cuda.cudadrv import nvvm

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from frugal_rl.invocation import installing
+
 ROOT = Path(__file__).resolve().parents[3]
 REFUSED = """
 import sys
@@ -85,7 +87,7 @@ def python(*words, **environment):
 @pytest.mark.parametrize("word", ["missing", ""])
 def test_where_kernels_cannot_be_played_the_refusal_names_the_way_out(word):
     installed = not word and find_spec("numba_cuda")
-    said = "NUMBA_ENABLE_CUDASIM=1" if installed else "pip install 'frugal-rl[cuda]'"
+    said = "NUMBA_ENABLE_CUDASIM=1" if installed else installing("cuda")
     done = python("-c", REFUSED, word, NUMBA_ENABLE_CUDASIM="0", CUDA_VISIBLE_DEVICES="-1")
     last = done.stderr.splitlines()[-1]
 
