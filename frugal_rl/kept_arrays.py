@@ -12,6 +12,7 @@ import json
 import math
 import os
 import shutil
+import time
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -24,6 +25,8 @@ from frugal_rl import remembered
 
 MOST_BYTES = 1 << 30
 """Of all files together: those that were asked for longest ago make room for new ones."""
+DEAD_SECONDS = 3600
+"""Nobody writes a file for so long."""
 _MOST_HEAD = 1 << 24
 _KINDS = "biuf"
 
@@ -86,13 +89,8 @@ def write(name: str, words: Any, arrays: Sequence[np.ndarray]) -> None:
         if need > MOST_BYTES // 4 or 2 * need > shutil.disk_usage(folder()).free:
             return  # it would push out everything else, or fill the disk
         _make_room(need)
-        part = folder() / f".{name}.{os.getpid()}.part"
-        try:
-            with part.open("wb") as file:
-                _write(file, name, words, arrays)
-            part.replace(_path(name))
-        finally:
-            part.unlink(missing_ok=True)
+        with remembered.placed(_path(name)) as part, part.open("wb") as file:
+            _write(file, name, words, arrays)
     except OSError:
         return
 
@@ -163,7 +161,13 @@ def _head(file: BinaryIO, name: str) -> tuple[Any, list[_Form]]:
 
 
 def _make_room(need: int) -> None:
-    """Delete files, the one asked for longest ago first, until all and `need` fit."""
+    """Delete files, the one asked for longest ago first, until all and `need` fit.
+
+    What processes left behind that were killed while they wrote goes first.
+    """
+    for part in folder().glob(".*.part"):
+        if time.time() - part.stat().st_mtime > DEAD_SECONDS:
+            part.unlink(missing_ok=True)
     files = sorted((path.stat().st_mtime, path) for path in folder().glob("*.arrays"))
     held = sum(path.stat().st_size for _, path in files)
     for _, path in files:

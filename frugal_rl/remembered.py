@@ -57,16 +57,27 @@ def read(name: str) -> Any:
 def write(name: str, values: Mapping[str, Any]) -> None:
     """Keep values under a name, with a checksum; whole or not at all."""
     try:
-        part = folder() / f".{name}.{os.getpid()}.part"
-        folder().mkdir(parents=True, exist_ok=True)
         kept = {"values": values, "sum": fingerprint(name, json.dumps(values))}
-        try:
+        with placed(folder() / f"{name}.json") as part:
             part.write_text(json.dumps(kept))
-            part.replace(folder() / f"{name}.json")
-        finally:
-            part.unlink(missing_ok=True)  # a full disk keeps what it took of it
     except OSError:
         return
+
+
+@contextmanager
+def placed(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path`, for what has the name once it is whole.
+
+    Raises:
+        OSError: nothing can be written there; what the disk took of it is gone.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @contextmanager

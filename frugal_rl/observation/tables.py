@@ -114,15 +114,25 @@ class StaticTable:
         """
         if not read(self.arrays):
             return False
-        for arena in (*self.arenas.values(), *self._offsets.values()):
+        for arena in self._all:
             arena.used = len(arena.values)
         self.ids.update((key, place) for place, key in enumerate(keys))
         return True
 
     @property
     def arrays(self) -> list[np.ndarray]:
-        """All that is allocated, in the order of `fill`."""
-        return [arena.values for arena in (*self.arenas.values(), *self._offsets.values())]
+        """All that is allocated, in the order of `fill`.
+
+        Raises:
+            EncodingError: a field keeps repeated rows once, so that there is more than its array.
+        """
+        if any(isinstance(arena, RepeatedRows) for arena in self._all):
+            raise EncodingError(f"Table '{self.name}' repeats rows: it is more than its arrays.")
+        return [arena.values for arena in self._all]
+
+    @property
+    def _all(self) -> tuple[GrowingArray, ...]:
+        return (*self.arenas.values(), *self._offsets.values())
 
     def allocated_with(self, count: int, items: Mapping[str, int]) -> int:
         """Bytes allocated once `reserve` has been asked for the same; nothing is taken now."""
@@ -165,7 +175,7 @@ class StaticTable:
 
     def clear(self) -> None:
         """Forget all rows."""
-        for arena in (*self.arenas.values(), *self._offsets.values()):
+        for arena in self._all:
             arena.clear()
         for arena in self._offsets.values():
             arena.append(np.zeros(1, np.int64))
@@ -179,13 +189,12 @@ class StaticTable:
     @property
     def nbytes(self) -> int:
         """Bytes allocated by all arenas."""
-        return sum(int(values.nbytes) for values in self.arrays)
+        return sum(arena.nbytes for arena in self._all)
 
     @property
     def used_bytes(self) -> int:
         """Bytes of all rows, without the room for further ones."""
-        arenas = [*self.arenas.values(), *self._offsets.values()]
-        return sum(a.used_bytes for a in arenas)
+        return sum(arena.used_bytes for arena in self._all)
 
 
 class Tables(dict[str, StaticTable]):

@@ -191,7 +191,7 @@ def name_of(source: MineSource) -> str:
     Last bits of powers and sines depend on what the processor can do.
     """
     versions = (sys.version, *(lib.__version__ for lib in (np, scipy, numba)))
-    processor = (platform.machine(), np.show_config("dicts")["SIMD Extensions"])
+    processor = (platform.machine(), np.show_config("dicts").get("SIMD Extensions"))
     code = remembered.code_digest("mine_rl_npv")
     return f"mines_{remembered.fingerprint(key_of(source), *versions, *processor, code)}"
 

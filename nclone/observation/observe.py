@@ -223,7 +223,7 @@ def write_time(w, limit, out):
     out[0] = max(0.0, 1.0 - w.frame / limit)
 
 
-@njit(cache=True, nogil=True, no_cfunc_wrapper=True, error_model="numpy", _nrt=False)
+@kernel
 def observe(worlds, routes, places, chosen, nearest, rows, first, end):
     """Write the rows [first, end) of the worlds listed in `chosen`; threads take a range each.
 

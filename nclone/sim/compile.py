@@ -20,5 +20,5 @@ merged = njit(error_model="numpy", _nrt=False, inline="always")
 LLVM optimises and assembles each function with all that it is made of before it does so again for
 the caller. `run_entities` is no such function: merged, a frame took 1.2 to 1.3 times as long.
 """
-kernel = njit(cache=True, error_model="numpy", _nrt=False)
+kernel = njit(cache=True, error_model="numpy", nogil=True, _nrt=False, no_cfunc_wrapper=True)
 """What rewards, observations and paths consist of: called from Python, or by one that is."""

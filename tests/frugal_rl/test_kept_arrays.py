@@ -118,3 +118,13 @@ def test_what_was_asked_for_longest_ago_makes_room(kept, monkeypatch):
     left = {path.stem for path in kept.parent.iterdir()}
 
     assert left == {"asked", "young", "new"}
+
+
+def test_what_a_killed_process_left_behind_is_cleared_away(kept):
+    parts = [kept.with_name(f".of_{name}.arrays.7.part") for name in ("dead", "alive")]
+    for part in parts:
+        part.write_bytes(b"some of it")
+    os.utime(parts[0], (0, 0))
+    kept_arrays.write("more", None, [np.ones(3)])
+
+    assert [part.exists() for part in parts] == [False, True]

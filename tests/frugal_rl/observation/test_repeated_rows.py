@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from frugal_rl.errors import EncodingError
 from frugal_rl.observation.growing_array import GrowingArray
 from frugal_rl.observation.repeated_rows import RepeatedRows, RowNumbers
-from frugal_rl.observation.tables import TableField
+from frugal_rl.observation.tables import StaticTable, TableField
 
 VALUES = np.array([0.0, -0.0, np.nan, 1.5, -2.25], np.float32)
 
@@ -55,6 +56,18 @@ def test_few_distinct_rows_take_four_bytes_each():
     assert_array_equal(arena.read(7, 9), rows[7:9])
     arena.clear()
     assert arena.nbytes < 500
+
+
+def test_a_table_counts_what_its_repeated_rows_name():
+    table = StaticTable("levels", (TableField("x", (0, 14), np.float32, True, True),))
+    rows = np.random.default_rng(0).choice(np.eye(14, dtype=np.float32), 20_000)
+
+    table.intern("one", lambda: {"x": rows})
+
+    offsets = table.nbytes - table.arenas["x"].nbytes
+    assert 16 <= offsets < 1000
+    with pytest.raises(EncodingError, match="'levels' repeats rows"):
+        table.fill(["two"], lambda arrays: True)
 
 
 @pytest.mark.parametrize("ragged", [True, False])
