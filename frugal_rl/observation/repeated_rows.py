@@ -37,6 +37,11 @@ class DistinctRows(GrowingArray):
         self.append(rows[fresh[:count]])
         return codes, fresh[:count]
 
+    def forget(self) -> None:
+        """Number from 0 again, in the same memory."""
+        self.used = 0
+        self.slots.fill(EMPTY)
+
     def select(self, index: np.ndarray) -> None:
         """Keep the rows at these places, in this order, under new numbers."""
         super().select(index)
@@ -102,15 +107,10 @@ class RepeatedRows(GrowingArray):
 
 
 class RowNumbers(DistinctRows):
-    """Numbers of rows that lie in several arrays, until they are forgotten."""
+    """Numbers of rows that lie in several arrays."""
 
     def __init__(self, row_bytes: int) -> None:
         super().__init__((-(-row_bytes // WORD_BYTES),), np.uint64)
-
-    def forget(self) -> None:
-        """Number from 0 again, in the same memory."""
-        self.used = 0
-        self.slots.fill(EMPTY)
 
     def of(self, *columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows [B, ...] of several arrays: [B] int32 numbers, [D] int64 the places of new ones."""

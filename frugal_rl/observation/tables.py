@@ -182,6 +182,11 @@ class StaticTable:
         self.ids.clear()
 
     @property
+    def version(self) -> int:
+        """Changes when rows that were there are no longer what or where they were."""
+        return sum(arena.version for arena in self._all)
+
+    @property
     def keys(self) -> list[Hashable]:
         """Content keys in the order of their ids."""
         return list(self.ids)
@@ -222,3 +227,8 @@ class Tables(dict[str, StaticTable]):
     def nbytes(self) -> int:
         """Bytes allocated by all tables."""
         return sum(t.nbytes for t in self.values())
+
+    @property
+    def version(self) -> int:
+        """Changes when rows that were there are no longer what or where they were."""
+        return sum(t.version for t in self.values())

@@ -187,7 +187,7 @@ class CompiledPerceptron:
 
     def parts(self) -> dict[str, int]:
         """Bytes held beside parameters, gradient and moments."""
-        own = self.packed.nbytes + self.pictures.nbytes + self.read.numbers.nbytes
+        own = self.packed.nbytes + self.pictures.nbytes + self.read.nbytes
         return {"engine": sum(lane.nbytes for lane in self.lanes) + own}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -12,6 +13,8 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from frugal_rl.learn.compiled.kept_pixels import KeptPixels
+from frugal_rl.learn.compiled.layers import linear_pictures
 from frugal_rl.observation.repeated_rows import RowNumbers
 
 if TYPE_CHECKING:
@@ -44,7 +47,10 @@ class Inputs:
 
 
 class InputReader:
-    """Stored rows -> `Inputs`, for one policy; knows the pictures since it was told to forget."""
+    """Stored rows -> `Inputs`, for one policy.
+
+    Numbers the pictures since it was told to forget; which were decoded before changes no bit.
+    """
 
     def __init__(self, policy: FrugalPolicy, decoder: Decoder) -> None:
         network: Any = policy.network
@@ -54,11 +60,26 @@ class InputReader:
         self.origins = {name: encoding.origins(name) for name in self.embedding.pictures}
         sizes = [sum(row_bytes(space[row]) for row in origins) for origins in self.origins.values()]
         self.numbers = RowNumbers(max(sizes, default=0) + FIELD_BYTES)
+        self.kept = [
+            KeptPixels(self.numbers.shape[0], linear.in_features)
+            for linear in linear_pictures(network)
+        ]
+        self.version = decoder.static.version
         self.direct = {name for name in self.embedding.sizes if encoding.is_float_row(name)}
 
     def forget(self) -> None:
-        """Take no picture for known any more."""
+        """Take no picture for known any more; what was decoded stays while its tables do."""
         self.numbers.forget()
+        version = self.decoder.static.version
+        if version != self.version:
+            self.version = version
+            for kept in self.kept:
+                kept.forget()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes allocated between minibatches."""
+        return self.numbers.nbytes + sum(kept.nbytes for kept in self.kept)
 
     @property
     def known(self) -> int:
@@ -75,13 +96,17 @@ class InputReader:
         for k, (name, origins) in enumerate(self.origins.items()):
             seen = {origin: rows[origin] for origin in origins}
             field = np.full((count, 1), k, np.uint8)
+            first = self.known
             index[:, k], new = self.numbers.of(field, *(row.numpy() for row in seen.values()))
-            pictures.append(self._pixels(name, seen, new) if len(new) else NONE)
+            fresh = self.numbers.read(first, self.known)
+            decode = partial(self._pixels, name, seen, new)
+            pictures.append(self.kept[k].of(fresh, decode) if len(new) else NONE)
         return Inputs(plain, self._mask(fields, count), tuple(pictures), index, known)
 
-    def _pixels(self, name: str, seen: Rows, new: np.ndarray) -> np.ndarray:
-        """The pictures [D, pixels] of some of the rows."""
-        only = {origin: row[torch.from_numpy(new)] for origin, row in seen.items()}
+    def _pixels(self, name: str, seen: Rows, new: np.ndarray, which: np.ndarray) -> np.ndarray:
+        """The pictures [D, pixels] of some of the new rows."""
+        at = torch.from_numpy(new[which])
+        only = {origin: row[at] for origin, row in seen.items()}
         pixels: np.ndarray = self.embedding.pixels_of(self.decoder(only), name).numpy()
         return pixels
 
