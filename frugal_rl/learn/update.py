@@ -147,13 +147,17 @@ class Update:
                 order = rollout.order(batch_size)
                 moments = self.moments(rollout, order, terms)
                 for indices, known in zip(order, moments, strict=True):
-                    batch = rollout.samples(indices)
+                    batch = self.drawn(rollout, indices)
                     goes_on = self.learn(batch, terms, record, known)
                     del batch  # else the next one would be drawn beside it
                     work.done += 1
                     if not goes_on:
                         return record.summary(rollout, terms)
         return record.summary(rollout, terms)
+
+    def drawn(self, rollout: Rollout, indices: np.ndarray) -> Any:
+        """One minibatch."""
+        return rollout.samples(indices)
 
     def moments(
         self, rollout: Rollout, order: Sequence[np.ndarray], terms: Terms

@@ -14,6 +14,7 @@ from frugal_rl.memory.choices import RolloutLocation, Shuffle
 from frugal_rl.observation.aligned import ALIGNMENT, aligned_empty
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.delta import DeltaColumn
+from frugal_rl.store.drawn_rows import DrawnRows
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.kernels import advantages
 from frugal_rl.store.layout import SCALARS, action_layout, columns_of, columns_of_space
@@ -212,25 +213,41 @@ class RolloutBuffer:
         n, t = np.divmod(indices, self.buffer_size)
         observations = self.observations_at(t, n, max(capacity, len(indices)))
         observations |= {k: self._tensor(v[t, n]) for k, v in self.labels.items()}
-        single = self._single
+        return self._samples_of(observations["obs"] if self._single else observations, t, n)
+
+    def samples_where_they_lie(self, indices: np.ndarray) -> Any:
+        """The same with `DrawnRows` as observations, where those are a dictionary without labels.
+
+        Nothing of them is gathered before it is read.
+        """
+        if self._single or self.labels:
+            return self.samples(indices)
+        n, t = np.divmod(indices, self.buffer_size)
+        return self._samples_of(DrawnRows(self, t, n), t, n)
+
+    def _samples_of(self, observations: Any, t: np.ndarray, n: np.ndarray) -> Any:
+        """SB3's tuple, with actions and scalars of samples (t[b], n[b])."""
         arrays = (self.values, self.log_probs, self.advantages, self.returns)
         at = t * self.n_envs + n
         actions = self.actions.reshape(-1, self.action_dim).take(at, axis=0)
-        return _sample_type(single)(
-            observations["obs"] if single else observations,
+        return _sample_type(self._single)(
+            observations,
             self._tensor(actions.astype(np.float32, copy=False)),
             *(self._tensor(a.reshape(-1).take(at)) for a in arrays),
         )
 
     def observations_at(self, t: np.ndarray, n: np.ndarray, capacity: int = 0) -> dict[str, Any]:
         """Observations of samples (t[b], n[b]) in policy form, tensors on `device`."""
-        ages = self.columns.get("age")
-        age = None if ages is None else ages.gather(t, n, None, None).reshape(-1)
-        drawn = {}
-        for name, column in self.columns.items():
-            out = self._batch(column, len(t), max(capacity, len(t)))
-            drawn[name] = self._tensor(column.gather(t, n, age, out))
-        return drawn
+        rows = DrawnRows(self, t, n, capacity)
+        return {name: rows[name] for name in self.columns}
+
+    def gathered(
+        self, name: str, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, capacity: int = 0
+    ) -> torch.Tensor:
+        """One column of samples (t[b], n[b]) in policy form, on `device`; see `Column.gather`."""
+        column = self.columns[name]
+        out = self._batch(column, len(t), max(capacity, len(t)))
+        return self._tensor(column.gather(t, n, age, out))
 
     def _batch(self, column: Column, size: int, capacity: int) -> np.ndarray | None:
         """Room for `size` samples: a slice of an array kept between draws, or a new one."""

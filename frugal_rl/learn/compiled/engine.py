@@ -90,7 +90,7 @@ class CompiledPerceptron:
             self.read.forget()
         inputs = self.read(rows)
         lane, net = self.lanes[0], self.net.samples
-        out = np.empty((len(inputs.plain), self.outputs), np.float32)
+        out = np.empty((inputs.count, self.outputs), np.float32)
         self.pictures.show(inputs.pictures, inputs.known, 1)
         with one_blas_thread():
             self.pictures.forward(0, self.packed)
@@ -99,7 +99,7 @@ class CompiledPerceptron:
                 len(out),
                 self.packed,
                 net.kernel,
-                inputs.plain,
+                inputs.plain.kernel,
                 self.pictures.shared,
                 inputs.index,
                 lane.arena,
@@ -117,7 +117,7 @@ class CompiledPerceptron:
         """
         self.refresh()
         inputs, pictures = self.read(rows), self.pictures
-        log_ratio = np.empty(len(inputs.plain), np.float32)
+        log_ratio = np.empty(inputs.count, np.float32)
         samples = (inputs, actions, old, in_kernel(terms, len(log_ratio)), log_ratio)
         pictures.show(inputs.pictures, 0, self.threads)
         back = pictures.gradients()
@@ -148,10 +148,9 @@ class CompiledPerceptron:
 
     def _bounds(self, thread: int, inputs: Inputs) -> tuple[int, int]:
         """The first of a thread's samples, and the one behind its last."""
-        count = len(inputs.plain)
-        blocks = -(-count // BLOCK)
+        blocks = -(-inputs.count // BLOCK)
         first, last = (blocks * k // self.threads * BLOCK for k in (thread, thread + 1))
-        return first, min(last, count)
+        return first, min(last, inputs.count)
 
     def _share(
         self,
@@ -166,7 +165,7 @@ class CompiledPerceptron:
             *bounds,
             self.packed,
             net.samples.kernel,
-            inputs.plain,
+            inputs.plain.kernel,
             inputs.mask,
             self.pictures.shared,
             inputs.index,

@@ -13,9 +13,11 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
+from frugal_rl.learn.compiled.fields import Fields
 from frugal_rl.learn.compiled.kept_pixels import KeptPixels
 from frugal_rl.learn.compiled.layers import linear_pictures
 from frugal_rl.observation.repeated_rows import RowNumbers
+from frugal_rl.store.drawn_rows import DrawnRows
 
 if TYPE_CHECKING:
     from frugal_rl.learn.networks import Embedding
@@ -32,14 +34,16 @@ FIELD_BYTES = 1
 class Inputs:
     """What the kernels read of B samples.
 
-    plain     [B, n] float32: all that is no picture
+    count     B
+    plain     float32: all that is no picture
     mask      [B, m] uint8, or [B, 0]
     pictures  for each field [D, pixels] float32: those that are not known yet, all different
     index     [B, fields] int32: the number of each sample's picture, counted over all fields
     known     pictures of earlier samples, which have the first numbers
     """
 
-    plain: np.ndarray
+    count: int
+    plain: Fields
     mask: np.ndarray
     pictures: tuple[np.ndarray, ...]
     index: np.ndarray
@@ -89,7 +93,8 @@ class InputReader:
     def __call__(self, rows: Rows) -> Inputs:
         """Rows [B, ...] as the policy receives them."""
         fields = self.decoder(rows)
-        count, known = len(next(iter(rows.values()))), self.known
+        drawn = rows if isinstance(rows, DrawnRows) else None
+        count, known = len(next(iter(rows.values())) if drawn is None else drawn.at), self.known
         plain = self._plain(rows, fields, count)
         index = np.empty((count, len(self.origins)), np.int32)
         pictures = []
@@ -101,7 +106,7 @@ class InputReader:
             fresh = self.numbers.read(first, self.known)
             decode = partial(self._pixels, name, seen, new)
             pictures.append(self.kept[k].of(fresh, decode) if len(new) else NONE)
-        return Inputs(plain, self._mask(fields, count), tuple(pictures), index, known)
+        return Inputs(count, plain, self._mask(fields, count), tuple(pictures), index, known)
 
     def _pixels(self, name: str, seen: Rows, new: np.ndarray, which: np.ndarray) -> np.ndarray:
         """The pictures [D, pixels] of some of the new rows."""
@@ -110,18 +115,18 @@ class InputReader:
         pixels: np.ndarray = self.embedding.pixels_of(self.decoder(only), name).numpy()
         return pixels
 
-    def _plain(self, rows: Rows, fields: Rows, count: int) -> np.ndarray:
-        """Numbers of all fields that are no pictures, side by side; of a single one its row."""
-        sizes, at = self.embedding.sizes, 0
-        if len(sizes) == len(self.direct) == 1:
-            only: np.ndarray = rows[next(iter(sizes))].contiguous().numpy()
-            return only.reshape(count, -1)
-        plain = np.empty((count, sum(sizes.values())), np.float32)
-        for name, size in sizes.items():
+    def _plain(self, rows: Rows, fields: Rows, count: int) -> Fields:
+        """All fields that are no pictures; float rows where they lie."""
+        drawn = rows if isinstance(rows, DrawnRows) else None
+        plain = Fields() if drawn is None else Fields(drawn.at)
+        for name, size in self.embedding.sizes.items():
             direct = name in self.direct
-            values = rows[name] if direct else self.embedding.numbers_of(fields, name)
-            plain[:, at : at + size] = values.numpy().reshape(count, size)
-            at += size
+            stored = drawn.stored(name) if drawn is not None and direct else None
+            if stored is not None:
+                plain.add(torch.from_numpy(stored), len(stored), size, drawn=True)
+            else:
+                own = rows[name] if direct else self.embedding.numbers_of(fields, name)
+                plain.add(own, count, size)
         return plain
 
     def _mask(self, fields: Mapping[str, Tensor], count: int) -> np.ndarray:

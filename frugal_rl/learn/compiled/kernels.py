@@ -16,8 +16,9 @@ import numpy as np
 from numba import njit
 
 from frugal_rl.learn.compiled.activations import FAST
+from frugal_rl.learn.compiled.fields import fill
 from frugal_rl.learn.compiled.losses import LEAST, categorical_loss, gaussian_loss, value_loss
-from frugal_rl.learn.compiled.passes import IN, backward, fill, forward, view
+from frugal_rl.learn.compiled.passes import IN, backward, forward, view
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 
@@ -44,7 +45,7 @@ def _build_infer(stamp: int) -> Callable[..., None]:
         block: Any,
         out: Any,
     ) -> None:
-        """Rows `first` to `last` of X [B, inputs] -> those of out [B, n]: what `net` ends with."""
+        """Samples `first` to `last` of the fields X -> rows of out [B, n]: what `net` ends with."""
         layers, buffers, ends = net
         for start in range(first, last if stamp >= 0 else 0, block):
             m = min(block, last - start)
@@ -91,7 +92,7 @@ def _build_differentiate(stamp: int) -> Callable[..., None]:
         """Gradient of PPO's loss over samples `first` to `last` of a minibatch; its parts' sums.
 
         net        layers, buffers and ends of a `layers.Table`
-        x          [B, inputs] float32; mask [B, n] uint8, or [B, 0]; actions [B, a] float32
+        x          `Fields.kernel`; mask [B, n] uint8, or [B, 0]; actions [B, a] float32
         shared     [D, s] float32: what distinct pictures give; index [B, k] int32: which of them
         old        [4, B] float32: log-probabilities, values, advantages, returns
         groups     [g + 1] int64: bounds of each choice's logits

@@ -28,15 +28,6 @@ def view(arena: Any, buffers: Any, b: Any, block: Any, m: Any) -> Any:
 
 
 @inlined
-def fill(x: Any, first: Any, into: Any) -> None:
-    """Rows of X [B, inputs] from `first` on into the input's buffer [m, inputs]."""
-    for i in range(into.shape[0]):
-        source, row = x[first + i], into[i]
-        for j in range(row.size):
-            row[j] = source[j]
-
-
-@inlined
 def times(x: Any, w: Any, z: Any) -> None:
     """Z [m, outputs] = x [m, inputs] @ w.T, w [outputs, inputs]."""
     if w.shape[0] >= NARROW and w.shape[1]:

@@ -12,7 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
+from frugal_rl.learn.compiled.fields import Fields
 from frugal_rl.learn.compiled.kernels import go_back, infer
 from frugal_rl.observation.aligned import aligned_empty
 
@@ -87,7 +89,8 @@ class Pictures:
         """Of each field its table, a thread's lane, its pictures, and where those begin."""
         above = self.known
         for table, lane, seen in zip(self.tables, self.lanes[thread], self.pictures, strict=True):
-            yield table, lane, seen, above
+            if len(seen):
+                yield table, lane, seen, above
             above += len(seen)
 
     def forward(self, thread: int, packed: np.ndarray) -> None:
@@ -98,7 +101,7 @@ class Pictures:
                 lane.last,
                 packed,
                 table.kernel,
-                seen,
+                Fields().add(torch.from_numpy(seen), *seen.shape).kernel,
                 NO_ROWS,
                 NO_INDEX,
                 lane.activations.of(lane.rows, table.width).reshape(-1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -12,7 +12,8 @@ from torch import Tensor
 from frugal_rl.learn.compiled.kernels import clipped_adam
 from frugal_rl.learn.compiled.losses import ENTROPY, POLICY, VALUE
 from frugal_rl.learn.optimizer import BETA1, BETA2, FlatAdam
-from frugal_rl.learn.update import Losses, Record, Update
+from frugal_rl.learn.update import Losses, Record, Rollout, Update
+from frugal_rl.store.rollout import RolloutBuffer
 
 if TYPE_CHECKING:
     from frugal_rl.learn.compiled.engine import CompiledPerceptron
@@ -54,6 +55,12 @@ class CompiledUpdate(Update):
     def whole(self) -> CompiledUpdate:
         """The same: it has no micro-batches."""
         return self
+
+    def drawn(self, rollout: Rollout, indices: np.ndarray) -> Any:
+        """One minibatch whose floats are read where the rollout keeps them."""
+        if isinstance(rollout, RolloutBuffer):
+            return rollout.samples_where_they_lie(indices)
+        return rollout.samples(indices)
 
     def differentiate(
         self, batch: Minibatch, advantages: Tensor, terms: Terms, record: Record

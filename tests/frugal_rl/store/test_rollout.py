@@ -211,3 +211,28 @@ def test_a_mapped_file_that_does_not_fit_is_refused_in_words(tmp_path):
             2**36, space, spaces.Discrete(2), "cpu",
             location=RolloutLocation.memmap, folder=str(tmp_path),
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("location", LOCATIONS)
+@pytest.mark.parametrize("shuffle", list(Shuffle))
+def test_rows_that_are_not_gathered_are_found_where_they_lie(location, shuffle):
+    encoding = encoding_of()
+    buffer = RolloutBuffer(
+        8, policy_dict_space(encoding), spaces.Discrete(6), "cpu", n_envs=3,
+        encoding=encoding, episode_steps=EPISODE_STEPS, location=location, shuffle=shuffle,
+    )  # fmt: skip
+    Rollouts(encoding, 3, seed=0).fill([buffer], 8)
+    indices = buffer.order(7)[1]
+
+    gathered, lying = buffer.samples(indices), buffer.samples_where_they_lie(indices)
+
+    assert all(torch.equal(a, b) for a, b in zip(gathered[1:], lying[1:], strict=True))
+    assert set(lying.observations) == set(gathered.observations)
+    found = {name for name in lying.observations if lying.observations.stored(name) is not None}
+    in_place = location is not RolloutLocation.device and shuffle is Shuffle.gather
+    assert found == ({"state", "flags", "level_id", "age"} if in_place else set())
+    for name, rows in gathered.observations.items():
+        assert torch.equal(lying.observations[name], rows)
+        if name in found:
+            there = lying.observations.stored(name)[lying.observations.at]
+            assert np.array_equal(there, rows.numpy())

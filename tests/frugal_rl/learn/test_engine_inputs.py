@@ -1,4 +1,4 @@
-"""Pixels that are decoded once: the right ones, in little room, until their tables change."""
+"""What the compiled engine reads: pixels that are decoded once, floats where the rollout lies."""
 
 import numpy as np
 import torch
@@ -10,10 +10,16 @@ from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.compiled import kept_pixels
 from frugal_rl.learn.compiled.inputs import InputReader
 from frugal_rl.learn.compiled.kept_pixels import KeptPixels
+from frugal_rl.learn.on_policy_config import Engine
 from frugal_rl.learn.policy import FrugalPolicy
-from frugal_rl.memory import Storage
+from frugal_rl.learn.ppo_config import PpoConfig
+from frugal_rl.memory import MemoryProfile, Storage
 from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static, Stored
+from frugal_rl.run.config import Hardware, RunConfig
+from frugal_rl.run.trainer import no_meter
+from frugal_rl.store.rollout import RolloutBuffer
+from frugal_rl.testing.toy import Toy
 from frugal_rl.vec_env.foreign import tables_of
 
 SHAPE = (8, 9)
@@ -92,3 +98,33 @@ def test_pictures_stay_decoded_until_their_table_shows_others():
             np.testing.assert_array_equal(shown, np.stack(pages)[ids] / np.float32(255))
     assert decoded == [3, 3]
     assert read.nbytes > 3 * 72 * 4
+
+
+def learned(updates=2):
+    """A policy's parameters after some updates of the compiled engine."""
+    torch.manual_seed(3)
+    np.random.seed(3)  # noqa: NPY002 - the stream that minibatches are drawn from
+    algo = PpoConfig(num_envs=6, n_steps=16, batch_size=32, n_epochs=2, engine=Engine.compiled)
+    hardware = Hardware("cpu", threads=1)
+    run = RunConfig(Toy(), MlpAgent(), algo, MemoryProfile(), None, hardware=hardware)
+    vec_env = run.env.make_vec(algo.num_envs, run.encoding(), run.memory, run.vec, "train")
+    learner = algo.build(run, vec_env)
+    for _ in range(updates):
+        learner.iterate(no_meter)
+    return learner.policy.state_dict()
+
+
+def test_floats_are_read_where_the_rollout_keeps_them_with_the_same_result(monkeypatch):
+    gathered = []
+    gather = RolloutBuffer.gathered
+    monkeypatch.setattr(
+        RolloutBuffer, "gathered", lambda self, *of: gathered.append(of[0]) or gather(self, *of)
+    )
+    there = learned()
+    read_there = set(gathered)
+    monkeypatch.setattr(RolloutBuffer, "samples_where_they_lie", RolloutBuffer.samples)
+    copied = learned()
+
+    assert all(torch.equal(there[name], copied[name]) for name in there)
+    assert "speed" in gathered
+    assert "speed" not in read_there
