@@ -21,7 +21,7 @@ from frugal_rl.invocation import override
 from frugal_rl.learn.on_policy import OnPolicyLearner
 from frugal_rl.learn.ranks import Ranks
 from frugal_rl.learn.update import ALONE
-from frugal_rl.memory.allocator import give_back
+from frugal_rl.memory.allocator import settle
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.duration import keep_pace
 from frugal_rl.memory.part import Phase
@@ -218,7 +218,7 @@ class Trainer:
         with doing("collecting and learning"):
             metrics = self.guard.iterate(self.learner, lambda: self.learner.iterate(self.phase))
         if self.run.memory.allocator is Allocator.pinned:
-            give_back()  # else what the update freed would lie under the next phases
+            settle()  # what the update freed would lie under the next phases
         for phase, seconds in before.items():
             metrics[f"time/{phase.value}_seconds"] = watch.times[phase].total - seconds
         now = sum(watch.processor[phase].total for phase in phases)

@@ -1,9 +1,44 @@
 """What the C allocator keeps, and where there is none of its kind."""
 
+import platform
+import subprocess
+import sys
+
 import pytest
 
 from frugal_rl.memory import allocator
-from frugal_rl.memory.allocator import DYNAMIC_MOST_BYTES, give_back, kept_free_bytes, pin_allocator
+from frugal_rl.memory.allocator import (
+    DYNAMIC_MOST_BYTES,
+    give_back,
+    kept_free_bytes,
+    pin_allocator,
+    settle,
+)
+
+MAPPED_BLOCKS = """
+import ctypes
+from frugal_rl.memory.allocator import pin_allocator, settle
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+
+class Info(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd".split()]
+    _fields_ += [(f"more{k}", ctypes.c_size_t) for k in range(5)]
+
+libc.mallinfo2.restype = Info
+
+def mapped(mebibytes):
+    before = libc.mallinfo2().hblks
+    assert libc.malloc(mebibytes << 20)
+    return libc.mallinfo2().hblks - before
+
+pin_allocator()
+print(mapped(2), mapped(5))
+settle()
+print(mapped(2), mapped(5))
+"""
 
 
 class Libc:
@@ -64,11 +99,12 @@ def test_without_glibc_nothing_is_kept_pinned_or_given_back(libc, monkeypatch):
     assert kept_free_bytes([100]) == 0
     assert pin_allocator() is False
     assert give_back() is False
+    assert settle() is False
 
 
 def test_pinning_sets_three_thresholds_and_large_pages(libc):
     assert pin_allocator() is True
-    assert libc.asked == [(-3, 4 << 20), (-1, 16 << 20), (-2, 64 << 10)]
+    assert libc.asked == [(-3, 1 << 20), (-1, 16 << 20), (-2, 64 << 10)]
     assert allocator.os.environ[allocator.HUGE_PAGES] == "1"
     libc.takes = 0
     assert pin_allocator() is False
@@ -79,6 +115,21 @@ def test_giving_back_keeps_nothing_and_says_whether_it_could(libc):
     libc.trims = 0
     assert give_back() is False
     assert libc.asked == [("trim", 0)] * 2
+
+
+def test_settling_raises_the_threshold_and_gives_back(libc):
+    assert settle() is True
+    assert libc.asked == [(-3, 4 << 20), ("trim", 0)]
+    libc.takes = 0
+    assert settle() is False
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc's allocator")
+def test_activations_are_mapped_until_the_heap_is_settled():
+    done = subprocess.run(
+        [sys.executable, "-c", MAPPED_BLOCKS], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1", "1", "0", "1"]
 
 
 @pytest.mark.parametrize(("system", "library"), [("Darwin", "glibc"), ("Linux", "musl")])
