@@ -26,7 +26,8 @@ from nclone.observation.foresight import FORESIGHT_FIELD, Followed, Foresight, p
 from nclone.observation.observe import Routes, Rows, Worlds, observe, write_action_masks
 from nclone.observation.places import PLAYER_PLACE, write_player_places
 from nclone.render.moment import write_moment
-from nclone.rewards.kernels import COMPONENTS, Events, Motion
+from nclone.rewards.kernels import COMPONENTS
+from nclone.rewards.step import StepReader
 from nclone.rewards.tracker import RewardTracker
 from nclone.sim import state as st
 from nclone.sim.world import World
@@ -91,7 +92,7 @@ class NppGame(Game):
         self._nearest = np.zeros((num_worlds, HAZARDS))
         self._rngs: list[np.random.Generator] = []
         self._every = np.arange(num_worlds)
-        self._truncated = np.zeros(num_worlds, np.bool_)
+        self.step_reader = StepReader(self.limit)
 
     def seed(self, rngs: Sequence[np.random.Generator]) -> None:
         """One source of randomness per world; the next `begin` draws from it."""
@@ -116,7 +117,7 @@ class NppGame(Game):
         self.steps[which] = 0
         begun = np.zeros(self.num_worlds, np.bool_)
         begun[which] = True
-        self.tracker.begin(begun, self._motion(), self._paths())
+        self.tracker.begin(begun, self.step_reader.moved(w.worlds), self._paths())
 
     def advance(self, actions: np.ndarray) -> Advance:
         """Hold one action per world for the frame skip; ended worlds wait for `begin`.
@@ -124,53 +125,40 @@ class NppGame(Game):
         Events: `died` [N] bool; `milestone` [N] int8, the goal (`nclone.graph.goals`) that the
         step reached, -1 for none.
         """
-        w = self.world
-        actions = np.asarray(actions)
+        w, step = self.world, self.step_reader
+        actions = np.asarray(actions, np.int64)
         executed = w.step(actions, self.config.frame_skip)
         self.steps += 1
-        events = w.events
-        switch_now = ((events & st.SWITCH_HIT) != 0) & ~self.switch_hit
-        self.switch_hit |= switch_now
-        milestone = np.where(switch_now, EXIT_SWITCH, -1).astype(np.int8)
+        happened = step.read(w.worlds, actions, executed, self.switch_hit)
+        if happened & (st.SWITCH_HIT | st.DOOR_OPENED):
+            self._find_changed()
+        reward = self.tracker.step(step.motion, self._paths(), step.events)
+        won, ended, truncated = step.events.won, step.ended, step.events.truncated
+        if self.best_frames is not None and won.any():
+            which = np.flatnonzero(won)
+            self.tracker.pay_speed(which, w.frame[which], self.best_frames[w.level[which]])
+        if self.curriculum is not None:
+            self.curriculum.steps += self.num_worlds
+            done = np.flatnonzero(ended | truncated)
+            self.curriculum.record(w.level[done], won[done])
+        told = {"died": step.events.died, "milestone": step.milestone}
+        return Advance(reward, ended, truncated, told)
+
+    def _find_changed(self) -> None:
+        """Paths and graphs of worlds whose doors or objectives changed in the last step.
+
+        A door that opened is the milestone, unless the same step won.
+        """
+        step, events = self.step_reader, self.world.events
         opened = np.flatnonzero(events & st.DOOR_OPENED)
         if len(opened):
             before = self.door_bits[opened]
             self._find_entries(opened)
             fresh = self.door_bits[opened] & ~before  # 0 for doors without a switch to collect
             first = 2 + 2 * np.log2(np.maximum(fresh & -fresh, 1)).astype(np.int8)
-            milestone[opened] = np.where(fresh != 0, first, milestone[opened])
-        changed = np.flatnonzero(switch_now | ((events & st.DOOR_OPENED) != 0))
-        if len(changed):
-            self._find_graphs(changed)
-        won, died = w.won, w.dead
-        np.greater_equal(w.frame, self.limit, out=self._truncated)
-        self._truncated &= ~(won | died)
-        reward = self.tracker.step(
-            self._motion(),
-            self._paths(),
-            Events(
-                actions.astype(np.int64),
-                executed.astype(np.int64),
-                w.frame.astype(np.int64),
-                self.limit,
-                won,
-                died,
-                w.death_cause == st.BY_MINE,
-                self._truncated,
-                switch_now,
-                (events & st.BUFFERED_JUMP) != 0,
-            ),
-        )
-        if self.best_frames is not None and won.any():
-            which = np.flatnonzero(won)
-            self.tracker.pay_speed(which, w.frame[which], self.best_frames[w.level[which]])
-        milestone[won] = EXIT_DOOR
-        ended = won | died
-        if self.curriculum is not None:
-            self.curriculum.steps += self.num_worlds
-            done = np.flatnonzero(ended | self._truncated)
-            self.curriculum.record(w.level[done], won[done])
-        return Advance(reward, ended, self._truncated, {"died": died, "milestone": milestone})
+            goal = (fresh != 0) & ~step.events.won[opened]
+            step.milestone[opened] = np.where(goal, first, step.milestone[opened])
+        self._find_graphs(np.flatnonzero(step.events.switch_now | (events & st.DOOR_OPENED != 0)))
 
     def observe(self, which: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Raw fields of all worlds, or of those listed; views that the next call overwrites."""
@@ -205,7 +193,8 @@ class NppGame(Game):
             getattr(self, name)[at] = getattr(other, name)[of]
         self._find_entries(self._every if self.entry[-1] < 0 else at)
         self._find_graphs(at)
-        self.tracker.begin(self._every < len(of), self._motion(), self._paths())
+        motion = self.step_reader.moved(self.world.worlds)
+        self.tracker.begin(self._every < len(of), motion, self._paths())
 
     def path_left(self, which: np.ndarray) -> np.ndarray:
         """[M] float64 px to what the path of the worlds listed leads to; inf where none does."""
@@ -327,7 +316,7 @@ class NppGame(Game):
             "levels": self.level_table.nbytes + self.tables[LEVEL_TABLE].nbytes,
             "path distances": self.distances.nbytes,
             "raw rows": sum(a.nbytes for a in self.raw.values()) + self._nearest.nbytes,
-            "rewards": self.tracker.nbytes,
+            "rewards": self.tracker.nbytes + self.step_reader.nbytes,
         }
         if self.foresight is not None:
             parts["copies of worlds"] = self.foresight.nbytes
@@ -368,10 +357,6 @@ class NppGame(Game):
         marks = self.marks[self.world.level[n]]
         open_doors = self.world.entity_active[n, marks.door_entities] == 0
         return int(open_doors @ (1 << np.arange(len(open_doors)))) if len(open_doors) else 0
-
-    def _motion(self) -> Motion:
-        names = ("x", "y", "vx", "vy", "floor_x", "floor_y", "ceiling_x", "ceiling_y")
-        return Motion(*self._of_ninjas(*names))
 
     def _of_ninjas(self, *names: str) -> list[np.ndarray]:
         """Fields of all worlds, [N] each; in one piece, as that of a single world is by itself.
