@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from frugal_rl.learn.networks import Fields, Network, Output
-from frugal_rl.observation.distinct import by_first_sight, content_ids
+from frugal_rl.observation.distinct import by_first_sight, content_ids, rows_at
 from mine_rl_npv.networks.agents import Cnn3dAgent, Head, Norm
 from mine_rl_npv.networks.columns import ValueHead, chances, expected, orthogonal
 from mine_rl_npv.networks.incremental import ConvolutionCache
@@ -60,7 +60,7 @@ class VoxelTrunk(nn.Module):
         stride, padding = conv.stride, conv.padding
         fixed = F.conv3d(ground, conv.weight[:, : self.static], conv.bias, stride, padding)
         moving = F.conv3d(self._layout(pit), conv.weight[:, self.static :], None, stride, padding)
-        return moving + (fixed if len(ground) == 1 else fixed[inverse])
+        return moving + (fixed if len(ground) == 1 else rows_at(fixed, inverse))
 
     def grounds(self, fields: Fields) -> tuple[Tensor, Tensor]:
         """Static channels of the minibatch's distinct mines [D, ...], and each sample's [B]."""

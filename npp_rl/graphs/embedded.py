@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from frugal_rl.observation.distinct import rows_at
+
 
 @dataclass(frozen=True)
 class EmbeddedGraphs:
@@ -26,7 +28,7 @@ class EmbeddedGraphs:
 
     def of_samples(self) -> Tensor:
         """[B, out]: the embedding of each sample's graph."""
-        return self.pooled[self.graph_of_sample]
+        return rows_at(self.pooled, self.graph_of_sample)
 
     def at(self, places: Tensor) -> Tensor:
         """Places [B, K] int64, nodes within each sample's graph -> [B, K, D]; -1 gives zeros."""
@@ -41,4 +43,4 @@ class EmbeddedGraphs:
             return values.new_zeros((*places.shape, values.shape[1]))
         rows = self.first_node[self.graph_of_sample][:, None] + places.clamp(min=0)
         rows = rows.clamp(max=len(values) - 1)
-        return values[rows] * (places >= 0)[..., None]
+        return rows_at(values, rows) * (places >= 0)[..., None]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from frugal_rl.observation.distinct import rows_at
 from npp_rl.graphs.encoders.messages import segment_softmax
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class ObjectiveTokens(nn.Module):
             goals += [3 + 2 * door, 2 + 2 * door]
         tokens, owner, goal = torch.cat(values), torch.cat(owners), torch.cat(goals)
         if self.node is not None and nodes is not None:
-            tokens = tokens + self.node(nodes[owner, goal])
+            tokens = tokens + self.node(rows_at(nodes.flatten(0, 1), nodes.shape[1] * owner + goal))
         return Tokens(tokens, owner, torch.cat(places))
 
     def _exit_parts(self, exit_features: Tensor) -> list[Tensor]:
@@ -124,7 +125,7 @@ class ObjectiveAttention(nn.Module):
         query = self.query(latent).unflatten(1, (self.heads, -1))
         key = self.key(tokens.values).unflatten(1, (self.heads, -1))
         value = self.value(tokens.values).unflatten(1, (self.heads, -1))
-        scores = (query[tokens.samples] * key).sum(-1).float() / math.sqrt(key.shape[-1])
+        scores = (rows_at(query, tokens.samples) * key).sum(-1).float() / math.sqrt(key.shape[-1])
         weights = segment_softmax(scores, tokens.samples, batch)
         weighted = value * weights[..., None].to(value.dtype)
         mixed = torch.zeros_like(query).index_add(0, tokens.samples, weighted)

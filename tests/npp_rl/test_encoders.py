@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npp_rl.choices import DegreeScale, GraphEncoding, Kind, Pool
+from npp_rl.graphs.embedded import EmbeddedGraphs
 from npp_rl.graphs.encoders.build import build_encoder
 from npp_rl.graphs.encoders.gcn import Gcn
 from npp_rl.graphs.encoders.messages import Neighbours, segment_max, segment_mean, segment_softmax
@@ -156,3 +157,29 @@ def test_the_predecessors_scale_is_the_padding_size_and_the_default_is_not():
 def test_heads_that_do_not_divide_the_width_are_refused_in_words():
     with pytest.raises(ValueError, match=r"multiple of agent\.graph\.heads"):
         GraphEncoding(Kind.gat, 2, 10, 4, 8)
+
+
+@pytest.mark.parametrize("kind", [Kind.gcn, Kind.gat, Kind.hgt])
+def test_gradients_repeat_themselves_with_several_threads(kind):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    torch.manual_seed(0)
+    encoder = build_encoder(GraphEncoding(kind, 2, 64, 4, 64), 21)
+    nodes, index, attr, owner, graphs = ragged(sizes=(9, 7, 12), edges=9000)
+    samples = torch.randint(0, graphs, (20_000,))
+    places = torch.randint(0, 7, (20_000, 4))
+    first, weight = torch.tensor([0, 9, 16]), torch.randn(20_000, 64)
+
+    def gradients():
+        embedded, pooled = encoder(nodes, index, attr, owner, graphs)
+        seen = EmbeddedGraphs(embedded, nodes, pooled, first, samples)
+        loss = (seen.at(places).sum(1) * weight).sum() + (seen.of_samples() * weight).sum()
+        return torch.autograd.grad(loss, list(encoder.parameters()), allow_unused=True)
+
+    try:
+        once = gradients()
+        for _ in range(4):
+            for ours, other in zip(gradients(), once, strict=True):
+                assert ours is None or torch.equal(ours, other)
+    finally:
+        torch.set_num_threads(before)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from frugal_rl.observation.distinct import rows_at
 from npp_rl.graphs.encoders.interface import GraphEncoder
 from npp_rl.graphs.encoders.messages import segment_softmax
 from npp_rl.graphs.encoders.node_input import NodeInput
@@ -40,11 +41,11 @@ class Attention(nn.Module):
         z = self.linear(h).unflatten(1, (self.heads, -1))  # [n, H, D / H]
         from_source = (z * self.score_source.to(z.dtype)).sum(-1)
         at_target = (z * self.score_target.to(z.dtype)).sum(-1)
-        scores = from_source[source] + at_target[target]
+        scores = rows_at(from_source, source) + rows_at(at_target, target)
         if self.score_edge is not None and edge_attr is not None:
             scores = scores + F.pad(self.score_edge(edge_attr), (0, 0, 0, len(h)))
         weights = segment_softmax(F.leaky_relu(scores.float(), SLOPE), target, len(h))
-        messages = z[source] * weights.to(z.dtype)[..., None]
+        messages = rows_at(z, source) * weights.to(z.dtype)[..., None]
         mixed = torch.zeros_like(z).index_add(0, target, messages).flatten(1)
         return F.elu(self.norm(h + mixed))
 

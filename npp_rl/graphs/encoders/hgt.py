@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from frugal_rl.observation.distinct import rows_at
 from npp_rl.graphs.encoders.interface import EDGE_TYPE_COLUMNS, EDGE_TYPES, NODE_TYPES, GraphEncoder
 from npp_rl.graphs.encoders.messages import segment_softmax
 from npp_rl.graphs.encoders.node_input import NodeInput, node_type
@@ -26,9 +27,9 @@ class PerType(nn.Module):
     def forward(self, x: Tensor, members: list[Tensor]) -> Tensor:
         """X [n, inputs]; members: the rows of each type, int64 -> [n, outputs]."""
         present = [(m, rows) for m, rows in zip(self.maps, members, strict=True) if len(rows)]
-        parts = [m(x[rows]) for m, rows in present]
+        parts = [m(rows_at(x, rows)) for m, rows in present]
         place = torch.argsort(torch.cat([rows for _, rows in present]))
-        return torch.cat(parts)[place]
+        return rows_at(torch.cat(parts), place)
 
 
 class Transformer(nn.Module):
@@ -59,9 +60,9 @@ class Transformer(nn.Module):
             if len(rows):
                 keys = torch.einsum("nhd,hdf->nhf", k, self.attention[kind].to(k.dtype))
                 values = torch.einsum("nhd,hdf->nhf", v, self.message[kind].to(v.dtype))
-                agree = (q[target[rows]] * keys[source[rows]]).sum(-1)
+                agree = (rows_at(q, target[rows]) * rows_at(keys, source[rows])).sum(-1)
                 scores.append(agree * self.prior[kind].to(agree.dtype))
-                messages.append(values[source[rows]])
+                messages.append(rows_at(values, source[rows]))
                 order.append(rows)
         mixed = torch.zeros_like(v)
         if order:

@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from frugal_rl.observation.distinct import rows_at
+
 
 @dataclass(frozen=True)
 class Bags:
@@ -80,7 +82,7 @@ def segment_softmax(scores: Tensor, segment: Tensor, num_segments: int) -> Tenso
     highest = highest.to(scores.dtype).scatter_reduce(0, index, scores.detach(), "amax")
     weights = torch.exp(scores - highest[segment])
     total = torch.zeros_like(highest).index_add(0, segment, weights)
-    return weights / total[segment]
+    return weights / rows_at(total, segment)
 
 
 def segment_mean(x: Tensor, segment: Tensor, num_segments: int) -> Tensor:

@@ -20,6 +20,7 @@ from mine_rl_npv.config import MineConfig
 from mine_rl_npv.data.synthetic import Deposit
 from mine_rl_npv.networks.agents import Column2dAgent, Head, PointerAgent
 from mine_rl_npv.networks.columns import chances, expected
+from mine_rl_npv.networks.voxels import VoxelTrunk
 from mine_rl_npv.rules.choices import Actions, Kind
 from mine_rl_npv.spec import Observation
 
@@ -187,3 +188,26 @@ def test_a_pointer_is_traced_without_its_mine(monkeypatch):
 
     assert found.traced
     assert found.bytes_per_sample > 4 * int(run.env.action_space().n) * run.agent.width
+
+
+def test_gradients_of_shared_ground_repeat_themselves_with_several_threads():
+    encoding, vec_env, fields = decoded(MineConfig(data="synthetic", deposit=DEPOSIT, deposits=2))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        torch.manual_seed(0)
+        trunk = VoxelTrunk(encoding.spec.by_name["geology"].shape[0], cnn("cnn3d_tiny"))
+        many = {name: row.repeat(400, *[1] * (row.ndim - 1)) for name, row in fields.rows.items()}
+        many["mine_id"] = torch.arange(1600, dtype=torch.int32) % 2
+        shown = Decoder(encoding, vec_env.tables)(many)
+        weights = list(trunk.convolutions[0].parameters())
+        push = torch.randn(trunk.first(shown).shape)
+
+        def gradients():
+            return torch.autograd.grad((trunk.first(shown) * push).sum(), weights)
+
+        once = gradients()
+        for _ in range(4):
+            assert all(torch.equal(a, b) for a, b in zip(gradients(), once, strict=True))
+    finally:
+        torch.set_num_threads(before)
