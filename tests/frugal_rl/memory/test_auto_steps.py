@@ -196,7 +196,7 @@ def test_thresholds_of_glibc_are_fixed_all_of_them(refused, pinned, monkeypatch)
     monkeypatch.delenv("THP_MEM_ALLOC_ENABLE", raising=False)
 
     assert pin_allocator() is pinned
-    assert libc.asked == [(-3, 4 << 20), (-1, 16 << 20), (-2, 64 << 10)]
+    assert libc.asked == [(-3, 1 << 20), (-1, 16 << 20), (-2, 64 << 10)]
     assert allocator.os.environ["THP_MEM_ALLOC_ENABLE"] == "1"
     monkeypatch.setenv("THP_MEM_ALLOC_ENABLE", "0")
     pin_allocator()
