@@ -3,9 +3,10 @@
     python benchmarks/first_minute.py [--before TREE] ["env=toy" "env=nclone memory=parallel" ...]
 
 Each run has an empty home and an empty folder of compiled kernels the first time, and finds there
-what it left the second time; the seconds are those of the clock until the line that tells steps per
-second. The peer is a process that only imports torch, hydra and numba, right before each second
-run. `--before` measures another checkout in turn, with this one's interpreter.
+what it left the second time. Seconds are those of the clock, until the environments have stepped
+once and until the line that tells steps per second, after a rollout of 16 steps and an update. The
+peer is a process that only imports torch, hydra and numba, right before each second run. `--before`
+measures another checkout in turn, with this one's interpreter.
 """
 
 from __future__ import annotations
@@ -22,14 +23,41 @@ from statistics import median
 RUNS = ("env=toy", "env=nclone memory=parallel", "env=mine_daily_small", "env=fighting")
 SMALL = "algo.num_envs=8 algo.n_steps=16 algo.batch_size=64 algo.total_steps=128".split()
 QUIET = "evaluation.episodes=0 tracking=disabled".split()
-TOLD = b"steps/s"
+STEPPED, TOLD = b"<first step>", b"steps/s"
+SAYS_SO = f"""
+import importlib.abc, importlib.machinery, runpy, sys
+
+class Watch(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != "frugal_rl.run.guard":
+            return None
+        sys.meta_path.remove(self)
+        found = importlib.machinery.PathFinder.find_spec(name, path)
+        load = found.loader.exec_module
+        found.loader.exec_module = lambda module: (load(module), watch(module.NumberGuard))
+        return found
+
+def watch(guard):
+    look = guard._look
+    def first(self, step):
+        guard._look = look
+        print({STEPPED.decode()!r}, flush=True)
+        look(self, step)
+    guard._look = first
+
+sys.meta_path.insert(0, Watch())
+sys.argv = sys.argv[1:]
+sys.path[0] = "scripts"
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs a script, and says when the trainer's environments have stepped once."""
 REPEATS = 3
 
 
-def seconds_until(command: list[str], tree: Path, own: dict[str, str]) -> tuple[float, float]:
-    """Seconds until a command tells its steps per second, and its longest silence on the way."""
+def seconds_of(command: list[str], tree: Path, own: dict[str, str]) -> tuple[float, float, float]:
+    """Seconds until the first step and until steps per second are told; the longest silence."""
     began = last = time.perf_counter()
-    silence = 0.0
+    silence = stepped = 0.0
     with subprocess.Popen(
         command, cwd=tree, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
@@ -42,8 +70,10 @@ def seconds_until(command: list[str], tree: Path, own: dict[str, str]) -> tuple[
             said += found
             now = time.perf_counter()
             silence, last = max(silence, now - last), now
+            if STEPPED in said and not stepped:
+                stepped = now - began
         process.stdout.read()
-    return last - began, silence
+    return stepped, last - began, silence
 
 
 def import_seconds(own: dict[str, str]) -> float:
@@ -58,16 +88,20 @@ def measure(words: list[str], tree: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         places = {"HOME": folder, "NUMBA_CACHE_DIR": f"{folder}/kernels", "PYTHONPATH": str(tree)}
         own = {**os.environ, "XDG_CACHE_HOME": f"{folder}/cache", **places}
-        command = [sys.executable, "scripts/train.py", *words, *SMALL, *QUIET]
+        command = [sys.executable, "-c", SAYS_SO, "scripts/train.py", *words, *SMALL, *QUIET]
 
-        def run(number: int) -> tuple[float, float]:
-            return seconds_until([*command, f"hydra.run.dir={folder}/{number}"], tree, own)
+        def run(number: int) -> tuple[float, float, float]:
+            return seconds_of([*command, f"hydra.run.dir={folder}/{number}"], tree, own)
 
-        cold, silence = run(0)
-        pairs = [(import_seconds(own), run(1 + k)[0]) for k in range(REPEATS)]
-    again = median(second for _, second in pairs)
-    share = median(second / peer for peer, second in pairs)
-    return f"{cold:.1f} | {silence:.1f} | {again:.1f} | {share:.2f}"
+        *cold, silence = run(0)
+        pairs = [(import_seconds(own), run(1 + k)[:2]) for k in range(REPEATS)]
+    again = [median(times[k] for _, times in pairs) for k in (0, 1)]
+    shares = [median(times[k] / peer for peer, times in pairs) for k in (0, 1)]
+    columns = (
+        *(f"{cold[k]:.1f} | {again[k]:.1f} | {shares[k]:.2f}" for k in (0, 1)),
+        f"{silence:.1f}",
+    )
+    return " | ".join(columns)
 
 
 def main() -> None:
@@ -77,8 +111,9 @@ def main() -> None:
     args = parser.parse_args()
     here = Path(__file__).resolve().parents[1]
     trees = ([("before", args.before.resolve())] if args.before else []) + [("now", here)]
-    print("| run | checkout | nothing compiled, s | longest silence, s | again, s | : imports |")
-    print("|---|---|---|---|---|---|")
+    columns = "cold, s | again, s | : imports"
+    print(f"| run | checkout | first step {columns} | told {columns} | longest silence, s |")
+    print("|---" * 9 + "|")
     for words in args.runs:
         for name, tree in trees:
             print(f"| `{words}` | {name} | {measure(words.split(), tree)} |", flush=True)
