@@ -71,6 +71,7 @@ class Pictures:
     def show(self, pictures: Sequence[np.ndarray], known: int, threads: int) -> None:
         """Each field's new pictures [D, pixels], behind the known ones, read by so many threads."""
         self.pictures, self.known = pictures, known
+        self.fields = [Fields().add(torch.from_numpy(seen), *seen.shape) for seen in pictures]
         rows = known + sum(map(len, pictures))
         self.shared = self._shared.of(rows, self.width)
         for i, lane in enumerate(self.lanes):
@@ -85,28 +86,30 @@ class Pictures:
         memory = self._gradients.of(self.threads * rows, width)
         return memory.reshape(self.threads, rows, width)
 
-    def _fields(self, thread: int) -> Iterator[tuple[Table, PictureLane, np.ndarray, int]]:
-        """Of each field its table, a thread's lane, its pictures, and where those begin."""
+    def _fields(self, thread: int) -> Iterator[tuple[Table, PictureLane, Fields, int, int]]:
+        """Of each field its table, a thread's lane, its pictures, where those begin and end."""
         above = self.known
-        for table, lane, seen in zip(self.tables, self.lanes[thread], self.pictures, strict=True):
+        for table, lane, seen, fields in zip(
+            self.tables, self.lanes[thread], self.pictures, self.fields, strict=True
+        ):
             if len(seen):
-                yield table, lane, seen, above
+                yield table, lane, fields, above, above + len(seen)
             above += len(seen)
 
     def forward(self, thread: int, packed: np.ndarray) -> None:
         """One thread's rows of `shared`."""
-        for table, lane, seen, above in self._fields(thread):
+        for table, lane, seen, above, end in self._fields(thread):
             infer(
                 lane.first,
                 lane.last,
                 packed,
                 table.kernel,
-                Fields().add(torch.from_numpy(seen), *seen.shape).kernel,
+                seen.kernel,
                 NO_ROWS,
                 NO_INDEX,
                 lane.activations.of(lane.rows, table.width).reshape(-1),
                 max(lane.rows, 1),
-                self.shared[above : above + len(seen)],
+                self.shared[above:end],
             )
 
     def backward(
@@ -118,7 +121,7 @@ class Pictures:
         gradient: np.ndarray,
     ) -> None:
         """One thread's rows: from all threads' `gradients` to those of the parameters."""
-        for table, lane, _, above in self._fields(thread):
+        for table, lane, _, above, _ in self._fields(thread):
             go_back(
                 lane.first,
                 lane.last,

@@ -52,6 +52,13 @@ class CompiledUpdate(Update):
         super().__init__(policy, optimizer)
         self.engine = engine
 
+    def run(
+        self, rollout: Rollout, batch_size: int, n_epochs: int, terms: Terms
+    ) -> dict[str, float]:
+        """As the exact one; threads of torch's would spin on the cores of the engine's."""
+        torch.set_num_threads(1)
+        return super().run(rollout, batch_size, n_epochs, terms)
+
     def whole(self) -> CompiledUpdate:
         """The same: it has no micro-batches."""
         return self
