@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.compiled import kept_pixels
+from frugal_rl.learn.compiled.engine import CompiledPerceptron
 from frugal_rl.learn.compiled.inputs import InputReader
 from frugal_rl.learn.compiled.kept_pixels import KeptPixels
 from frugal_rl.learn.on_policy_config import Engine
@@ -100,12 +101,12 @@ def test_pictures_stay_decoded_until_their_table_shows_others():
     assert read.nbytes > 3 * 72 * 4
 
 
-def learned(updates=2):
+def learned(updates=2, threads=1):
     """A policy's parameters after some updates of the compiled engine."""
     torch.manual_seed(3)
     np.random.seed(3)  # noqa: NPY002 - the stream that minibatches are drawn from
     algo = PpoConfig(num_envs=6, n_steps=16, batch_size=32, n_epochs=2, engine=Engine.compiled)
-    hardware = Hardware("cpu", threads=1)
+    hardware = Hardware("cpu", threads=threads)
     run = RunConfig(Toy(), MlpAgent(), algo, MemoryProfile(), None, hardware=hardware)
     vec_env = run.env.make_vec(algo.num_envs, run.encoding(), run.memory, run.vec, "train")
     learner = algo.build(run, vec_env)
@@ -128,3 +129,20 @@ def test_floats_are_read_where_the_rollout_keeps_them_with_the_same_result(monke
     assert all(torch.equal(there[name], copied[name]) for name in there)
     assert "speed" in gathered
     assert "speed" not in read_there
+
+
+def test_torch_keeps_to_one_thread_beside_the_threads_of_the_engine(monkeypatch):
+    """Its own would spin where those work, unless a command has told libgomp not to."""
+    before, seen = torch.get_num_threads(), []
+    differentiate = CompiledPerceptron.differentiate
+
+    def watched(self, *given):
+        seen.append(torch.get_num_threads())
+        return differentiate(self, *given)
+
+    monkeypatch.setattr(CompiledPerceptron, "differentiate", watched)
+    try:
+        learned(updates=1, threads=2)
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {1}
