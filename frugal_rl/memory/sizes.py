@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from frugal_rl.memory.choices import Buffers, RolloutLocation, Shuffle, Trajectories
 from frugal_rl.memory.found_rows import is_found, planned_columns, waiting_parts
+from frugal_rl.memory.learner_rows import UPDATE, learner_rows
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.part import ALL_PHASES, ONCE_STARTED, Confidence, Kind, Part, Phase, human
 from frugal_rl.memory.weight import (
@@ -29,11 +30,9 @@ if TYPE_CHECKING:
     from frugal_rl.vec_env.backend import Backend, Processes
     from frugal_rl.vec_env.episodes import Episodes
 
-UPDATE = frozenset({Phase.update})
 AT_THE_END = frozenset({Phase.evaluation, Phase.checkpoint})
 """Evaluation environments stay once they are made."""
 CHECKPOINT = frozenset({Phase.checkpoint})
-ACTING = frozenset({Phase.rollout, Phase.evaluation})
 FILM_BYTES = 32 << 20
 """Pictures of one film of an evaluation; what would not fit is not filmed."""
 WEIGHTS = frozenset({Kind.parameters, Kind.gradients, Kind.optimiser})
@@ -332,7 +331,7 @@ def learner_parts(
             phases=phases,
             source=f"{type(run.agent).__module__}:{type(run.agent).__name__}.build",
         )
-        for name, formula, count, kind, phases in _learner_rows(run, probe, device, first_update)
+        for name, formula, count, kind, phases in learner_rows(run, probe, device, first_update)
         if count
     ]
     shown = sum(math.prod(c.shown()) * c.dtype.itemsize for c in columns_of(encoding, steps))
@@ -341,50 +340,3 @@ def learner_parts(
     saved = "frugal_rl.run.checkpoints:save_checkpoint"
     part = Part("checkpoint", what, copied, phases=CHECKPOINT, kind=Kind.checkpoint, source=saved)
     return [*parts, part]
-
-
-Row = tuple[str, str, int, Kind, frozenset[Phase]]
-"""Name, formula, bytes, kind and phases of a part."""
-
-
-def _learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool) -> list[Row]:
-    """What was found of the learner, for the sizes of this run."""
-    batch = min(run.algo.batch_size, run.algo.n_steps * run.algo.num_envs)
-    at_once, weights = min(run.memory.micro_batch or batch, batch), probe.parameter_bytes
-    update = max(int(probe.bytes_per_sample * at_once), probe.step_bytes)
-    act = int(probe.forward_bytes_per_sample * run.algo.num_envs)
-    kept = getattr(run.algo, "kept_weights", lambda run: 0)(run)
-    return [
-        ("parameters", "all weights, float32", weights, Kind.parameters, ALL_PHASES),
-        ("gradients", "one per weight", probe.gradient_bytes, Kind.gradients, ALL_PHASES),
-        ("optimiser", "two moments per weight", probe.optimizer_bytes, Kind.optimiser, ALL_PHASES),
-        (
-            "workspace",
-            "a first small update",
-            probe.fixed_bytes if device else first_update * probe.first_bytes,
-            Kind.learner,
-            ALL_PHASES if device else UPDATE,
-        ),
-        (
-            "activations",
-            f"{at_once} samples x {probe.bytes_per_sample:,.0f} B",
-            update,
-            Kind.activations,
-            UPDATE,
-        ),
-        (
-            "holes in the heap",
-            f"{at_once} samples x {probe.heap_bytes_per_sample:,.0f} B that came and went",
-            0 if device else int(probe.heap_bytes_per_sample * at_once),
-            Kind.activations,
-            UPDATE,
-        ),
-        (
-            "acting",
-            f"{run.algo.num_envs} envs x {probe.forward_bytes_per_sample:,.0f} B",
-            act,
-            Kind.learner,
-            ACTING,
-        ),
-        ("past selves", f"{kept} x all weights", kept * weights, Kind.learner, ALL_PHASES),
-    ]

@@ -204,6 +204,26 @@ def test_holes_in_the_heap_are_planned_beside_activations():
     assert found["activations"] == 128 * 100
 
 
+@pytest.mark.parametrize(
+    ("steps", "traced", "allocator", "holes"),
+    [
+        (128, True, "pinned", None),
+        (256, False, "pinned", None),
+        (257, True, "pinned", 128 * 30),
+        (257, False, "pinned", 128 * 60),
+        (128, True, "default", 128 * 60),
+    ],
+)
+def test_holes_come_with_the_third_update_of_a_pinned_heap(steps, traced, allocator, holes):
+    words = ["env=toy", "algo.num_envs=8", "algo.n_steps=16", "algo.batch_size=128"]
+    run = compose_run([*words, f"algo.total_steps={steps}", f"memory.allocator={allocator}"])
+    probe = Probe(0, 100.0, 8, 8, 16, heap_bytes_per_sample=60.0, traced=traced)
+
+    found = {p.name: p.ram_bytes for p in learner_parts(run, run.encoding(), probe)}
+
+    assert found.get("holes in the heap") == holes
+
+
 @pytest.mark.parametrize(("agent", "more"), [("attention_gat", 1), ("attention_small", 0)])
 def test_networks_with_pictures_load_more_than_others(agent, more):
     run = compose_run([*GRAPHS, f"agent={agent}"])
