@@ -16,7 +16,6 @@ from frugal_rl.learn.optimizer import FlatAdam
 from frugal_rl.learn.trace import (
     CPU,
     FEW_ROWS,
-    MEASURED_HOLES,
     Traced,
     act,
     heap_bytes_of,
@@ -25,7 +24,7 @@ from frugal_rl.learn.trace import (
     samples_at_once,
 )
 from frugal_rl.learn.update import update_threads
-from frugal_rl.memory.allocator import pin_allocator
+from frugal_rl.memory.allocator import SETTLED_HOLES, pin_allocator
 from frugal_rl.memory.base import TINY
 from frugal_rl.memory.machine import has_accelerator
 from frugal_rl.memory.probe import Probe
@@ -126,7 +125,7 @@ def _measured(run: RunConfig, heap: float | None) -> Probe:
         fixed_bytes=0,
         first_bytes=int(learning.fixed) if shown else 0,
         bytes_per_sample=learning.per_sample,
-        heap_bytes_per_sample=heap_bytes_shown(run) if heap is None else MEASURED_HOLES * heap,
+        heap_bytes_per_sample=heap_bytes_shown(run) if heap is None else SETTLED_HOLES * heap,
         parameter_bytes=weights,
         gradient_bytes=weights,
         optimizer_bytes=2 * weights,

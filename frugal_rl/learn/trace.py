@@ -46,10 +46,6 @@ blocks of samples are told from those of weights."""
 MEASURED_BELOW_BYTES = 8 * 2**30
 """Kernels of convolutions hold something else than a trace shows: by a tenth less on pictures, by a
 quarter less on pits. Below this, updates of growing size are measured (`frugal_rl.learn.blank`)."""
-MEASURED_HOLES = 0.5
-"""Free blocks beside those in use, of an update that was measured: where blocks of the same sizes
-come and go there are half as many of one as of the other (D. E. Knuth, The Art of Computer
-Programming 1, 2.5). Graphs are of other sizes in each minibatch: all of theirs are holes."""
 
 
 class Table:

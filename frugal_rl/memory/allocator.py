@@ -32,6 +32,10 @@ TRIM_THRESHOLD_BYTES = 16 * 1024 * 1024
 """Free bytes at the end of the heap that are kept."""
 DYNAMIC_MOST_BYTES = 32 * 1024 * 1024
 """Up to this size a mapped block that is freed raises the thresholds, where they are not pinned."""
+SETTLED_HOLES = 0.5
+"""Free blocks beside those in use, in a heap where blocks of the same sizes come and go (D. E.
+Knuth, The Art of Computer Programming 1, 2.5), as those of later updates do. Graphs are of other
+sizes in each minibatch: all of theirs are holes."""
 HUGE_PAGES = "THP_MEM_ALLOC_ENABLE"
 """torch reads it at its first tensor (c10/core/impl/alloc_cpu.cpp)."""
 

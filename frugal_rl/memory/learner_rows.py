@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from frugal_rl.memory.allocator import SETTLED_HOLES
 from frugal_rl.memory.choices import Allocator
 from frugal_rl.memory.part import ALL_PHASES, Kind, Phase
 
@@ -16,9 +17,6 @@ ACTING = frozenset({Phase.rollout, Phase.evaluation})
 FEW_UPDATES = 2
 """Until the first has ended large blocks are mapped (`frugal_rl.memory.allocator`): so few leave no
 holes that show."""
-SETTLED_HOLES = 0.5
-"""Of a settled heap, beside blocks in use (D. E. Knuth, The Art of Computer Programming 1, 2.5);
-what a measured update holds is counted so already."""
 Row = tuple[str, str, int, Kind, frozenset[Phase]]
 """Name, formula, bytes, kind and phases of a part."""
 
@@ -28,10 +26,10 @@ def _holes(run: RunConfig, probe: Probe, at_once: int) -> int:
     whole = int(probe.heap_bytes_per_sample * at_once)
     if run.memory.allocator is not Allocator.pinned:
         return whole
-    updates = -(-run.algo.total_steps // (run.algo.n_steps * run.algo.num_envs))
+    updates = -(-run.algo.total_steps // (run.algo.n_steps * run.algo.num_envs * run.split))
     if updates <= FEW_UPDATES:
         return 0
-    return int(whole * SETTLED_HOLES) if probe.traced else whole
+    return int(whole * SETTLED_HOLES) if probe.traced else whole  # of others it is counted so
 
 
 def learner_rows(run: RunConfig, probe: Probe, device: bool, first_update: bool) -> list[Row]:

@@ -22,9 +22,9 @@ from frugal_rl.learn.learner import settle
 from frugal_rl.learn.on_policy import OnPolicyLearner, choose_device
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.timing import line
-from frugal_rl.learn.trace import MEASURED_HOLES, heap_bytes_of
+from frugal_rl.learn.trace import heap_bytes_of
 from frugal_rl.learn.update import Record, update_threads
-from frugal_rl.memory.allocator import pin_allocator
+from frugal_rl.memory.allocator import SETTLED_HOLES, pin_allocator
 from frugal_rl.memory.base import TINY
 from frugal_rl.memory.duration import Pace
 from frugal_rl.memory.probe import Probe
@@ -79,7 +79,7 @@ def measure(run: RunConfig) -> Probe:
         gradient_bytes=parts["gradients"],
         optimizer_bytes=parts["optimiser"],
         forward_bytes_per_sample=acting.per_sample,
-        heap_bytes_per_sample=MEASURED_HOLES * (heap_bytes_of(run) or 0.0),
+        heap_bytes_per_sample=SETTLED_HOLES * (heap_bytes_of(run) or 0.0),
         pace=pace,
     )
 

@@ -3,32 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from frugal_rl.store.columns import ArrayColumn
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from frugal_rl.store.rollout import RolloutBuffer
 
 
-class DrawnRows(Mapping[str, Tensor]):
+class DrawnRows(Mapping[str, Any]):
     """Rows [B, ...] of samples (t[b], n[b]) in policy form, by name.
 
     Whoever can read rows where they lie asks for `stored` and spares the copy.
     """
 
-    def __init__(
-        self, rollout: RolloutBuffer, t: np.ndarray, n: np.ndarray, capacity: int = 0
-    ) -> None:
-        self._rollout, self._t, self._n, self._capacity = rollout, t, n, capacity
-        ages = rollout.columns.get("age")
-        self._age = None if ages is None else ages.gather(t, n, None, None).reshape(-1)
+    def __init__(self, rollout: RolloutBuffer, t: np.ndarray, n: np.ndarray) -> None:
+        self._rollout, self._t, self._n = rollout, t, n
+        self._age = rollout.ages_at(t, n)
         self._gathered: dict[str, Tensor] = {}
-        self.at: np.ndarray = t * rollout.n_envs + n
+
+    @cached_property
+    def at(self) -> np.ndarray:
         """[B] int64: the places of the samples' rows in `stored`."""
+        at: np.ndarray = self._t * self._rollout.n_envs + self._n
+        return at
 
     def stored(self, name: str) -> np.ndarray | None:
         """All rows [T * N, *shape] of a column, where each sample shows one of them; else None."""
@@ -39,8 +42,7 @@ class DrawnRows(Mapping[str, Tensor]):
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self._gathered:
-            place = (name, self._t, self._n, self._age, self._capacity)
-            self._gathered[name] = self._rollout.gathered(*place)
+            self._gathered[name] = self._rollout.gathered(name, self._t, self._n, self._age)
         return self._gathered[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -213,7 +213,8 @@ class RolloutBuffer:
         n, t = np.divmod(indices, self.buffer_size)
         observations = self.observations_at(t, n, max(capacity, len(indices)))
         observations |= {k: self._tensor(v[t, n]) for k, v in self.labels.items()}
-        return self._samples_of(observations["obs"] if self._single else observations, t, n)
+        shown = observations["obs"] if self._single else observations
+        return self._samples_of(shown, t * self.n_envs + n)
 
     def samples_where_they_lie(self, indices: np.ndarray) -> Any:
         """The same with `DrawnRows` as observations, where those are a dictionary without labels.
@@ -223,12 +224,12 @@ class RolloutBuffer:
         if self._single or self.labels:
             return self.samples(indices)
         n, t = np.divmod(indices, self.buffer_size)
-        return self._samples_of(DrawnRows(self, t, n), t, n)
+        rows = DrawnRows(self, t, n)
+        return self._samples_of(rows, rows.at)
 
-    def _samples_of(self, observations: Any, t: np.ndarray, n: np.ndarray) -> Any:
-        """SB3's tuple, with actions and scalars of samples (t[b], n[b])."""
+    def _samples_of(self, observations: Any, at: np.ndarray) -> Any:
+        """SB3's tuple, with actions and scalars of the samples at these places [B] of T * N."""
         arrays = (self.values, self.log_probs, self.advantages, self.returns)
-        at = t * self.n_envs + n
         actions = self.actions.reshape(-1, self.action_dim).take(at, axis=0)
         return _sample_type(self._single)(
             observations,
@@ -238,8 +239,13 @@ class RolloutBuffer:
 
     def observations_at(self, t: np.ndarray, n: np.ndarray, capacity: int = 0) -> dict[str, Any]:
         """Observations of samples (t[b], n[b]) in policy form, tensors on `device`."""
-        rows = DrawnRows(self, t, n, capacity)
-        return {name: rows[name] for name in self.columns}
+        age = self.ages_at(t, n)
+        return {name: self.gathered(name, t, n, age, capacity) for name in self.columns}
+
+    def ages_at(self, t: np.ndarray, n: np.ndarray) -> np.ndarray | None:
+        """Steps [B] since the episodes of samples (t[b], n[b]) began; None where none are kept."""
+        ages = self.columns.get("age")
+        return None if ages is None else ages.gather(t, n, None, None).reshape(-1)
 
     def gathered(
         self, name: str, t: np.ndarray, n: np.ndarray, age: np.ndarray | None, capacity: int = 0

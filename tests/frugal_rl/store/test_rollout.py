@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -236,3 +239,8 @@ def test_rows_that_are_not_gathered_are_found_where_they_lie(location, shuffle):
         if name in found:
             there = lying.observations.stored(name)[lying.observations.at]
             assert np.array_equal(there, rows.numpy())
+
+
+def test_torch_is_loaded_when_samples_are_drawn_and_not_before():
+    code = "import sys, frugal_rl.store.rollout; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
