@@ -145,19 +145,18 @@ class Update:
             for _ in range(n_epochs):
                 record.new_epoch()
                 order = rollout.order(batch_size)
-                moments = self.moments(rollout, order, terms)
-                for indices, known in zip(order, moments, strict=True):
-                    batch = self.drawn(rollout, indices)
-                    goes_on = self.learn(batch, terms, record, known)
+                moments = iter(self.moments(rollout, order, terms))
+                for batch in self.minibatches(rollout, order):
+                    goes_on = self.learn(batch, terms, record, next(moments))
                     del batch  # else the next one would be drawn beside it
                     work.done += 1
                     if not goes_on:
                         return record.summary(rollout, terms)
         return record.summary(rollout, terms)
 
-    def drawn(self, rollout: Rollout, indices: np.ndarray) -> Any:
-        """One minibatch."""
-        return rollout.samples(indices)
+    def minibatches(self, rollout: Rollout, order: list[np.ndarray]) -> Iterator[Any]:
+        """Those of one epoch, each drawn when the one before has been learned from."""
+        return map(rollout.samples, order)
 
     def moments(
         self, rollout: Rollout, order: Sequence[np.ndarray], terms: Terms
@@ -171,8 +170,7 @@ class Update:
         self, batch: Minibatch, terms: Terms, record: Record, moments: Moments | None = None
     ) -> bool:
         """One minibatch; False where `target_kl` stops the update before its step."""
-        advantages = normalised(batch.advantages, terms, self.ranks, moments)
-        self.differentiate(batch, advantages, terms, record)
+        self.differentiate(batch, terms, record, moments)
         if terms.target_kl is not None and self.mean_kl(record) > 1.5 * terms.target_kl:
             return False
         self.ranks.average(self.optimizer.gradient)
@@ -180,9 +178,10 @@ class Update:
         return True
 
     def differentiate(
-        self, batch: Minibatch, advantages: Tensor, terms: Terms, record: Record
+        self, batch: Minibatch, terms: Terms, record: Record, moments: Moments | None
     ) -> None:
         """The gradient of one minibatch's loss into the optimiser's."""
+        advantages = normalised(batch.advantages, terms, self.ranks, moments)
         self.optimizer.zero_grad()
         pieces = list(split(batch, advantages, self.micro_batch))
         for piece, piece_advantages in pieces:
@@ -222,13 +221,16 @@ class Record:
 
     def add(self, losses: Losses, share: float) -> None:
         """One minibatch, or `share` of one."""
-        self.losses.append(
-            torch.stack((losses.policy, losses.value, losses.entropy, losses.total.detach()))
-        )
-        self.weights.append(share)
-        self.log_ratios.append(losses.log_ratio)
+        parts = (losses.policy, losses.value, losses.entropy, losses.total.detach())
+        self.keep(torch.stack(parts), losses.log_ratio, share)
         for name, value in losses.metrics.items():
             self.metrics.setdefault(name, []).append(value)
+
+    def keep(self, parts: Tensor, log_ratio: Tensor, share: float) -> None:
+        """The same as the losses [4] of policy, value, entropy and in total."""
+        self.losses.append(parts)
+        self.weights.append(share)
+        self.log_ratios.append(log_ratio)
 
     def last_kl(self) -> float:
         """Approximate KL divergence of the last minibatch (http://joschu.net/blog/kl-approx.html)."""

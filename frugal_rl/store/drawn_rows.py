@@ -1,14 +1,15 @@
-"""Observations of a minibatch that are gathered when they are read, or not at all."""
+"""A minibatch whose observations are gathered when they are read, or not at all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from frugal_rl.store.columns import ArrayColumn
+from frugal_rl.store.kernels import draw
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,21 +18,20 @@ if TYPE_CHECKING:
 
 
 class DrawnRows(Mapping[str, Any]):
-    """Rows [B, ...] of samples (t[b], n[b]) in policy form, by name.
+    """Rows [B, ...] of the samples at `at` [B] int64 of T * N, in policy form, by name.
 
     Whoever can read rows where they lie asks for `stored` and spares the copy.
     """
 
-    def __init__(self, rollout: RolloutBuffer, t: np.ndarray, n: np.ndarray) -> None:
-        self._rollout, self._t, self._n = rollout, t, n
-        self._age = rollout.ages_at(t, n)
+    def __init__(self, rollout: RolloutBuffer, at: np.ndarray) -> None:
+        self._rollout, self.at = rollout, at
         self._gathered: dict[str, Tensor] = {}
 
     @cached_property
-    def at(self) -> np.ndarray:
-        """[B] int64: the places of the samples' rows in `stored`."""
-        at: np.ndarray = self._t * self._rollout.n_envs + self._n
-        return at
+    def _when(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Step, environment and, where ages are kept, steps since the episode began."""
+        t, n = np.divmod(self.at, self._rollout.n_envs)
+        return t, n, self._rollout.ages_at(t, n)
 
     def stored(self, name: str) -> np.ndarray | None:
         """All rows [T * N, *shape] of a column, where each sample shows one of them; else None."""
@@ -42,7 +42,7 @@ class DrawnRows(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Tensor:
         if name not in self._gathered:
-            self._gathered[name] = self._rollout.gathered(name, self._t, self._n, self._age)
+            self._gathered[name] = self._rollout.gathered(name, *self._when)
         return self._gathered[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -50,3 +50,27 @@ class DrawnRows(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._rollout.columns)
+
+
+class DrawnSamples(NamedTuple):
+    """What is learned from.
+
+    observations  rows [B, ...] by name
+    actions       [B, a] float32
+    scalars       [4, B] float32: old log-probabilities and values, advantages, returns
+    """
+
+    observations: Mapping[str, Any]
+    actions: np.ndarray
+    scalars: np.ndarray
+
+
+def drawn_samples(rollout: RolloutBuffer, indices: np.ndarray) -> Iterator[DrawnSamples]:
+    """Minibatches by env-major indices [M, B], index = n * T + t."""
+    count, size = indices.shape
+    at, scalars = np.empty((count, size), np.int64), np.empty((count, 4, size), np.float32)
+    actions = np.empty((count, size, rollout.action_dim), np.float32)
+    kept = (rollout.log_probs, rollout.values, rollout.advantages, rollout.returns)
+    draw(indices, *kept, rollout.actions, at, scalars, actions)
+    rows = (DrawnRows(rollout, places) for places in at)
+    return map(DrawnSamples, rows, actions, scalars)  # no list, which would keep what they gather

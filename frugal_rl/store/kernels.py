@@ -1,4 +1,4 @@
-"""Compiled loops of the rollout: advantages, and windows gathered back in time.
+"""Compiled loops of the rollout: advantages, drawn samples, windows gathered back in time.
 
 Rows are seen as W machine words; store is [lead + T, N, W], step t of environment n being row
 [lead + t, n]. The rows before `lead` belong to the rollout before.
@@ -44,6 +44,52 @@ def advantages(
             delta = rewards[t, n] + gamma * following * goes_on - values[t, n]
             last = delta + gamma_lambda * goes_on * last
             out[t, n] = last
+
+
+@njit(cache=True, error_model="numpy")
+def draw(
+    indices: Any,
+    log_probs: Any,
+    values: Any,
+    advantages: Any,
+    returns: Any,
+    actions: Any,
+    at: Any,
+    scalars: Any,
+    drawn: Any,
+) -> None:
+    """What some minibatches are learned from, beside observations, in one pass.
+
+    indices          [M, B] int64, env-major: index = n * T + t of a rollout of T steps
+    log_probs, ...   [T, N] float32; actions [T, N, a]
+    at               [M, B] int64 is written: t * N + n
+    scalars, drawn   [M, 4, B] and [M, B, a] float32 are written
+
+    Numbers without a sign, as an index may be negative and is then looked at once more.
+    """
+    steps, envs = np.uint64(values.shape[0]), np.uint64(values.shape[1])
+    log_prob, value, advantage, expected = (
+        log_probs.reshape(-1),
+        values.reshape(-1),
+        advantages.reshape(-1),
+        returns.reshape(-1),
+    )
+    given = actions.reshape(-1, actions.shape[2])
+    for m in range(indices.shape[0]):
+        for b in range(indices.shape[1]):
+            index = np.uint64(indices[m, b])
+            n = index // steps
+            at[m, b] = (index - n * steps) * envs + n
+        for b in range(indices.shape[1]):
+            place = np.uint64(at[m, b])
+            scalars[m, 0, b] = log_prob[place]
+            scalars[m, 1, b] = value[place]
+            scalars[m, 2, b] = advantage[place]
+            scalars[m, 3, b] = expected[place]
+        for b in range(indices.shape[1]):
+            place = np.uint64(at[m, b])
+            for a in range(drawn.shape[2]):
+                drawn[m, b, a] = given[place, a]
 
 
 @njit(cache=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from frugal_rl.memory.choices import RolloutLocation, Shuffle
 from frugal_rl.observation.aligned import ALIGNMENT, aligned_empty
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.delta import DeltaColumn
-from frugal_rl.store.drawn_rows import DrawnRows
+from frugal_rl.store.drawn_rows import drawn_samples
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.kernels import advantages
 from frugal_rl.store.layout import SCALARS, action_layout, columns_of, columns_of_space
@@ -214,28 +215,30 @@ class RolloutBuffer:
         observations = self.observations_at(t, n, max(capacity, len(indices)))
         observations |= {k: self._tensor(v[t, n]) for k, v in self.labels.items()}
         shown = observations["obs"] if self._single else observations
-        return self._samples_of(shown, t * self.n_envs + n)
-
-    def samples_where_they_lie(self, indices: np.ndarray) -> Any:
-        """The same with `DrawnRows` as observations, where those are a dictionary without labels.
-
-        Nothing of them is gathered before it is read.
-        """
-        if self._single or self.labels:
-            return self.samples(indices)
-        n, t = np.divmod(indices, self.buffer_size)
-        rows = DrawnRows(self, t, n)
-        return self._samples_of(rows, rows.at)
-
-    def _samples_of(self, observations: Any, at: np.ndarray) -> Any:
-        """SB3's tuple, with actions and scalars of the samples at these places [B] of T * N."""
+        at = t * self.n_envs + n
         arrays = (self.values, self.log_probs, self.advantages, self.returns)
         actions = self.actions.reshape(-1, self.action_dim).take(at, axis=0)
         return _sample_type(self._single)(
-            observations,
+            shown,
             self._tensor(actions.astype(np.float32, copy=False)),
             *(self._tensor(a.reshape(-1).take(at)) for a in arrays),
         )
+
+    def samples_where_they_lie(self, order: Sequence[np.ndarray]) -> Iterator[Any]:
+        """The minibatches of an `order`; of observations nothing is gathered before it is read.
+
+        Their numbers are, of several minibatches at once. Observations that are no dictionary, or
+        have labels, come as from `samples`.
+        """
+        if self._single or self.labels:
+            yield from map(self.samples, order)
+            return
+        at_once = max(1, DRAWN_BYTES // (len(order[0]) * (24 + 4 * self.action_dim)))
+        for size, equal in groupby(order, len):
+            several = list(equal)
+            for first in range(0, len(several), at_once):
+                indices = np.concatenate(several[first : first + at_once])
+                yield from drawn_samples(self, indices.reshape(-1, size))
 
     def observations_at(self, t: np.ndarray, n: np.ndarray, capacity: int = 0) -> dict[str, Any]:
         """Observations of samples (t[b], n[b]) in policy form, tensors on `device`."""

@@ -1,4 +1,4 @@
-"""Bias and activation in one pass over a layer's output, and the way back, as vector instructions.
+"""Activations over a layer's output, and the way back, as vector instructions.
 
 `tanh(x) = x P(x^2) / Q(x^2)`, two polynomials fitted to [-9, 9], where tanh becomes 1 in float32:
 multiplications, additions and one division, all of which vectorise. Away from the exact value by
@@ -38,20 +38,14 @@ def tanh(x: Any) -> Any:
 
 
 @inlined
-def activate(z: Any, bias: Any, activation: Any) -> None:
-    """Z [m, outputs] becomes activation(z + bias), in place."""
-    for i in range(z.shape[0]):
-        row = z[i]
-        if activation == TANH:
-            for j in range(row.size):
-                row[j] = tanh(row[j] + bias[j])
-        elif activation == RELU:
-            for j in range(row.size):
-                v = row[j] + bias[j]
-                row[j] = ZERO if v < ZERO else v
-        else:
-            for j in range(row.size):
-                row[j] += bias[j]
+def activate(z: Any, activation: Any) -> None:
+    """Z [n] becomes activation(z), in place."""
+    if activation == TANH:
+        for j in range(z.size):
+            z[j] = tanh(z[j])
+    elif activation == RELU:
+        for j in range(z.size):
+            z[j] = ZERO if z[j] < ZERO else z[j]
 
 
 @inlined

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from torch import Tensor
 
 from frugal_rl.learn.compiled.blas import one_blas_thread
+from frugal_rl.learn.compiled.crew import Crew
 from frugal_rl.learn.compiled.inputs import InputReader, Inputs
-from frugal_rl.learn.compiled.kernels import differentiate, infer, pack, unpack
+from frugal_rl.learn.compiled.kernels import differentiate, gather, infer, pack
 from frugal_rl.learn.compiled.layers import Perceptron, perceptron
 from frugal_rl.learn.compiled.pictures import Pictures
 from frugal_rl.observation.aligned import aligned_empty
 
 if TYPE_CHECKING:
+    from frugal_rl.learn.compiled.packing import Weights
     from frugal_rl.learn.on_policy_config import Terms
     from frugal_rl.learn.optimizer import FlatAdam
     from frugal_rl.learn.policy import FrugalPolicy
@@ -31,15 +32,14 @@ MOST_KNOWN = 4096
 class Lane:
     """What one thread writes: activations, their gradients, and its sum over samples."""
 
-    def __init__(self, net: Perceptron, gradient: np.ndarray) -> None:
+    def __init__(self, net: Perceptron, gradient: np.ndarray, sums: np.ndarray) -> None:
         samples = net.samples
         tables = (samples, *net.pictures)
         scratch = BLOCK * samples.widest + max(table.weights for table in tables)
         self.arena = aligned_empty((BLOCK * samples.width,), np.float32)
         self.deltas = aligned_empty((BLOCK * samples.width,), np.float32)
         self.scratch = aligned_empty((scratch,), np.float32)
-        self.gradient = gradient
-        self.sums = np.zeros(3)
+        self.gradient, self.sums = gradient, sums
 
     @property
     def nbytes(self) -> int:
@@ -69,16 +69,20 @@ class CompiledPerceptron:
         self.read = InputReader(policy, decoder or policy.decoder)
         self.flat = optimizer.flat.detach().numpy()
         self.gradient = optimizer.gradient.numpy()
-        self.packed = aligned_empty((len(net.order),), np.float32)
-        self.gradients = aligned_empty((threads, len(net.order)), np.float32)
-        self.lanes = [Lane(net, own) for own in self.gradients]
+        own, turned = (aligned_empty((size,), np.float32) for size in net.packing.sizes)
+        own[:] = 0
+        self.weights: Weights = (own, turned)
+        self.runs, self.turns = net.packing.runs, net.packing.turns
+        self.gradients = aligned_empty((threads, len(own)), np.float32)
+        self.sums = np.zeros((threads, 3))
+        self.lanes = [Lane(net, *sums) for sums in zip(self.gradients, self.sums, strict=True)]
         self.pictures = Pictures(net, threads)
-        self.pool = ThreadPoolExecutor(threads - 1, "engine") if threads > 1 else None
+        self.each = Crew(threads)
         self.refresh()
 
     def refresh(self) -> None:
         """Take the policy's parameters as they are now."""
-        pack(self.flat, self.net.order, self.packed)
+        pack(self.flat, self.runs, self.turns, *self.weights)
         self.read.forget()
         self.stale = False
 
@@ -91,13 +95,14 @@ class CompiledPerceptron:
         inputs = self.read(rows)
         lane, net = self.lanes[0], self.net.samples
         out = np.empty((inputs.count, self.outputs), np.float32)
-        self.pictures.show(inputs.pictures, inputs.known, 1)
+        if inputs.pictures:
+            self.pictures.show(inputs.pictures, inputs.known, 1)
         with one_blas_thread():
-            self.pictures.forward(0, self.packed)
+            self.pictures.forward(0, self.weights)
             infer(
                 0,
                 len(out),
-                self.packed,
+                self.weights,
                 net.kernel,
                 inputs.plain.kernel,
                 self.pictures.shared,
@@ -111,40 +116,28 @@ class CompiledPerceptron:
     def differentiate(
         self, rows: Mapping[str, Tensor], actions: np.ndarray, old: np.ndarray, terms: Terms
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The loss's gradient into the optimiser's; log-ratios [B] and the losses' sums [3].
+        """The loss's gradient into the optimiser's; log-ratios [B] and the losses of `gather` [4].
 
         old  [4, B]: log-probabilities, values, advantages, returns
         """
         self.refresh()
         inputs, pictures = self.read(rows), self.pictures
         log_ratio = np.empty(inputs.count, np.float32)
-        samples = (inputs, actions, old, in_kernel(terms, len(log_ratio)), log_ratio)
-        pictures.show(inputs.pictures, 0, self.threads)
+        numbers = in_kernel(terms, inputs.count)
+        samples = (inputs, actions, old, numbers, log_ratio)
+        if inputs.pictures:
+            pictures.show(inputs.pictures, 0, self.threads)
         back = pictures.gradients()
         with one_blas_thread():
             if inputs.pictures:
-                self._each(lambda i, lane: pictures.forward(i, self.packed))
-            self._each(lambda i, lane: self._share(lane, self._bounds(i, inputs), back[i], samples))
+                self.each(lambda i: pictures.forward(i, self.weights))
+            self.each(lambda i: self._share(i, back[i], samples))
             if inputs.pictures:
-                self._each(
-                    lambda i, lane: pictures.backward(
-                        i, self.packed, back, lane.scratch, lane.gradient
-                    )
-                )
-        unpack(self.gradients, self.net.order, self.gradient)
+                self.each(lambda i: self._back(i, back))
+        losses = np.empty(4, np.float32)
+        gather(self.gradients, self.runs, self.gradient, self.sums, numbers, losses)
         self.stale = True  # whoever asks for a gradient changes the parameters by it
-        return log_ratio, np.sum([lane.sums for lane in self.lanes], axis=0)
-
-    def _each(self, call: Callable[[int, Lane], None]) -> None:
-        """Call it in every thread with its number and lane, and wait for all."""
-        others = [
-            self.pool.submit(call, i, lane)
-            for i, lane in enumerate(self.lanes)
-            if self.pool is not None and i
-        ]
-        call(0, self.lanes[0])
-        for other in others:
-            other.result()
+        return log_ratio, losses
 
     def _bounds(self, thread: int, inputs: Inputs) -> tuple[int, int]:
         """The first of a thread's samples, and the one behind its last."""
@@ -152,18 +145,23 @@ class CompiledPerceptron:
         first, last = (blocks * k // self.threads * BLOCK for k in (thread, thread + 1))
         return first, min(last, inputs.count)
 
+    def _back(self, thread: int, gradients: np.ndarray) -> None:
+        """One thread's pictures."""
+        lane = self.lanes[thread]
+        self.pictures.backward(thread, self.weights, gradients, lane.scratch, lane.gradient)
+
     def _share(
         self,
-        lane: Lane,
-        bounds: tuple[int, int],
+        thread: int,
         shared_gradient: np.ndarray,
         samples: tuple[Inputs, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     ) -> None:
         """One thread's samples."""
-        net, (inputs, actions, old, numbers, log_ratio) = self.net, samples
+        net, lane = self.net, self.lanes[thread]
+        inputs, actions, old, numbers, log_ratio = samples
         differentiate(
-            *bounds,
-            self.packed,
+            *self._bounds(thread, inputs),
+            self.weights,
             net.samples.kernel,
             inputs.plain.kernel,
             inputs.mask,
@@ -186,7 +184,7 @@ class CompiledPerceptron:
 
     def parts(self) -> dict[str, int]:
         """Bytes held beside parameters, gradient and moments."""
-        own = self.packed.nbytes + self.pictures.nbytes + self.read.nbytes
+        own = sum(w.nbytes for w in self.weights) + self.pictures.nbytes + self.read.nbytes
         return {"engine": sum(lane.nbytes for lane in self.lanes) + own}
 
 

@@ -5,7 +5,7 @@ A kernel takes addresses, as numba would compile it anew for each number of arra
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -13,9 +13,6 @@ from numba import types
 from numba.extending import intrinsic
 
 from frugal_rl.learn.compiled.activations import inlined
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 ADDRESS, ROWS, WIDTH, DRAWN = range(4)
 """Columns of the table: where a field's rows [ROWS, WIDTH] float32 begin, and whether the samples'
@@ -33,18 +30,18 @@ class Fields:
     def __init__(self, places: np.ndarray = NO_PLACES) -> None:
         self.places = places
         self._table: list[tuple[int, int, int, int]] = []
-        self._held: list[Tensor] = []  # the kernels know addresses only
+        self._held: list[np.ndarray] = []  # the kernels know addresses only
 
-    def add(self, rows: Tensor, count: int, width: int, drawn: bool = False) -> Fields:
-        """Rows [count, ...] float32 of so many numbers; if `drawn`, the samples' are at `places`.
+    def add(self, rows: np.ndarray, width: int, drawn: bool = False) -> Fields:
+        """Rows [n, ...] float32 of so many numbers; if `drawn`, the samples' are at `places`.
 
         A copy is made, and kept, where they are not contiguous.
         """
-        assert rows.element_size() == FLOAT_BYTES
-        assert rows.numel() == count * width
-        rows = rows.contiguous()
+        assert rows.itemsize == FLOAT_BYTES
+        assert rows.size == len(rows) * width
+        rows = np.ascontiguousarray(rows)
         self._held.append(rows)
-        self._table.append((rows.data_ptr(), count, width, drawn))
+        self._table.append((rows.ctypes.data, len(rows), width, drawn))
         return self
 
     @property

@@ -95,7 +95,7 @@ class InputReader:
         fields = self.decoder(rows)
         drawn = rows if isinstance(rows, DrawnRows) else None
         count, known = len(next(iter(rows.values())) if drawn is None else drawn.at), self.known
-        plain = self._plain(rows, fields, count)
+        plain = self._plain(rows, fields)
         index = np.empty((count, len(self.origins)), np.int32)
         pictures = []
         for k, (name, origins) in enumerate(self.origins.items()):
@@ -115,7 +115,7 @@ class InputReader:
         pixels: np.ndarray = self.embedding.pixels_of(self.decoder(only), name).numpy()
         return pixels
 
-    def _plain(self, rows: Rows, fields: Rows, count: int) -> Fields:
+    def _plain(self, rows: Rows, fields: Rows) -> Fields:
         """All fields that are no pictures; float rows where they lie."""
         drawn = rows if isinstance(rows, DrawnRows) else None
         plain = Fields() if drawn is None else Fields(drawn.at)
@@ -123,10 +123,10 @@ class InputReader:
             direct = name in self.direct
             stored = drawn.stored(name) if drawn is not None and direct else None
             if stored is not None:
-                plain.add(torch.from_numpy(stored), len(stored), size, drawn=True)
+                plain.add(stored, size, drawn=True)
             else:
                 own = rows[name] if direct else self.embedding.numbers_of(fields, name)
-                plain.add(own, count, size)
+                plain.add(own.numpy(), size)
         return plain
 
     def _mask(self, fields: Mapping[str, Tensor], count: int) -> np.ndarray:

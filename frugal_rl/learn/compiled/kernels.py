@@ -15,10 +15,22 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from frugal_rl.learn.compiled.activations import FAST
+from frugal_rl.learn.compiled.activations import FAST, inlined
 from frugal_rl.learn.compiled.fields import fill
-from frugal_rl.learn.compiled.losses import LEAST, categorical_loss, gaussian_loss, value_loss
-from frugal_rl.learn.compiled.passes import IN, backward, forward, view
+from frugal_rl.learn.compiled.losses import (
+    ENTROPY,
+    ENTROPY_COEFFICIENT,
+    LEAST,
+    POLICY,
+    SHARE,
+    VALUE,
+    VALUE_COEFFICIENT,
+    categorical_loss,
+    gaussian_loss,
+    value_loss,
+)
+from frugal_rl.learn.compiled.packing import FROM, INPUTS, LENGTH, OUTPUTS, OWN, PLACE, TO
+from frugal_rl.learn.compiled.passes import IN, backward, forward, matrix, view
 
 kernel = njit(cache=True, nogil=True, error_model="numpy", fastmath=FAST)
 
@@ -36,7 +48,7 @@ def _build_infer(stamp: int) -> Callable[..., None]:
     def infer(
         first: Any,
         last: Any,
-        packed: Any,
+        weights: Any,
         net: Any,
         x: Any,
         shared: Any,
@@ -50,7 +62,7 @@ def _build_infer(stamp: int) -> Callable[..., None]:
         for start in range(first, last if stamp >= 0 else 0, block):
             m = min(block, last - start)
             fill(x, start, view(arena, buffers, layers[0, IN], block, m))
-            forward(packed, layers, buffers, arena, (block, m, start), shared, index)
+            forward(weights, layers, buffers, arena, (block, m, start), shared, index)
             column = 0
             for e in range(ends.size):
                 z = view(arena, buffers, ends[e], block, m)
@@ -69,7 +81,7 @@ def _build_differentiate(stamp: int) -> Callable[..., None]:
     def differentiate(
         first: Any,
         last: Any,
-        packed: Any,
+        weights: Any,
         net: Any,
         x: Any,
         mask: Any,
@@ -91,6 +103,7 @@ def _build_differentiate(stamp: int) -> Callable[..., None]:
     ) -> None:
         """Gradient of PPO's loss over samples `first` to `last` of a minibatch; its parts' sums.
 
+        weights    parameters in the engine's order [P] float32, and those that are turned [W]
         net        layers, buffers and ends of a `layers.Table`
         x          `Fields.kernel`; mask [B, n] uint8, or [B, 0]; actions [B, a] float32
         shared     [D, s] float32: what distinct pictures give; index [B, k] int32: which of them
@@ -100,14 +113,14 @@ def _build_differentiate(stamp: int) -> Callable[..., None]:
         terms      [5] float32: clip range, that of values or -1, ent_coef, vf_coef, 1 / B
         gradient   [P], shared_gradient [D, s], log_ratio [B] float32, sums [3] float64 are written
         """
-        layers, buffers, ends = net
+        (layers, buffers, ends), (packed, _) = net, weights
         gradient[:] = 0
         shared_gradient[:] = 0
         sums[:] = 0
         for start in range(first, last if stamp >= 0 else 0, block):
             m = min(block, last - start)
             fill(x, start, view(arena, buffers, layers[0, IN], block, m))
-            forward(packed, layers, buffers, arena, (block, m, start), shared, index)
+            forward(weights, layers, buffers, arena, (block, m, start), shared, index)
             z = view(arena, buffers, ends[0], block, m)
             dz = view(deltas, buffers, ends[0], block, m)
             if log_std >= 0:
@@ -119,7 +132,7 @@ def _build_differentiate(stamp: int) -> Callable[..., None]:
             v = view(arena, buffers, ends[1], block, m)
             value_loss(v, old, start, terms, view(deltas, buffers, ends[1], block, m), sums)
             rows, back = (block, m, start), (gradient, shared_gradient, index)
-            backward(packed, layers, buffers, arena, deltas, rows, back, scratch)
+            backward(weights, layers, buffers, arena, deltas, rows, back, scratch)
 
     return differentiate
 
@@ -131,7 +144,7 @@ def _build_go_back(stamp: int) -> Callable[..., None]:
     def go_back(
         first: Any,
         last: Any,
-        packed: Any,
+        weights: Any,
         net: Any,
         arena: Any,
         deltas: Any,
@@ -156,7 +169,7 @@ def _build_go_back(stamp: int) -> Callable[..., None]:
                 for j in range(delta.shape[1]):
                     delta[i, j] += shared_gradients[t, above + first + i, j]
         rows, back = (m, m, first), (gradient, shared_gradients[0], index)
-        backward(packed, layers, buffers, arena, deltas, rows, back, scratch)
+        backward(weights, layers, buffers, arena, deltas, rows, back, scratch)
 
     return go_back
 
@@ -195,36 +208,92 @@ def choose(
             log_prob[i] += outputs[i, chosen] - top - np.float32(math.log(total))
 
 
-@kernel
-def pack(flat: Any, order: Any, packed: Any) -> None:
-    """The policy's parameters in the engine's order; zeros where `order` is -1."""
-    for j in range(order.size):
-        packed[j] = flat[order[j]] if order[j] >= 0 else np.float32(0)
+@inlined
+def run(numbers: Any, first: Any, count: Any) -> Any:
+    """So many of the numbers."""
+    return numbers[first : first + count]
 
 
 @kernel
-def unpack(gradients: Any, order: Any, gradient: Any) -> None:
-    """The sum of the threads' gradients [T, P] in the policy's order."""
-    for j in range(order.size):
-        if order[j] >= 0:
-            total = gradients[0, j]
-            for t in range(1, gradients.shape[0]):
-                total += gradients[t, j]
-            gradient[order[j]] = total
+def pack(flat: Any, runs: Any, turns: Any, packed: Any, turned: Any) -> None:
+    """The policy's parameters in the engine's order; what no run covers stays as it is."""
+    for r in range(runs.shape[0]):
+        count = runs[r, LENGTH]
+        source, into = run(flat, runs[r, FROM], count), run(packed, runs[r, TO], count)
+        for j in range(count):
+            into[j] = source[j]
+    for m in range(turns.shape[0]):
+        outputs, inputs = turns[m, OUTPUTS], turns[m, INPUTS]
+        plain = matrix(packed, turns[m, OWN], outputs, inputs)
+        other = matrix(turned, turns[m, PLACE], inputs, outputs)
+        for j in range(outputs):
+            for k in range(inputs):
+                other[k, j] = plain[j, k]
 
 
 @kernel
-def clipped_adam(flat: Any, gradient: Any, mean: Any, square: Any, most: Any, rates: Any) -> Any:
-    """Clip the gradient's norm to `most`, then Adam, all in place; returns the norm before.
+def gather(gradients: Any, runs: Any, gradient: Any, sums: Any, numbers: Any, losses: Any) -> None:
+    """What the threads found, together.
 
-    rates  [6] float32: 1 - beta1, beta2, 1 - beta2, sqrt of the second bias correction, epsilon,
-           learning rate over the first bias correction
+    gradients  [T, P] float32 of parameters in the engine's order
+    gradient   float32: their sum in the policy's order is written
+    sums       [T, 3] float64 of the losses of all samples; numbers as `engine.in_kernel` gives them
+    losses     [4] float32 are written: the means of policy, value, entropy and in total
+    """
+    for r in range(runs.shape[0]):
+        count = runs[r, LENGTH]
+        into = run(gradient, runs[r, FROM], count)
+        found = run(gradients[0], runs[r, TO], count)
+        for j in range(count):
+            into[j] = found[j]
+        for t in range(1, gradients.shape[0]):
+            found = run(gradients[t], runs[r, TO], count)
+            for j in range(count):
+                into[j] += found[j]
+    means = np.zeros(3)
+    for t in range(sums.shape[0]):
+        for k in range(means.size):
+            means[k] += sums[t, k] * numbers[SHARE]
+    entropy = numbers[ENTROPY_COEFFICIENT] * means[ENTROPY]
+    losses[0], losses[1], losses[2] = means[POLICY], means[VALUE], means[ENTROPY]
+    losses[3] = means[POLICY] + entropy + numbers[VALUE_COEFFICIENT] * means[VALUE]
+
+
+@kernel
+def normalise(values: Any) -> None:
+    """Zero mean and unit deviation (of n - 1), in place; values [B] float32, one stays as it is."""
+    count = values.size
+    if count < 2:
+        return
+    total, squares = 0.0, 0.0
+    for b in range(count):
+        total += values[b]
+    mean = total / count
+    for b in range(count):
+        squares += (values[b] - mean) ** 2
+    middle = np.float32(mean)
+    deviation = np.float32(math.sqrt(squares / (count - 1))) + np.float32(1e-8)
+    for b in range(count):
+        values[b] = (values[b] - middle) / deviation
+
+
+@kernel
+def clipped_adam(
+    flat: Any, gradient: Any, mean: Any, square: Any, largest: Any, rates: Any
+) -> None:
+    """Clip the gradient's norm, then Adam, all in place.
+
+    largest  [] float32 is raised to the norm before, or becomes NaN as that is
+    rates    [7] float32: 1 - beta1, beta2, 1 - beta2, sqrt of the second bias correction, epsilon,
+             learning rate over the first bias correction, the largest norm that is not clipped
     """
     total = np.float32(0)
     for j in range(gradient.size):
         total += gradient[j] * gradient[j]
     norm = np.sqrt(total)
-    share = most / (norm + np.float32(1e-6))
+    if norm > largest[()] or norm != norm:
+        largest[()] = norm
+    share = rates[6] / (norm + np.float32(1e-6))
     share = np.float32(1) if share > np.float32(1) else share
     for j in range(flat.size):
         g = gradient[j] * share
@@ -232,4 +301,3 @@ def clipped_adam(flat: Any, gradient: Any, mean: Any, square: Any, most: Any, ra
         mean[j] += rates[0] * (g - mean[j])
         square[j] = rates[1] * square[j] + rates[2] * g * g
         flat[j] -= rates[5] * mean[j] / (np.sqrt(square[j]) / rates[3] + rates[4])
-    return norm

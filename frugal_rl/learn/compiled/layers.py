@@ -32,7 +32,7 @@ NOTHING = -1
 class Table:
     """Layers over numbered buffers, int64; the first layer reads the input.
 
-    layers   [L, 10] as `passes.IN` and the names beside it say
+    layers   [L, 11] as `passes.IN` and the names beside it say
     buffers  [B, 2] offset and width of each activation, for one sample
     ends     [e] the buffers that hold what comes out
     """
@@ -67,7 +67,7 @@ class Table:
 class Perceptron:
     """A policy's network: that of the samples, and one for each picture.
 
-    order    [P] where each packed parameter lies in the flat ones, -1 for none
+    packing  where each parameter has its place
     groups   [g + 1] bounds of each choice's logits
     log_std  place of the deviations' logarithms, -1 for choices
     shared   numbers that a distinct picture gives to the layers that read it
@@ -75,7 +75,7 @@ class Perceptron:
 
     samples: Table
     pictures: tuple[Table, ...]
-    order: np.ndarray
+    packing: Packing
     groups: np.ndarray
     log_std: int
     shared: int
@@ -98,11 +98,12 @@ class Drawing:
             shared = sum(reader.out_features for reader in self.readers)
             self.readers.append(linear)
             inputs = self.plain
-        at = self.packing.matrix(weight, slice(0, inputs))
+        at, turned = self.packing.matrix(weight, slice(0, inputs))
         bias = self.packing.vector(linear.bias)
         self.widths.append(linear.out_features)
         into, sizes = len(self.widths) - 1, [inputs, linear.out_features]
-        self.layers.append([source, into, *sizes, at, bias, kind, int(source > 0), 0, shared])
+        back = int(source > 0)
+        self.layers.append([source, into, *sizes, at, bias, kind, back, 0, shared, turned])
         return into
 
     def trunk(self, trunk: nn.Sequential, source: int) -> int:
@@ -137,10 +138,10 @@ def picture(packing: Packing, linear: nn.Linear, readers: list[Tensor], first: i
     pixels, features = linear.in_features, linear.out_features
     columns = slice(first, first + features)
     given = sum(len(weight) for weight in readers)
-    at, bias = packing.matrix(linear.weight), packing.vector(linear.bias)
-    reads = [2, 1, pixels, features, at, bias, RELU, 0, 0, NOTHING]
-    at, bias = packing.stacked(readers, columns), packing.zeros(given)
-    gives = [1, 0, features, given, at, bias, LINEAR, 1, 0, NOTHING]
+    (at, turned), bias = packing.matrix(linear.weight), packing.vector(linear.bias)
+    reads = [2, 1, pixels, features, at, bias, RELU, 0, 0, NOTHING, turned]
+    (at, turned), bias = packing.stacked(readers, columns), packing.zeros(given)
+    gives = [1, 0, features, given, at, bias, LINEAR, 1, 0, NOTHING, turned]
     return tabled([reads, gives], [given, features, pixels], (0,))
 
 
@@ -180,8 +181,7 @@ def perceptron(policy: FrugalPolicy, places: dict[int, int]) -> Perceptron:
         first += linear.out_features
     log_std = packing.vector(head.log_std) if isinstance(head, GaussianHead) else NOTHING
     shared = sum(len(weight) for weight in readers)
-    order = packing.order()
-    return Perceptron(samples, tuple(pictures), order, groups_of(policy), log_std, shared)
+    return Perceptron(samples, tuple(pictures), packing, groups_of(policy), log_std, shared)
 
 
 def groups_of(policy: FrugalPolicy) -> np.ndarray:

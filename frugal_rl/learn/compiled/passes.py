@@ -1,7 +1,8 @@
 """A perceptron forward and backward, block by block, so that activations stay in the cache.
 
 A network is data: a table of layers over numbered buffers (`frugal_rl.learn.compiled.layers`), so
-that one compilation serves all of them. Matrix products are BLAS's.
+that one compilation serves all of them. Matrix products are computed in tiles where that is faster,
+by BLAS elsewhere.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.learn.compiled.activations import activate, inlined, turn_back
+from frugal_rl.learn.compiled.tiles import FROM_ZERO, LANES, MOST, WORTH_IT, product
 
 NARROW = 8
 """Outputs below which plain loops beat a matrix product."""
-IN, OUT, INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION, BACK, ADDS, SHARED = range(10)
+IN, OUT, INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION, BACK, ADDS, SHARED, TURNED = range(11)
 """Columns of the table: buffers, sizes, places in the packed parameters, activation, whether the
 input takes a gradient, and whether it has one already; the first column of what is added from
-shared rows, -1 for nothing."""
+shared rows, -1 for nothing; the place among the turned weights, -1 where BLAS multiplies."""
 
 
 @inlined
@@ -73,6 +75,15 @@ def add_weights(delta: Any, x: Any, gradient: Any, scratch: Any) -> None:
 
 
 @inlined
+def add_bias(z: Any, bias: Any) -> None:
+    """Z [m, outputs] += bias."""
+    for i in range(z.shape[0]):
+        row = z[i]
+        for j in range(row.size):
+            row[j] += bias[j]
+
+
+@inlined
 def add_shared(z: Any, shared: Any, index: Any, start: Any, column: Any) -> None:
     """Z [m, outputs] += what each sample's pictures gave: rows `index` [B, k] of `shared`."""
     for i in range(z.shape[0]):
@@ -95,8 +106,14 @@ def add_to_shared(delta: Any, shared: Any, index: Any, start: Any, column: Any) 
 
 
 @inlined
+def matrix(numbers: Any, at: Any, rows: Any, columns: Any) -> Any:
+    """Some of the numbers as a matrix [rows, columns]."""
+    return numbers[at : at + rows * columns].reshape(rows, columns)
+
+
+@inlined
 def forward(
-    packed: Any,
+    weights: Any,
     layers: Any,
     buffers: Any,
     arena: Any,
@@ -105,21 +122,27 @@ def forward(
     index: Any,
 ) -> None:
     """All layers over the m rows whose input is filled; `rows` are block, m and first sample."""
+    packed, turned = weights
     block, m, start = rows
     for r in range(layers.shape[0]):
         layer = layers[r]
-        outputs, at = layer[OUTPUTS], layer[WEIGHT]
-        w = packed[at : at + outputs * layer[INPUTS]].reshape(outputs, layer[INPUTS])
+        inputs, outputs = layer[INPUTS], layer[OUTPUTS]
+        x = view(arena, buffers, layer[IN], block, m)
         z = view(arena, buffers, layer[OUT], block, m)
-        times(view(arena, buffers, layer[IN], block, m), w, z)
+        bias = packed[layer[BIAS] : layer[BIAS] + outputs]
+        if layer[TURNED] >= 0:
+            product(bias, x, matrix(turned, layer[TURNED], inputs, outputs), z, 0)
+        else:
+            times(x, matrix(packed, layer[WEIGHT], outputs, inputs), z)
+            add_bias(z, bias)
         if layer[SHARED] >= 0:
             add_shared(z, shared, index, start, layer[SHARED])
-        activate(z, packed[layer[BIAS] : layer[BIAS] + outputs], layer[ACTIVATION])
+        activate(z.reshape(z.size), layer[ACTIVATION])
 
 
 @inlined
 def backward(
-    packed: Any,
+    weights: Any,
     layers: Any,
     buffers: Any,
     arena: Any,
@@ -137,19 +160,28 @@ def backward(
     for back in range(layers.shape[0]):
         layer = layers[layers.shape[0] - 1 - back]
         inputs, outputs = layer[INPUTS], layer[OUTPUTS]
+        tiled = WORTH_IT and LANES <= inputs <= MOST and max(outputs, m) <= MOST
         out = view(arena, buffers, layer[OUT], block, m)
         delta = view(deltas, buffers, layer[OUT], block, m)
         turn_back(delta, out, layer[ACTIVATION], gradient[layer[BIAS] : layer[BIAS] + outputs])
         if layer[SHARED] >= 0:
             add_to_shared(delta, shared, index, start, layer[SHARED])
-        at, end = layer[WEIGHT], layer[WEIGHT] + outputs * inputs
         x = view(arena, buffers, layer[IN], block, m)
-        add_weights(delta, x, gradient[at:end].reshape(outputs, inputs), scratch)
+        into = matrix(gradient, layer[WEIGHT], outputs, inputs)
+        if tiled:
+            product(FROM_ZERO, delta.T, x, into, 1)
+        else:
+            add_weights(delta, x, into, scratch)
         if layer[BACK]:
+            w = matrix(weights[0], layer[WEIGHT], outputs, inputs)
             into = view(deltas, buffers, layer[IN], block, m)
-            to = scratch[: m * inputs].reshape(m, inputs) if layer[ADDS] else into
-            times_back(delta, packed[at:end].reshape(outputs, inputs), to)
-            if layer[ADDS]:
+            if tiled:
+                product(FROM_ZERO, delta, w, into, layer[ADDS])
+            elif layer[ADDS]:
+                more = scratch[: m * inputs].reshape(m, inputs)
+                times_back(delta, w, more)
                 for i in range(m):
                     for k in range(inputs):
-                        into[i, k] += to[i, k]
+                        into[i, k] += more[i, k]
+            else:
+                times_back(delta, w, into)

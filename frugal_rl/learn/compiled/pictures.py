@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from frugal_rl.learn.compiled.fields import Fields
 from frugal_rl.learn.compiled.kernels import go_back, infer
@@ -20,6 +19,7 @@ from frugal_rl.observation.aligned import aligned_empty
 
 if TYPE_CHECKING:
     from frugal_rl.learn.compiled.layers import Perceptron, Table
+    from frugal_rl.learn.compiled.packing import Weights
 
 NO_ROWS = np.empty((0, 0), np.float32)
 NO_INDEX = np.empty((0, 0), np.int32)
@@ -67,11 +67,15 @@ class Pictures:
         self.tables, self.width, self.threads = net.pictures, net.shared, threads
         self.lanes = [[PictureLane() for _ in net.pictures] for _ in range(threads)]
         self._shared, self._gradients = Kept(), Kept()
+        self.show([NO_ROWS] * len(net.pictures), 0, threads)
 
     def show(self, pictures: Sequence[np.ndarray], known: int, threads: int) -> None:
-        """Each field's new pictures [D, pixels], behind the known ones, read by so many threads."""
+        """Each field's new pictures [D, pixels], behind the known ones, read by so many threads.
+
+        What was shown last stays so where there are no fields.
+        """
         self.pictures, self.known = pictures, known
-        self.fields = [Fields().add(torch.from_numpy(seen), *seen.shape) for seen in pictures]
+        self.fields = [Fields().add(seen, seen.shape[1]) for seen in pictures]
         rows = known + sum(map(len, pictures))
         self.shared = self._shared.of(rows, self.width)
         for i, lane in enumerate(self.lanes):
@@ -96,13 +100,13 @@ class Pictures:
                 yield table, lane, fields, above, above + len(seen)
             above += len(seen)
 
-    def forward(self, thread: int, packed: np.ndarray) -> None:
+    def forward(self, thread: int, weights: Weights) -> None:
         """One thread's rows of `shared`."""
         for table, lane, seen, above, end in self._fields(thread):
             infer(
                 lane.first,
                 lane.last,
-                packed,
+                weights,
                 table.kernel,
                 seen.kernel,
                 NO_ROWS,
@@ -115,7 +119,7 @@ class Pictures:
     def backward(
         self,
         thread: int,
-        packed: np.ndarray,
+        weights: Weights,
         gradients: np.ndarray,
         scratch: np.ndarray,
         gradient: np.ndarray,
@@ -125,7 +129,7 @@ class Pictures:
             go_back(
                 lane.first,
                 lane.last,
-                packed,
+                weights,
                 table.kernel,
                 lane.activations.of(lane.rows, table.width).reshape(-1),
                 lane.deltas.of(lane.rows, int(table.buffers[-1, 0])).reshape(-1),

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
-from torch import Tensor
 
-from frugal_rl.learn.compiled.kernels import clipped_adam
-from frugal_rl.learn.compiled.losses import ENTROPY, POLICY, VALUE
+from frugal_rl.learn.compiled.blas import one_blas_thread
+from frugal_rl.learn.compiled.kernels import clipped_adam, normalise
+from frugal_rl.learn.compiled.losses import ADVANTAGES
 from frugal_rl.learn.optimizer import BETA1, BETA2, FlatAdam
-from frugal_rl.learn.update import Losses, Record, Rollout, Update
-from frugal_rl.store.rollout import RolloutBuffer
+from frugal_rl.learn.update import Record, Rollout, Update, normalised
+from frugal_rl.store.drawn_rows import DrawnSamples
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from frugal_rl.learn.compiled.engine import CompiledPerceptron
     from frugal_rl.learn.on_policy_config import Terms
     from frugal_rl.learn.policy import FrugalPolicy
+    from frugal_rl.learn.ranks import Moments
 
 
 class CompiledAdam(FlatAdam):
@@ -26,21 +30,25 @@ class CompiledAdam(FlatAdam):
 
     def step(self, max_grad_norm: float) -> None:
         """Clip the gradient's norm, then update the parameters."""
-        state = self.begin()
-        state["step"] += 1
-        steps = float(state["step"])
+        count, flat, gradient, mean, square, largest = self._arrays()
+        count += 1
+        steps = float(count)
         root, pace = (1 - BETA2**steps) ** 0.5, self.rate / (1 - BETA1**steps)
-        rates = (1 - BETA1, BETA2, 1 - BETA2, root, self.eps, pace)
-        norm = clipped_adam(
-            self.flat.detach().numpy(),
-            self.gradient.numpy(),
-            state["exp_avg"].numpy(),
-            state["exp_avg_sq"].numpy(),
-            np.float32(max_grad_norm),
-            np.array(rates, np.float32),
-        )
-        largest = self.largest.numpy()
-        np.maximum(largest, norm, out=largest)
+        rates = (1 - BETA1, BETA2, 1 - BETA2, root, self.eps, pace, max_grad_norm)
+        given = np.array(rates, np.float32)
+        clipped_adam(flat, gradient, mean, square, largest, given)
+
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        """What a step writes, as NumPy sees it; new tensors come with new moments only."""
+        state = self.begin()
+        if self._seen is not state:
+            moments = (state["exp_avg"], state["exp_avg_sq"])
+            tensors = (state["step"], self.flat.data, self.gradient, *moments, self.largest)
+            self._seen, self._views = state, tuple(tensor.numpy() for tensor in tensors)
+        return self._views
+
+    _seen: dict[str, Tensor] | None = None
+    _views: tuple[np.ndarray, ...] = ()
 
 
 class CompiledUpdate(Update):
@@ -57,40 +65,43 @@ class CompiledUpdate(Update):
     ) -> dict[str, float]:
         """As the exact one; threads of torch's would spin on the cores of the engine's."""
         torch.set_num_threads(1)
-        return super().run(rollout, batch_size, n_epochs, terms)
+        with one_blas_thread():
+            return super().run(rollout, batch_size, n_epochs, terms)
 
     def whole(self) -> CompiledUpdate:
         """The same: it has no micro-batches."""
         return self
 
-    def drawn(self, rollout: Rollout, indices: np.ndarray) -> Any:
-        """One minibatch whose floats are read where the rollout keeps them."""
-        if isinstance(rollout, RolloutBuffer):
-            return rollout.samples_where_they_lie(indices)
-        return rollout.samples(indices)
+    def minibatches(self, rollout: Rollout, order: list[np.ndarray]) -> Iterator[Any]:
+        """Floats are read where the rollout keeps them, if it can tell."""
+        lying = getattr(rollout, "samples_where_they_lie", None)
+        return lying(order) if lying else super().minibatches(rollout, order)
 
     def differentiate(
-        self, batch: Minibatch, advantages: Tensor, terms: Terms, record: Record
+        self, batch: Any, terms: Terms, record: Record, moments: Moments | None
     ) -> None:
         """The gradient of one minibatch's loss into the optimiser's."""
-        count = len(batch.actions)
-        old = (batch.old_log_prob, batch.old_values, advantages, batch.returns)
-        log_ratio, sums = self.engine.differentiate(
-            batch.observations,
-            batch.actions.reshape(count, -1).numpy(),
-            torch.stack([column.reshape(-1) for column in old]).numpy(),
-            terms,
-        )
-        record.add(losses_of(sums / count, log_ratio, terms), 1.0)
+        samples = batch if isinstance(batch, DrawnSamples) else laid_out(batch)
+        self._normalise(samples.scalars[ADVANTAGES], terms, moments)
+        log_ratio, losses = self.engine.differentiate(*samples, terms)
+        record.keep(torch.from_numpy(losses), torch.from_numpy(log_ratio), 1.0)
+
+    def _normalise(self, advantages: np.ndarray, terms: Terms, moments: Moments | None) -> None:
+        """As the exact one, in place; of a rank that is alone without a detour by tensors."""
+        if terms.normalize_advantage and self.ranks.size == 1:
+            normalise(advantages)
+        else:
+            own = torch.from_numpy(advantages)
+            own.copy_(normalised(own, terms, self.ranks, moments))
 
     def parts(self) -> dict[str, int]:
         """Bytes held between updates, by name."""
         return self.engine.parts()
 
 
-def losses_of(means: np.ndarray, log_ratio: np.ndarray, terms: Terms) -> Losses:
-    """What the record keeps of a minibatch."""
-    total = means[POLICY] + terms.ent_coef * means[ENTROPY] + terms.vf_coef * means[VALUE]
-    values = np.array((total, means[POLICY], means[VALUE], means[ENTROPY]), np.float32)
-    total, policy, value, entropy = torch.from_numpy(values).unbind()
-    return Losses(total, policy, value, entropy, torch.from_numpy(log_ratio), {})
+def laid_out(batch: Minibatch) -> DrawnSamples:
+    """A minibatch of tensors."""
+    count = len(batch.actions)
+    columns = (batch.old_log_prob, batch.old_values, batch.advantages, batch.returns)
+    scalars = np.stack([column.reshape(-1).numpy() for column in columns])
+    return DrawnSamples(batch.observations, batch.actions.reshape(count, -1).numpy(), scalars)

@@ -59,7 +59,7 @@ ACTIONS = st.one_of(
     st.lists(st.integers(2, 5), min_size=1, max_size=3).map(spaces.MultiDiscrete),
     st.integers(1, 9).map(lambda n: spaces.Box(-1, 1, (n,))),
 )
-WIDTHS = st.lists(st.sampled_from((1, 3, 8, 17, 32)), max_size=2).map(tuple)
+WIDTHS = st.lists(st.sampled_from((1, 3, 8, 17, 32, 130)), max_size=2).map(tuple)
 AGENTS = st.builds(
     MlpAgent,
     actor=WIDTHS,
@@ -164,8 +164,8 @@ def test_gradient_and_losses_are_those_of_the_exact_engine(
     compiled = CompiledUpdate(policy, adam, CompiledPerceptron(policy, adam, threads))
     exact, ours, theirs = Update(twin, plain), Record(), Record()
 
-    compiled.differentiate(batch, batch.advantages, terms, ours)
-    exact.differentiate(batch, batch.advantages, terms, theirs)
+    compiled.differentiate(batch, terms, ours, None)
+    exact.differentiate(batch, terms, theirs, None)
 
     size = plain.gradient.abs().max().item()
     torch.testing.assert_close(adam.gradient, plain.gradient, rtol=1e-4, atol=1e-6 + 2e-6 * size)
@@ -201,7 +201,7 @@ def test_pictures_stay_known_while_acting_until_parameters_change(most, monkeypa
     assert engine.read.known == 12
 
     terms = replace(ALGO, normalize_advantage=False).terms(0.0)
-    CompiledUpdate(policy, adam, engine).differentiate(batch, batch.advantages, terms, Record())
+    CompiledUpdate(policy, adam, engine).differentiate(batch, terms, Record(), None)
     adam.step(10.0)
     assert acts_like(policy, engine, rows)
 
