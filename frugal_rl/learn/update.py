@@ -207,12 +207,12 @@ class Update:
 
 
 class Record:
-    """Losses of one update, kept as tensors and read once at its end."""
+    """Losses of one update, kept as they come, tensors or arrays, and read once at its end."""
 
     def __init__(self) -> None:
-        self.losses: list[Tensor] = []
+        self.losses: list[Tensor | np.ndarray] = []
         self.weights: list[float] = []
-        self.log_ratios: list[Tensor] = []
+        self.log_ratios: list[Tensor | np.ndarray] = []
         self.metrics: dict[str, list[Tensor]] = {}
 
     def new_epoch(self) -> None:
@@ -226,7 +226,9 @@ class Record:
         for name, value in losses.metrics.items():
             self.metrics.setdefault(name, []).append(value)
 
-    def keep(self, parts: Tensor, log_ratio: Tensor, share: float) -> None:
+    def keep(
+        self, parts: Tensor | np.ndarray, log_ratio: Tensor | np.ndarray, share: float
+    ) -> None:
         """The same as the losses [4] of policy, value, entropy and in total."""
         self.losses.append(parts)
         self.weights.append(share)
@@ -238,14 +240,14 @@ class Record:
         while share < 0.9999 and count < len(self.weights):
             count += 1
             share += self.weights[-count]
-        return approximate_kl(torch.cat(self.log_ratios[-count:]))
+        return approximate_kl(torch.cat(_tensors(self.log_ratios[-count:])))
 
     def summary(self, rollout: Rollout, terms: Terms) -> dict[str, float]:
         """Means over minibatches; ratios over the last epoch."""
-        weights = torch.tensor(self.weights).to(self.losses[0].device)
-        means = (torch.stack(self.losses) * weights[:, None]).sum(0) / weights.sum()
+        losses, log_ratio = torch.stack(_tensors(self.losses)), torch.cat(_tensors(self.log_ratios))
+        weights = torch.tensor(self.weights).to(losses.device)
+        means = (losses * weights[:, None]).sum(0) / weights.sum()
         policy, value, entropy, total = means.tolist()
-        log_ratio = torch.cat(self.log_ratios)
         far = (torch.exp(log_ratio) - 1).abs() > terms.clip_range
         metrics = {
             "train/policy_loss": policy,
@@ -259,6 +261,11 @@ class Record:
         for name, values in self.metrics.items():
             metrics[f"train/{name}"] = torch.stack(values).mean().item()
         return metrics
+
+
+def _tensors(kept: Sequence[Tensor | np.ndarray]) -> list[Tensor]:
+    """Arrays as tensors of the same memory."""
+    return [torch.as_tensor(each) for each in kept]
 
 
 def approximate_kl(log_ratio: Tensor) -> float:

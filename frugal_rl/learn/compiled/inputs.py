@@ -73,6 +73,8 @@ class InputReader:
 
     def forget(self) -> None:
         """Take no picture for known any more; what was decoded stays while its tables do."""
+        if not self.origins:
+            return
         self.numbers.forget()
         version = self.decoder.static.version
         if version != self.version:

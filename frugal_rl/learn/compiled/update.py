@@ -84,7 +84,7 @@ class CompiledUpdate(Update):
         samples = batch if isinstance(batch, DrawnSamples) else laid_out(batch)
         self._normalise(samples.scalars[ADVANTAGES], terms, moments)
         log_ratio, losses = self.engine.differentiate(*samples, terms)
-        record.keep(torch.from_numpy(losses), torch.from_numpy(log_ratio), 1.0)
+        record.keep(losses, log_ratio, 1.0)
 
     def _normalise(self, advantages: np.ndarray, terms: Terms, moments: Moments | None) -> None:
         """As the exact one, in place; of a rank that is alone without a detour by tensors."""
