@@ -29,7 +29,10 @@ FUSED = ["contract"]
 
 
 def _worth_it() -> bool:
-    """Whether this processor has registers for the tiles; with AVX-512 BLAS copies nothing."""
+    """Whether this processor has registers for the tiles, and its BLAS no kernels for such products.
+
+    With AVX-512 OpenBLAS copies nothing of small matrices either (OpenMathLib/OpenBLAS#3335).
+    """
     features = llvm.get_host_cpu_features()
     return bool(features.get("avx2") and features.get("fma") and not features.get("avx512f"))
 
