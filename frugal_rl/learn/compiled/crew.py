@@ -20,14 +20,17 @@ class Post:
         self.number = number
         self.given, self.done = Lock(), Lock()
         self.work: Work | None = None
+        self.busy = False
         self.error: BaseException | None = None
         self.given.acquire()
         self.done.acquire()
         Thread(target=self._serve, name=f"engine_{number}", daemon=True).start()
 
     def give(self, work: Work | None) -> None:
-        """Begin; None ends the thread."""
-        self.work = work
+        """Begin, after what an interruption left behind; None ends the thread."""
+        if self.busy:
+            self.wait()
+        self.work, self.busy = work, True
         self.given.release()
 
     def _serve(self) -> None:
@@ -45,6 +48,7 @@ class Post:
     def wait(self) -> BaseException | None:
         """What went wrong."""
         self.done.acquire()
+        self.busy = False
         error, self.error = self.error, None
         return error
 

@@ -15,7 +15,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from frugal_rl.learn.actions import FactoredHead, GaussianHead
-from frugal_rl.learn.compiled import passes
+from frugal_rl.learn.compiled import passes, tiles
 from frugal_rl.learn.compiled.activations import LINEAR, RELU, TANH
 from frugal_rl.learn.compiled.packing import Packing
 from frugal_rl.learn.compiled.refusal import no, no_convolutions
@@ -32,7 +32,7 @@ NOTHING = -1
 class Table:
     """Layers over numbered buffers, int64; the first layer reads the input.
 
-    layers   [L, 11] as `passes.IN` and the names beside it say
+    layers   [L, 12] as `passes.IN` and the names beside it say
     buffers  [B, 2] offset and width of each activation, for one sample
     ends     [e] the buffers that hold what comes out
     """
@@ -102,8 +102,8 @@ class Drawing:
         bias = self.packing.vector(linear.bias)
         self.widths.append(linear.out_features)
         into, sizes = len(self.widths) - 1, [inputs, linear.out_features]
-        back = int(source > 0)
-        self.layers.append([source, into, *sizes, at, bias, kind, back, 0, shared, turned])
+        back, tiled = int(source > 0), int(tiles.suit(inputs, linear.out_features))
+        self.layers.append([source, into, *sizes, at, bias, kind, back, 0, shared, turned, tiled])
         return into
 
     def trunk(self, trunk: nn.Sequential, source: int) -> int:
@@ -133,15 +133,16 @@ def tabled(layers: list[list[int]], widths: list[int], ends: tuple[int, ...]) ->
 def picture(packing: Packing, linear: nn.Linear, readers: list[Tensor], first: int) -> Table:
     """A picture's layer, and its part of all that read it, from column `first` of theirs on.
 
-    The pixels' buffer comes last, so that gradients, of which they have none, need no room for it.
+    On the way back all of a thread's pictures are summed over at once: too many for tiles. The
+    pixels' buffer comes last, so that gradients, of which they have none, need no room for it.
     """
     pixels, features = linear.in_features, linear.out_features
     columns = slice(first, first + features)
     given = sum(len(weight) for weight in readers)
     (at, turned), bias = packing.matrix(linear.weight), packing.vector(linear.bias)
-    reads = [2, 1, pixels, features, at, bias, RELU, 0, 0, NOTHING, turned]
+    reads = [2, 1, pixels, features, at, bias, RELU, 0, 0, NOTHING, turned, 0]
     (at, turned), bias = packing.stacked(readers, columns), packing.zeros(given)
-    gives = [1, 0, features, given, at, bias, LINEAR, 1, 0, NOTHING, turned]
+    gives = [1, 0, features, given, at, bias, LINEAR, 1, 0, NOTHING, turned, 0]
     return tabled([reads, gives], [given, features, pixels], (0,))
 
 

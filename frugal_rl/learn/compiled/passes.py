@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 
 from frugal_rl.learn.compiled.activations import activate, inlined, turn_back
-from frugal_rl.learn.compiled.tiles import FROM_ZERO, LANES, MOST, WORTH_IT, product
+from frugal_rl.learn.compiled.tiles import FROM_ZERO, product
 
 NARROW = 8
 """Outputs below which plain loops beat a matrix product."""
-IN, OUT, INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION, BACK, ADDS, SHARED, TURNED = range(11)
+IN, OUT, INPUTS, OUTPUTS, WEIGHT, BIAS, ACTIVATION, BACK, ADDS, SHARED, TURNED, TILED = range(12)
 """Columns of the table: buffers, sizes, places in the packed parameters, activation, whether the
 input takes a gradient, and whether it has one already; the first column of what is added from
-shared rows, -1 for nothing; the place among the turned weights, -1 where BLAS multiplies."""
+shared rows, -1 for nothing; the place among the turned weights, -1 where BLAS multiplies, and
+whether products on the way back come in tiles."""
 
 
 @inlined
@@ -160,7 +161,6 @@ def backward(
     for back in range(layers.shape[0]):
         layer = layers[layers.shape[0] - 1 - back]
         inputs, outputs = layer[INPUTS], layer[OUTPUTS]
-        tiled = WORTH_IT and LANES <= inputs <= MOST and max(outputs, m) <= MOST
         out = view(arena, buffers, layer[OUT], block, m)
         delta = view(deltas, buffers, layer[OUT], block, m)
         turn_back(delta, out, layer[ACTIVATION], gradient[layer[BIAS] : layer[BIAS] + outputs])
@@ -168,14 +168,14 @@ def backward(
             add_to_shared(delta, shared, index, start, layer[SHARED])
         x = view(arena, buffers, layer[IN], block, m)
         into = matrix(gradient, layer[WEIGHT], outputs, inputs)
-        if tiled:
+        if layer[TILED]:
             product(FROM_ZERO, delta.T, x, into, 1)
         else:
             add_weights(delta, x, into, scratch)
         if layer[BACK]:
             w = matrix(weights[0], layer[WEIGHT], outputs, inputs)
             into = view(deltas, buffers, layer[IN], block, m)
-            if tiled:
+            if layer[TILED]:
                 product(FROM_ZERO, delta, w, into, layer[ADDS])
             elif layer[ADDS]:
                 more = scratch[: m * inputs].reshape(m, inputs)

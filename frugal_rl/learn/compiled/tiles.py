@@ -29,7 +29,7 @@ FUSED = ["contract"]
 
 
 def _worth_it() -> bool:
-    """Whether this processor has registers for the tiles, and its BLAS no kernels for such products.
+    """Whether this processor has registers for tiles, and its BLAS no kernels for such products.
 
     With AVX-512 OpenBLAS copies nothing of small matrices either (OpenMathLib/OpenBLAS#3335).
     """

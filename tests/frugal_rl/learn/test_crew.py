@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from frugal_rl.learn.compiled.crew import Crew
+from frugal_rl.learn.compiled.crew import Crew, Post
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4])
@@ -36,6 +36,24 @@ def test_an_error_is_raised_when_all_are_done_and_the_crew_works_on(fails):
             crew(work)
         assert sorted(done) == [n for n in range(3) if n != fails]
     crew(lambda number: None)
+
+
+def test_what_an_interruption_left_behind_is_waited_for(monkeypatch):
+    crew, done = Crew(2), []
+
+    def slow(number):
+        time.sleep(0.05 * number)
+        done.append(number)
+
+    def interrupted(post):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Post, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            crew(slow)
+    crew(slow)
+    assert sorted(done) == [0, 0, 1, 1]
 
 
 def test_threads_end_with_the_crew():
