@@ -28,7 +28,8 @@ def test_pages_of_libraries_go_back_and_come_again_when_they_are_needed():
     left = sum(library_bytes().values())
 
     assert gone > before // 2
-    assert left < before - gone + 8 * MIB  # what looking needs is there again
+    stayed = max(before - gone, 0)  # looking touches pages too, and those go as well
+    assert left < stayed + 8 * MIB  # what looking needs is there again
     assert np.array_equal(np.ones((64, 64)) @ np.ones((64, 64)), product)
 
 
