@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from frugal_rl.store.rollout import RolloutBuffer
 
 
+SAMPLE_BYTES, ACTION_BYTES = 24, 4
+"""Of a drawn sample's place and four numbers, and of each number of its action."""
+
+
 class DrawnRows(Mapping[str, Any]):
     """Rows [B, ...] of the samples at `at` [B] int64 of T * N, in policy form, by name.
 

@@ -15,7 +15,7 @@ from frugal_rl.memory.choices import RolloutLocation, Shuffle
 from frugal_rl.observation.aligned import ALIGNMENT, aligned_empty
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.delta import DeltaColumn
-from frugal_rl.store.drawn_rows import drawn_samples
+from frugal_rl.store.drawn_rows import ACTION_BYTES, SAMPLE_BYTES, drawn_samples
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.kernels import advantages
 from frugal_rl.store.layout import SCALARS, action_layout, columns_of, columns_of_space
@@ -233,7 +233,8 @@ class RolloutBuffer:
         if self._single or self.labels:
             yield from map(self.samples, order)
             return
-        at_once = max(1, DRAWN_BYTES // (len(order[0]) * (24 + 4 * self.action_dim)))
+        sample_bytes = SAMPLE_BYTES + ACTION_BYTES * self.action_dim
+        at_once = max(1, DRAWN_BYTES // (len(order[0]) * sample_bytes))
         for size, equal in groupby(order, len):
             several = list(equal)
             for first in range(0, len(several), at_once):

@@ -36,14 +36,15 @@ class Post:
     def _serve(self) -> None:
         while True:
             self.given.acquire()
-            if self.work is None:
+            work, self.work = self.work, None
+            if work is None:
                 return
             try:
-                self.work(self.number)
+                work(self.number)
             except BaseException as error:
                 self.error = error
-            self.work = None
             self.done.release()
+            del work  # it may be the last to hold the crew, which then waits for `done`
 
     def wait(self) -> BaseException | None:
         """What went wrong."""

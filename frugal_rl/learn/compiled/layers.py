@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from frugal_rl.learn.actions import FactoredHead, GaussianHead
 from frugal_rl.learn.compiled import passes, tiles
 from frugal_rl.learn.compiled.activations import LINEAR, RELU, TANH
-from frugal_rl.learn.compiled.packing import Packing
+from frugal_rl.learn.compiled.packing import NOWHERE, Packing
 from frugal_rl.learn.compiled.refusal import no, no_convolutions
 from frugal_rl.learn.networks import PerceptronNetwork
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from frugal_rl.learn.policy import FrugalPolicy
 
 KINDS: dict[type[nn.Module], int] = {nn.Tanh: TANH, nn.ReLU: RELU}
-NOTHING = -1
 
 
 @dataclass(frozen=True)
@@ -93,7 +92,7 @@ class Drawing:
 
     def layer(self, linear: nn.Linear, kind: int, source: int) -> int:
         """One linear layer and its activation; the buffer that it writes."""
-        inputs, shared, weight = linear.in_features, NOTHING, linear.weight
+        inputs, shared, weight = linear.in_features, NOWHERE, linear.weight
         if source == 0 and inputs > self.plain:
             shared = sum(reader.out_features for reader in self.readers)
             self.readers.append(linear)
@@ -140,9 +139,9 @@ def picture(packing: Packing, linear: nn.Linear, readers: list[Tensor], first: i
     columns = slice(first, first + features)
     given = sum(len(weight) for weight in readers)
     (at, turned), bias = packing.matrix(linear.weight), packing.vector(linear.bias)
-    reads = [2, 1, pixels, features, at, bias, RELU, 0, 0, NOTHING, turned, 0]
+    reads = [2, 1, pixels, features, at, bias, RELU, 0, 0, NOWHERE, turned, 0]
     (at, turned), bias = packing.stacked(readers, columns), packing.zeros(given)
-    gives = [1, 0, features, given, at, bias, LINEAR, 1, 0, NOTHING, turned, 0]
+    gives = [1, 0, features, given, at, bias, LINEAR, 1, 0, NOWHERE, turned, 0]
     return tabled([reads, gives], [given, features, pixels], (0,))
 
 
@@ -180,7 +179,7 @@ def perceptron(policy: FrugalPolicy, places: dict[int, int]) -> Perceptron:
     for linear in looks:
         pictures.append(picture(packing, linear, readers, first))
         first += linear.out_features
-    log_std = packing.vector(head.log_std) if isinstance(head, GaussianHead) else NOTHING
+    log_std = packing.vector(head.log_std) if isinstance(head, GaussianHead) else NOWHERE
     shared = sum(len(weight) for weight in readers)
     return Perceptron(samples, tuple(pictures), packing, groups_of(policy), log_std, shared)
 

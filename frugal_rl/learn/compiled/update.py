@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Minibatch
 
-from frugal_rl.learn.compiled.blas import one_blas_thread
 from frugal_rl.learn.compiled.kernels import clipped_adam, normalise
 from frugal_rl.learn.compiled.losses import ADVANTAGES
 from frugal_rl.learn.optimizer import BETA1, BETA2, FlatAdam
@@ -65,8 +64,7 @@ class CompiledUpdate(Update):
     ) -> dict[str, float]:
         """As the exact one; threads of torch's would spin on the cores of the engine's."""
         torch.set_num_threads(1)
-        with one_blas_thread():
-            return super().run(rollout, batch_size, n_epochs, terms)
+        return super().run(rollout, batch_size, n_epochs, terms)
 
     def whole(self) -> CompiledUpdate:
         """The same: it has no micro-batches."""

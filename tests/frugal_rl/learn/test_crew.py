@@ -38,6 +38,10 @@ def test_an_error_is_raised_when_all_are_done_and_the_crew_works_on(fails):
     crew(lambda number: None)
 
 
+def interrupted(post):
+    raise KeyboardInterrupt
+
+
 def test_what_an_interruption_left_behind_is_waited_for(monkeypatch):
     crew, done = Crew(2), []
 
@@ -45,15 +49,30 @@ def test_what_an_interruption_left_behind_is_waited_for(monkeypatch):
         time.sleep(0.05 * number)
         done.append(number)
 
-    def interrupted(post):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
         patch.setattr(Post, "wait", interrupted)
         with pytest.raises(KeyboardInterrupt):
             crew(slow)
     crew(slow)
     assert sorted(done) == [0, 0, 1, 1]
+
+
+def test_a_thread_that_held_the_crew_last_ends_as_well(monkeypatch):
+    before = set(threading.enumerate())
+    with monkeypatch.context() as patch:
+        patch.setattr(Post, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            leave_work_behind(Crew(2))
+    threads = set(threading.enumerate()) - before
+    assert len(threads) == 1
+    for thread in threads:
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+def leave_work_behind(crew):
+    """Work that holds its crew, and goes on when nobody else does."""
+    crew(lambda number: time.sleep(0.3 * number) or crew)
 
 
 def test_threads_end_with_the_crew():
