@@ -17,7 +17,7 @@ from stable_baselines3.common.type_aliases import DictRolloutBufferSamples as Mi
 from torch import Tensor
 from torch.nn import functional as F
 
-from frugal_rl.doing import doing
+from frugal_rl.doing import Work, doing
 from frugal_rl.learn.ranks import Moments, Ranks
 
 if TYPE_CHECKING:
@@ -144,15 +144,27 @@ class Update:
         with doing("updating", count, "minibatches") as work:
             for _ in range(n_epochs):
                 record.new_epoch()
-                order = rollout.order(batch_size)
-                moments = iter(self.moments(rollout, order, terms))
-                for batch in self.minibatches(rollout, order):
-                    goes_on = self.learn(batch, terms, record, next(moments))
-                    del batch  # else the next one would be drawn beside it
-                    work.done += 1
-                    if not goes_on:
-                        return record.summary(rollout, terms)
+                if not self.epoch(rollout, rollout.order(batch_size), terms, record, work):
+                    break
         return record.summary(rollout, terms)
+
+    def epoch(
+        self,
+        rollout: Rollout,
+        order: list[np.ndarray],
+        terms: Terms,
+        record: Record,
+        work: Work,
+    ) -> bool:
+        """Learn from each sample once; False where `target_kl` ends the update."""
+        moments = iter(self.moments(rollout, order, terms))
+        for batch in self.minibatches(rollout, order):
+            goes_on = self.learn(batch, terms, record, next(moments))
+            del batch  # else the next one would be drawn beside it
+            work.done += 1
+            if not goes_on:
+                return False
+        return True
 
     def minibatches(self, rollout: Rollout, order: list[np.ndarray]) -> Iterator[Any]:
         """Those of one epoch, each drawn when the one before has been learned from."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -69,12 +70,36 @@ class DrawnSamples(NamedTuple):
     scalars: np.ndarray
 
 
-def drawn_samples(rollout: RolloutBuffer, indices: np.ndarray) -> Iterator[DrawnSamples]:
+@dataclass(frozen=True)
+class DrawnTogether:
+    """M minibatches of B samples each.
+
+    at       [M, B] int64: places among T * N; rows [M * B, ...] by name are those of all
+    actions  [M, B, a] float32
+    scalars  [M, 4, B] float32: as those of `DrawnSamples`
+    """
+
+    rollout: RolloutBuffer
+    at: np.ndarray
+    actions: np.ndarray
+    scalars: np.ndarray
+
+    @property
+    def rows(self) -> DrawnRows:
+        """Of all samples, the first minibatch's first."""
+        return DrawnRows(self.rollout, self.at.reshape(-1))
+
+    def apart(self) -> Iterator[DrawnSamples]:
+        """One after the other; none keeps what another one gathered."""
+        rows = (DrawnRows(self.rollout, places) for places in self.at)
+        return map(DrawnSamples, rows, self.actions, self.scalars)
+
+
+def drawn_together(rollout: RolloutBuffer, indices: np.ndarray) -> DrawnTogether:
     """Minibatches by env-major indices [M, B], index = n * T + t."""
     count, size = indices.shape
     at, scalars = np.empty((count, size), np.int64), np.empty((count, 4, size), np.float32)
     actions = np.empty((count, size, rollout.action_dim), np.float32)
     kept = (rollout.log_probs, rollout.values, rollout.advantages, rollout.returns)
     draw(indices, *kept, rollout.actions, at, scalars, actions)
-    rows = (DrawnRows(rollout, places) for places in at)
-    return map(DrawnSamples, rows, actions, scalars)  # no list, which would keep what they gather
+    return DrawnTogether(rollout, at, actions, scalars)

@@ -15,7 +15,7 @@ from frugal_rl.memory.choices import RolloutLocation, Shuffle
 from frugal_rl.observation.aligned import ALIGNMENT, aligned_empty
 from frugal_rl.store.columns import ArrayColumn, Column
 from frugal_rl.store.delta import DeltaColumn
-from frugal_rl.store.drawn_rows import ACTION_BYTES, SAMPLE_BYTES, drawn_samples
+from frugal_rl.store.drawn_rows import ACTION_BYTES, SAMPLE_BYTES, DrawnTogether, drawn_together
 from frugal_rl.store.found.column import FoundColumn
 from frugal_rl.store.kernels import advantages
 from frugal_rl.store.layout import SCALARS, action_layout, columns_of, columns_of_space
@@ -230,16 +230,31 @@ class RolloutBuffer:
         Their numbers are, of several minibatches at once. Observations that are no dictionary, or
         have labels, come as from `samples`.
         """
-        if self._single or self.labels:
+        if not self.lies_open:
             yield from map(self.samples, order)
             return
-        sample_bytes = SAMPLE_BYTES + ACTION_BYTES * self.action_dim
+        for several in self.drawn_together(order):
+            yield from several.apart()
+
+    @property
+    def lies_open(self) -> bool:
+        """Whether observations can be read where they lie."""
+        return not (self._single or self.labels)
+
+    def drawn_together(
+        self, order: Sequence[np.ndarray], gathered: int = 0
+    ) -> Iterator[DrawnTogether]:
+        """The minibatches of an `order`, as many at once as take `DRAWN_BYTES`.
+
+        gathered  bytes that whoever reads them adds to each sample
+        """
+        sample_bytes = SAMPLE_BYTES + ACTION_BYTES * self.action_dim + gathered
         at_once = max(1, DRAWN_BYTES // (len(order[0]) * sample_bytes))
         for size, equal in groupby(order, len):
             several = list(equal)
             for first in range(0, len(several), at_once):
                 indices = np.concatenate(several[first : first + at_once])
-                yield from drawn_samples(self, indices.reshape(-1, size))
+                yield drawn_together(self, indices.reshape(-1, size))
 
     def observations_at(self, t: np.ndarray, n: np.ndarray, capacity: int = 0) -> dict[str, Any]:
         """Observations of samples (t[b], n[b]) in policy form, tensors on `device`."""

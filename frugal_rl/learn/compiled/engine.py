@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from torch import Tensor
@@ -11,8 +11,10 @@ from torch import Tensor
 from frugal_rl.learn.compiled.blas import one_blas_thread
 from frugal_rl.learn.compiled.crew import Crew
 from frugal_rl.learn.compiled.inputs import InputReader, Inputs
-from frugal_rl.learn.compiled.kernels import differentiate, gather, infer, pack
+from frugal_rl.learn.compiled.kernels import gather, infer, pack
 from frugal_rl.learn.compiled.layers import Perceptron, perceptron
+from frugal_rl.learn.compiled.learning import learn
+from frugal_rl.learn.compiled.meeting import Meeting
 from frugal_rl.learn.compiled.pictures import Pictures
 from frugal_rl.observation.aligned import aligned_empty
 
@@ -25,26 +27,48 @@ if TYPE_CHECKING:
 
 BLOCK = 128
 """Samples at a time: activations of 2 x 64 units then take 130 KiB."""
+NO_ADAM = (*4 * [np.empty(0, np.float32)], np.zeros((), np.float32))
+NO_RATES = np.empty((0, 7), np.float32)
+"""Of a gradient without a step."""
 MOST_KNOWN = 4096
 """Distinct pictures of which acting remembers what they give."""
 
 
-class Lane:
-    """What one thread writes: activations, their gradients, and its sum over samples."""
+class Minibatches(NamedTuple):
+    """What `learn` reads and writes of M minibatches, beside what the engine holds."""
 
-    def __init__(self, net: Perceptron, gradient: np.ndarray, sums: np.ndarray) -> None:
+    inputs: Inputs
+    actions: np.ndarray
+    old: np.ndarray
+    numbers: np.ndarray
+    normalises: bool
+    adam: tuple[np.ndarray, ...]
+    rates: np.ndarray
+    log_ratio: np.ndarray
+    losses: np.ndarray
+
+
+class Lane:
+    """What one thread writes: activations, their gradients, and that of the parameters."""
+
+    def __init__(self, net: Perceptron, gradient: np.ndarray) -> None:
         samples = net.samples
         tables = (samples, *net.pictures)
         scratch = BLOCK * samples.widest + max(table.weights for table in tables)
         self.arena = aligned_empty((BLOCK * samples.width,), np.float32)
         self.deltas = aligned_empty((BLOCK * samples.width,), np.float32)
         self.scratch = aligned_empty((scratch,), np.float32)
-        self.gradient, self.sums = gradient, sums
+        self.gradient = gradient
+
+    @property
+    def room(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """As the kernels take it."""
+        return self.arena, self.deltas, self.scratch
 
     @property
     def nbytes(self) -> int:
         """Bytes allocated."""
-        arrays = (self.arena, self.deltas, self.scratch, self.gradient)
+        arrays = (*self.room, self.gradient)
         return sum(array.nbytes for array in arrays)
 
 
@@ -75,9 +99,10 @@ class CompiledPerceptron:
         self.runs, self.turns = net.packing.runs, net.packing.turns
         self.gradients = aligned_empty((threads, len(own)), np.float32)
         self.sums = np.zeros((threads, 3))
-        self.lanes = [Lane(net, *sums) for sums in zip(self.gradients, self.sums, strict=True)]
+        self.lanes = [Lane(net, gradient) for gradient in self.gradients]
         self.pictures = Pictures(net, threads)
-        self.each = Crew(threads)
+        self.each, self.meeting = Crew(threads), Meeting()
+        self.steps = not self.read.origins  # what pictures give changes with each step
         self.refresh()
 
     def refresh(self) -> None:
@@ -122,65 +147,92 @@ class CompiledPerceptron:
         """
         self.refresh()
         inputs, pictures = self.read(rows), self.pictures
-        log_ratio = np.empty(inputs.count, np.float32)
-        numbers = in_kernel(terms, inputs.count)
-        samples = (inputs, actions, old, numbers, log_ratio)
+        numbers, log_ratio = in_kernel(terms, inputs.count), np.empty((1, inputs.count), np.float32)
+        losses = np.empty((1, 4), np.float32)
         if inputs.pictures:
             pictures.show(inputs.pictures, 0, self.threads)
         back = pictures.gradients()
+        whole = inputs, actions[None], old[None], numbers, False, NO_ADAM, NO_RATES
+        minibatch = Minibatches(*whole, log_ratio, losses)
         with one_blas_thread():
             if inputs.pictures:
                 self.each(lambda i: pictures.forward(i, self.weights))
-            self.each(lambda i: self._share(i, back[i], samples))
+            self.each(lambda i: self._learn(i, back[i], minibatch))
             if inputs.pictures:
                 self.each(lambda i: self._back(i, back))
-        losses = np.empty(4, np.float32)
-        gather(self.gradients, self.runs, self.gradient, self.sums, numbers, losses)
+        gather(self.gradients, self.runs, self.gradient, self.sums, numbers, losses[0])
         self.stale = True  # whoever asks for a gradient changes the parameters by it
+        return log_ratio[0], losses[0]
+
+    def learn(
+        self,
+        rows: Mapping[str, Tensor],
+        actions: np.ndarray,
+        old: np.ndarray,
+        terms: Terms,
+        adam: tuple[np.ndarray, ...],
+        rates: np.ndarray,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """One step for each of M minibatches of B samples; log-ratios [M, B] and losses [M, 4].
+
+        rows   [M * B, ...]; actions [M, B, a]; old [M, 4, B], of which advantages are normalised
+        adam   `CompiledAdam.arrays`; rates [M, 7] of its `rates`
+        """
+        assert self.steps
+        self.refresh()
+        inputs, (count, _, size) = self.read(rows), old.shape
+        log_ratio, losses = np.empty((count, size), np.float32), np.empty((count, 4), np.float32)
+        numbers, back = in_kernel(terms, size), self.pictures.gradients()
+        given = inputs, actions, old, numbers, terms.normalize_advantage, adam, rates
+        minibatches = Minibatches(*given, log_ratio, losses)
+        self.meeting.begin()
+        with one_blas_thread():
+            self.each(lambda i: self._learn(i, back[i], minibatches))
+        self.stale = True  # the policy's parameters are other ones
         return log_ratio, losses
 
-    def _bounds(self, thread: int, inputs: Inputs) -> tuple[int, int]:
+    def _learn(self, thread: int, back: np.ndarray, of: Minibatches) -> None:
+        """One thread's samples of each minibatch; if it cannot come, nobody waits for it."""
+        net, lane = self.net, self.lanes[thread]
+        try:
+            learn(
+                thread,
+                self.meeting.address,
+                self._bounds(thread, of.old.shape[2]),
+                self.weights,
+                net.samples.kernel,
+                of.inputs.plain.kernel,
+                of.inputs.mask,
+                (self.pictures.shared, of.inputs.index, back),
+                of.actions,
+                of.old,
+                (net.groups, net.log_std),
+                of.numbers,
+                of.normalises,
+                lane.room,
+                BLOCK,
+                self.gradients,
+                (self.runs, self.turns),
+                of.adam,
+                of.rates,
+                of.log_ratio,
+                self.sums,
+                of.losses,
+            )
+        except BaseException:
+            self.meeting.give_up()
+            raise
+
+    def _bounds(self, thread: int, samples: int) -> tuple[int, int]:
         """The first of a thread's samples, and the one behind its last."""
-        blocks = -(-inputs.count // BLOCK)
+        blocks = -(-samples // BLOCK)
         first, last = (blocks * k // self.threads * BLOCK for k in (thread, thread + 1))
-        return first, min(last, inputs.count)
+        return first, min(last, samples)
 
     def _back(self, thread: int, gradients: np.ndarray) -> None:
         """One thread's pictures."""
         lane = self.lanes[thread]
         self.pictures.backward(thread, self.weights, gradients, lane.scratch, lane.gradient)
-
-    def _share(
-        self,
-        thread: int,
-        shared_gradient: np.ndarray,
-        samples: tuple[Inputs, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    ) -> None:
-        """One thread's samples."""
-        net, lane = self.net, self.lanes[thread]
-        inputs, actions, old, numbers, log_ratio = samples
-        differentiate(
-            *self._bounds(thread, inputs),
-            self.weights,
-            net.samples.kernel,
-            inputs.plain.kernel,
-            inputs.mask,
-            self.pictures.shared,
-            inputs.index,
-            actions,
-            old,
-            net.groups,
-            net.log_std,
-            numbers,
-            lane.arena,
-            lane.deltas,
-            lane.scratch,
-            BLOCK,
-            lane.gradient,
-            shared_gradient,
-            log_ratio,
-            lane.sums,
-        )
 
     def parts(self) -> dict[str, int]:
         """Bytes held beside parameters, gradient and moments."""

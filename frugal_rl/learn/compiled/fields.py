@@ -24,7 +24,7 @@ NO_PLACES = np.empty(0, np.int64)
 class Fields:
     """Fields side by side, in the order in which they were added.
 
-    kernel  the table [k, 4] int64 and the places [B] int64, as the kernels take them
+    kernel  the table [k, 4] int64, the places [B] int64 and the first sample, as kernels take them
     """
 
     def __init__(self, places: np.ndarray = NO_PLACES) -> None:
@@ -45,9 +45,9 @@ class Fields:
         return self
 
     @property
-    def kernel(self) -> tuple[np.ndarray, np.ndarray]:
+    def kernel(self) -> tuple[np.ndarray, np.ndarray, int]:
         """Valid as long as this object."""
-        return np.array(self._table, np.int64).reshape(-1, 4), self.places
+        return np.array(self._table, np.int64).reshape(-1, 4), self.places, 0
 
 
 def _pointer_of(typing: Any, address: Any) -> Any:
@@ -67,7 +67,8 @@ numba_array: Any = numba.carray  # type: ignore[attr-defined]
 @inlined
 def fill(x: Any, first: Any, into: Any) -> None:
     """The fields' rows of samples from `first` on into the input's buffer [m, inputs]."""
-    table, places = x
+    table, places, begin = x
+    first += begin
     column = 0
     for f in range(table.shape[0]):
         width = table[f, WIDTH]

@@ -13,7 +13,7 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-from frugal_rl.learn.compiled.fields import Fields
+from frugal_rl.learn.compiled.fields import NO_PLACES, Fields
 from frugal_rl.learn.compiled.kept_pixels import KeptPixels
 from frugal_rl.learn.compiled.layers import linear_pictures
 from frugal_rl.observation.repeated_rows import RowNumbers
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from frugal_rl.learn.networks import Embedding
     from frugal_rl.learn.policy import FrugalPolicy
     from frugal_rl.observation.decoder import Decoder
+    from frugal_rl.store.rollout import RolloutBuffer
 
 Rows = Mapping[str, Tensor]
 NONE = np.empty((0, 0), np.float32)
@@ -62,14 +63,25 @@ class InputReader:
         self.embedding: Embedding = network.embedding
         encoding, space = decoder.encoding, cast(spaces.Dict, policy.observation_space)
         self.origins = {name: encoding.origins(name) for name in self.embedding.pictures}
-        sizes = [sum(row_bytes(space[row]) for row in origins) for origins in self.origins.values()]
-        self.numbers = RowNumbers(max(sizes, default=0) + FIELD_BYTES)
+        self.stored = {name: row_bytes(row) for name, row in space.items()}
+        widths = [sum(self.stored[row] for row in rows) for rows in self.origins.values()]
+        self.numbers = RowNumbers(max(widths, default=0) + FIELD_BYTES)
         self.kept = [
             KeptPixels(self.numbers.shape[0], linear.in_features)
             for linear in linear_pictures(network)
         ]
         self.version = decoder.static.version
         self.direct = {name for name in self.embedding.sizes if encoding.is_float_row(name)}
+
+    def gathered(self, rollout: RolloutBuffer) -> int:
+        """Bytes of a sample that are copied out of a rollout, those of pictures aside."""
+        lying, sizes = DrawnRows(rollout, NO_PLACES), self.embedding.sizes
+        names = {name for name in sizes if name not in self.direct or lying.stored(name) is None}
+        if self.mask_name is not None:
+            names.add(self.mask_name)
+        shown = self.decoder.encoding.spec.observation_space
+        rows = {row for name in names for row in self.decoder.encoding.origins(name)}
+        return sum(row_bytes(shown[name]) for name in names) + sum(self.stored[row] for row in rows)
 
     def forget(self) -> None:
         """Take no picture for known any more; what was decoded stays while its tables do."""

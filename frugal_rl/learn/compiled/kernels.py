@@ -1,7 +1,7 @@
-"""The kernels that Python calls: acting, a minibatch's gradient, the order of parameters, Adam.
+"""The kernels that Python calls: acting, pictures' gradient, the order of parameters, Adam.
 
-The first three contain other files' functions, and Numba's cache looks at the time stamp of one
-file only: they capture a number that changes with any of them.
+The first two, and `learning.learn`, contain other files' functions, and Numba's cache looks at the
+time stamp of one file only: they capture a number that changes with any of them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,6 @@ from frugal_rl.learn.compiled.losses import (
     SHARE,
     VALUE,
     VALUE_COEFFICIENT,
-    categorical_loss,
-    gaussian_loss,
-    value_loss,
 )
 from frugal_rl.learn.compiled.packing import FROM, INPUTS, LENGTH, OUTPUTS, OWN, PLACE, TO
 from frugal_rl.learn.compiled.passes import IN, backward, forward, matrix, view
@@ -74,69 +71,6 @@ def _build_infer(stamp: int) -> Callable[..., None]:
     return infer
 
 
-def _build_differentiate(stamp: int) -> Callable[..., None]:
-    """Learning; `stamp` becomes a part of the kernel's cache key."""
-
-    @kernel
-    def differentiate(
-        first: Any,
-        last: Any,
-        weights: Any,
-        net: Any,
-        x: Any,
-        mask: Any,
-        shared: Any,
-        index: Any,
-        actions: Any,
-        old: Any,
-        groups: Any,
-        log_std: Any,
-        terms: Any,
-        arena: Any,
-        deltas: Any,
-        scratch: Any,
-        block: Any,
-        gradient: Any,
-        shared_gradient: Any,
-        log_ratio: Any,
-        sums: Any,
-    ) -> None:
-        """Gradient of PPO's loss over samples `first` to `last` of a minibatch; its parts' sums.
-
-        weights    parameters in the engine's order [P] float32, and those that are turned [W]
-        net        layers, buffers and ends of a `layers.Table`
-        x          `Fields.kernel`; mask [B, n] uint8, or [B, 0]; actions [B, a] float32
-        shared     [D, s] float32: what distinct pictures give; index [B, k] int32: which of them
-        old        [4, B] float32: log-probabilities, values, advantages, returns
-        groups     [g + 1] int64: bounds of each choice's logits
-        log_std    int64: the place of the deviations' logarithms in `packed`; -1 for choices
-        terms      [5] float32: clip range, that of values or -1, ent_coef, vf_coef, 1 / B
-        gradient   [P], shared_gradient [D, s], log_ratio [B] float32, sums [3] float64 are written
-        """
-        (layers, buffers, ends), (packed, _) = net, weights
-        gradient[:] = 0
-        shared_gradient[:] = 0
-        sums[:] = 0
-        for start in range(first, last if stamp >= 0 else 0, block):
-            m = min(block, last - start)
-            fill(x, start, view(arena, buffers, layers[0, IN], block, m))
-            forward(weights, layers, buffers, arena, (block, m, start), shared, index)
-            z = view(arena, buffers, ends[0], block, m)
-            dz = view(deltas, buffers, ends[0], block, m)
-            if log_std >= 0:
-                gaussian_loss(
-                    z, actions, old, start, packed, log_std, terms, dz, gradient, log_ratio, sums
-                )
-            else:
-                categorical_loss(z, mask, actions, old, start, groups, terms, dz, log_ratio, sums)
-            v = view(arena, buffers, ends[1], block, m)
-            value_loss(v, old, start, terms, view(deltas, buffers, ends[1], block, m), sums)
-            rows, back = (block, m, start), (gradient, shared_gradient, index)
-            backward(weights, layers, buffers, arena, deltas, rows, back, scratch)
-
-    return differentiate
-
-
 def _build_go_back(stamp: int) -> Callable[..., None]:
     """Learning of pictures; `stamp` becomes a part of the kernel's cache key."""
 
@@ -174,8 +108,7 @@ def _build_go_back(stamp: int) -> Callable[..., None]:
     return go_back
 
 
-infer, differentiate = _build_infer(source_stamp()), _build_differentiate(source_stamp())
-go_back = _build_go_back(source_stamp())
+infer, go_back = _build_infer(source_stamp()), _build_go_back(source_stamp())
 
 
 @kernel

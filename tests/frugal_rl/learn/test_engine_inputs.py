@@ -19,6 +19,7 @@ from frugal_rl.observation.encoding import Encoding
 from frugal_rl.observation.spec import ObservationSpec, Static, Stored
 from frugal_rl.run.config import Hardware, RunConfig
 from frugal_rl.run.trainer import no_meter
+from frugal_rl.store.drawn_rows import DrawnRows
 from frugal_rl.store.rollout import RolloutBuffer
 from frugal_rl.testing.toy import Toy
 from frugal_rl.vec_env.foreign import tables_of
@@ -123,9 +124,7 @@ def test_floats_are_read_where_the_rollout_keeps_them_with_the_same_result(monke
     )
     there = learned()
     read_there = set(gathered)
-    monkeypatch.setattr(
-        RolloutBuffer, "samples_where_they_lie", lambda self, order: map(self.samples, order)
-    )
+    monkeypatch.setattr(DrawnRows, "stored", lambda self, name: None)
     copied = learned()
 
     assert all(torch.equal(there[name], copied[name]) for name in there)
@@ -136,13 +135,13 @@ def test_floats_are_read_where_the_rollout_keeps_them_with_the_same_result(monke
 def test_torch_keeps_to_one_thread_beside_the_threads_of_the_engine(monkeypatch):
     """Its own would spin where those work, unless a command has told libgomp not to."""
     before, seen = torch.get_num_threads(), []
-    differentiate = CompiledPerceptron.differentiate
+    learn = CompiledPerceptron.learn
 
     def watched(self, *given):
         seen.append(torch.get_num_threads())
-        return differentiate(self, *given)
+        return learn(self, *given)
 
-    monkeypatch.setattr(CompiledPerceptron, "differentiate", watched)
+    monkeypatch.setattr(CompiledPerceptron, "learn", watched)
     try:
         learned(updates=1, threads=2)
     finally:
