@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -63,20 +64,20 @@ def modules(*packages: str) -> Iterator[tuple[str, Path]]:
             yield ".".join(p for p in parts if p != "__init__"), path
 
 
-def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
+@cache
+def imports(path: Path) -> frozenset[str]:
     """Names of the modules that a file imports; type-checking imports do not count."""
     tree = ast.parse(path.read_text())
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             node.body = [ast.Pass()]
-    nodes = tree.body if top_level_only else ast.walk(tree)
     found = set()
-    for node in nodes:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module}
-    return found
+    return frozenset(found)
 
 
 def within(name: str, prefix: str) -> bool:

@@ -17,7 +17,7 @@ from hydra.core.override_parser.types import Glob, Override
 from hydra.core.plugins import Plugins
 from hydra.errors import ConfigCompositionException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, _utils, basecontainer
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
 from frugal_rl.errors import ConfigError
@@ -27,6 +27,7 @@ from frugal_rl.run.fitting import fitting_words
 from frugal_rl.run.mistyped import absent, check_swept, meant, mend, one_only, several_values
 from frugal_rl.run.nearness import in_one_line
 from frugal_rl.run.own_files import UNREADABLE, fault_in_words
+from frugal_rl.run.past_hydra import parse_by_libyaml
 from frugal_rl.run.search_path import choices, folder, further, groups, is_group, own_choices
 
 _RUN = Late("frugal_rl.run.config")
@@ -42,6 +43,7 @@ class FurtherFolders(SearchPathPlugin):
 
 
 Plugins.instance().register(FurtherFolders)
+parse_by_libyaml(_utils, basecontainer)
 
 
 def version_base() -> dict[str, str]:

@@ -117,7 +117,16 @@ GAMES = {
 }
 
 
-@pytest.fixture(scope="module", params=GAMES)
+SHORT = ("volley", "duel")
+"""Games of `make test`: one tells a rival's points, one two players' health."""
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        game if game in SHORT else pytest.param(game, marks=pytest.mark.slow) for game in GAMES
+    ],
+)
 def recording(request):
     """A game, its recording, and [frame] of what was truly lost, gained, and changed at all."""
     game = GAMES[request.param]

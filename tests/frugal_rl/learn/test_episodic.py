@@ -43,18 +43,23 @@ def equal(a, b):
     return all(torch.equal(x, y) for x, y in zip(a.values(), b.values(), strict=True))
 
 
-def test_every_strategy_learns_the_same_parameters(tmp_path):
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """What each strategy was trained to, once for all who ask."""
     torch.set_num_threads(1)
-    learned = {
-        s: trained(tmp_path / s.value, f"memory.trajectories={s.value}")[1] for s in Trajectories
-    }
-    for strategy, parameters in learned.items():
-        assert equal(parameters, learned[Trajectories.list]), strategy
+    folder = tmp_path_factory.mktemp("strategies")
+    return {s: trained(folder / s.value, f"memory.trajectories={s.value}") for s in Trajectories}
+
+
+def test_every_strategy_learns_the_same_parameters(learned):
+    parameters = {strategy: found for strategy, (_, found, _) in learned.items()}
+    for strategy, found in parameters.items():
+        assert equal(found, parameters[Trajectories.list]), strategy
 
 
 @pytest.mark.parametrize("strategy", list(Trajectories))
-def test_the_plan_predicts_what_trajectories_hold(strategy, tmp_path):
-    run, _, summary = trained(tmp_path, f"memory.trajectories={strategy.value}")
+def test_the_plan_predicts_what_trajectories_hold(strategy, learned):
+    run, _, summary = learned[strategy]
     planned = {
         p.name.removeprefix("rollout: "): p.ram_bytes
         for p in draw_up(run).parts

@@ -111,7 +111,7 @@ def test_windows_only_gain():
     "method", [m for m in Method if m not in (Method.upit, Method.exact, Method.lp_direct)]
 )
 def test_every_method_stays_below_its_certified_bound(method, kind):
-    config = SolveConfig(method=method, problem=kind, seconds=1.0, decoder=Decoder.two_pass)
+    config = SolveConfig(method=method, problem=kind, seconds=0.3, decoder=Decoder.two_pass)
     solution = solve(mine(3), config)
     assert solution.verdict.feasible
     assert solution.verdict.value <= solution.upper * (1 + 1e-9)
