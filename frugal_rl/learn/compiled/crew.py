@@ -61,6 +61,12 @@ class Crew:
         self._posts = [Post(number) for number in range(1, threads)]
         weakref.finalize(self, _dismiss, self._posts)
 
+    def settle(self) -> None:
+        """Wait for what an interruption left behind."""
+        for post in self._posts:
+            if post.busy:
+                post.wait()
+
     def __call__(self, work: Work) -> None:
         """Call it in every thread with its number, and wait for all; then raise what they did."""
         for post in self._posts:

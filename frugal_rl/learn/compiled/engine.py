@@ -185,9 +185,14 @@ class CompiledPerceptron:
         numbers, back = in_kernel(terms, size), self.pictures.gradients()
         given = inputs, actions, old, numbers, terms.normalize_advantage, adam, rates
         minibatches = Minibatches(*given, log_ratio, losses)
+        self.each.settle()
         self.meeting.begin()
-        with one_blas_thread():
-            self.each(lambda i: self._learn(i, back[i], minibatches))
+        try:
+            with one_blas_thread():
+                self.each(lambda i: self._learn(i, back[i], minibatches))
+        except BaseException:  # it may have come when some were at work and others not yet
+            self.meeting.give_up()
+            raise
         self.stale = True  # the policy's parameters are other ones
         return log_ratio, losses
 

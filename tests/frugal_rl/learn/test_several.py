@@ -182,6 +182,25 @@ def test_whoever_waits_is_let_go_when_another_does_not_come(monkeypatch):
     assert not torch.equal(adam.flat, before)
 
 
+def test_an_interruption_before_all_have_work_leaves_nobody_waiting():
+    rows, actions, old = minibatches()
+    adam, engine = engine_of(3)
+    rates = adam.rates(COUNT, 0.5)
+    last = engine.each._posts[-1]
+    give = last.give
+
+    def interrupted(work):
+        last.give = give
+        raise KeyboardInterrupt
+
+    last.give = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        engine.learn(rows, actions, old.copy(), TERMS, adam.arrays(), rates)
+    before = copy.deepcopy(adam.flat)
+    engine.learn(rows, actions, old, TERMS, adam.arrays(), rates)
+    assert not torch.equal(adam.flat, before)
+
+
 def test_a_meeting_begins_anew():
     meeting = Meeting()
     meeting.give_up()
