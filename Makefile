@@ -6,8 +6,8 @@ PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist lo
 # Modules are compiled when they are first imported: all 12,830 of them took 38 s of one core.
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
-# Images of Python often switch this on: each of the thousand processes of the tests would compile
-# all modules that it imports, anew.
+# Images of Python often switch this on: each process of the tests would compile anew all modules
+# that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
 # venv and pip work for many seconds without a word: $(call told,WORDS,COMMAND) says that it goes on.

@@ -104,7 +104,8 @@ def _build_learn(stamp: int) -> Callable[..., None]:
     """One of T threads; takes what `differentiate`, `gather`, `pack` and `clipped_adam` take.
 
     With rates all meet after their shares of each of M minibatches of B samples, and the first one
-    steps. Without, M is 1 and no one does. `stamp` becomes a part of the kernel's cache key.
+    steps; where one does not come, none goes on. Without, M is 1 and none steps. `stamp` becomes a
+    part of the kernel's cache key.
 
     x           `Fields.kernel` of M * B samples; mask [M * B, n] uint8, or [M * B, 0]
     actions     [M, B, a] float32; old [M, 4, B] float32, normalised here where asked for
@@ -167,10 +168,10 @@ def _build_learn(stamp: int) -> Callable[..., None]:
                 sums[thread],
             )
             if rates.shape[0]:
-                meet(meeting, come)
-                if thread == 0:
+                if meet(meeting, come) and thread == 0:
                     step(gradients, weights, order, adam, rates[k], (sums, terms, losses[k]))
-                meet(meeting, come + threads)
+                if not meet(meeting, come + threads):
+                    return
                 come += 2 * threads
 
     return learn

@@ -54,14 +54,15 @@ look: Any = intrinsic(_look)
 
 
 @inlined
-def meet(address: Any, come: Any) -> None:
-    """Wait until so many have come, oneself included."""
+def meet(address: Any, come: Any) -> Any:
+    """Wait until so many have come, oneself included; false where somebody will not."""
     add_one(address)
     looks = 0
     while look(address) < come:
         looks += 1
         if looks % LOOKS == 0:
             let_others()
+    return look(address) < NOBODY_WAITS
 
 
 class Meeting:

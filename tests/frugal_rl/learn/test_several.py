@@ -161,14 +161,16 @@ def test_copies_of_several_minibatches_take_no_more_room_than_numbers_drawn(loca
     assert counts == [3, 2]
 
 
-def test_whoever_waits_is_let_go_when_another_does_not_come(monkeypatch):
+@pytest.mark.parametrize("absent", [0, 1])
+def test_whoever_waits_is_let_go_when_another_does_not_come(absent, monkeypatch):
+    """And changes no parameter, as a part of the gradient is missing."""
     rows, actions, old = minibatches()
     adam, engine = engine_of(2)
     rates, before = adam.rates(COUNT, 0.5), copy.deepcopy(adam.flat)
     learn = engine_module.learn
 
     def fails(thread, *given):
-        if thread == 0:
+        if thread == absent:
             raise KeyboardInterrupt
         learn(thread, *given)
 
