@@ -110,9 +110,12 @@ def shared_data() -> Path:
 
 
 def files_of(loader) -> tuple:
-    """What Hydra composes from, by path, time and size: a file that a test writes is another."""
+    """What Hydra composes from, by path, time and size: a file that a test writes is another.
+
+    The path of structured configurations is empty, not the folder in which the tests run.
+    """
     folders = [str(source.path).removeprefix("file://") for source in loader.get_sources()]
-    files = [file for folder in folders for file in sorted(Path(folder).rglob("*.yaml"))]
+    files = [file for each in folders if each for file in sorted(Path(each).rglob("*.yaml"))]
     return (*folders, *((str(f), (s := f.stat()).st_mtime_ns, s.st_size) for f in files))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from frugal_rl.memory import usage
+from frugal_rl.memory import libraries, usage
 from frugal_rl.memory.part import Phase
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ class MemoryMeter:
         if phase is Phase.rollout:
             self.note_rollout()
         if phase is Phase.update and not self.libraries:
-            self.libraries = usage.library_bytes()
+            self.libraries = libraries.library_bytes()
 
     def _sample(self) -> None:
         """The thread: shares of the tree now and then, this process's size often if it must."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from frugal_rl.memory.allocator import pin_allocator
 from frugal_rl.memory.choices import Allocator, LibraryPages
-from frugal_rl.memory.usage import mapped_libraries
+from frugal_rl.memory.libraries import mapped_libraries
 
 if TYPE_CHECKING:
     from frugal_rl.memory.part import Phase

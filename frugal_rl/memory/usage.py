@@ -125,58 +125,6 @@ def peak_resident_bytes() -> int:
     return peak or resident_bytes()
 
 
-def library_bytes() -> dict[str, int]:
-    """Resident bytes of each library that this process has mapped, less what it wrote into them.
-
-    How many of a library's pages are resident depends on what the kernel has of its file at the
-    moment: it maps the neighbours of a page that is touched where it has them.
-    """
-    held: dict[str, int] = {}
-    for library in mapped_libraries():
-        unwritten = library.resident - library.written
-        held[library.path] = held.get(library.path, 0) + unwritten
-    return held
-
-
-@dataclass(frozen=True)
-class MappedLibrary:
-    """A range of addresses to which a library's file is mapped; sizes in bytes."""
-
-    start: int
-    end: int
-    rights: str
-    """As `r-xp`: read, write, execute, private."""
-    path: str
-    resident: int
-    written: int
-    """Of the resident ones, those that this process wrote into: they are its own."""
-
-
-def mapped_libraries() -> list[MappedLibrary]:
-    """The ranges of all libraries of this process; none without /proc."""
-    try:
-        lines = Path("/proc/self/smaps").read_text().splitlines()
-    except OSError:
-        return []
-    ranges: list[tuple[list[str], dict[str, int]]] = []
-    for line in lines:
-        words = line.split(maxsplit=5)
-        if not words[0].endswith(":"):  # range, rights, offset, device, inode, path
-            ranges.append((words, {"Rss:": 0, "Anonymous:": 0}))
-        elif ranges and words[0] in ranges[-1][1]:
-            ranges[-1][1][words[0]] = int(words[1]) * 1024
-    return [
-        MappedLibrary(*_range(words[0]), words[1], words[5], *sizes.values())
-        for words, sizes in ranges
-        if len(words) == 6 and ".so" in words[5]
-    ]
-
-
-def _range(text: str) -> tuple[int, int]:
-    start, end = text.split("-")
-    return int(start, 16), int(end, 16)
-
-
 def _status(pid: int | str, key: str) -> int:
     """One entry of /proc/<pid>/status in bytes; 0 where it is missing."""
     try:

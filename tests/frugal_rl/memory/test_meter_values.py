@@ -75,38 +75,6 @@ def test_a_device_is_asked_for_the_peak_of_each_phase(tree):
     }
 
 
-SMAPS = """\
-7f00-7f10 r-xp 00000000 08:01 11   /lib/libfirst.so.1
-Size:     64 kB
-Rss:      40 kB
-Anonymous: 8 kB
-7f20-7f30 rw-p 00000000 00:00 0
-Rss:      999 kB
-7f30-7f40 r--p 00001000 08:01 11   /lib/libfirst.so.1
-Rss:      4 kB
-Anonymous: 4 kB
-7f50-7f60 r--p 00000000 08:01 12   /a path/second.so
-Rss:      12 kB
-7f70-7f80 r--p 00000000 08:01 13   /etc/locale
-Rss:      50 kB
-"""
-
-
-def test_a_library_is_what_is_resident_of_it_less_what_was_written(tmp_path, monkeypatch):
-    given = tmp_path / "smaps"
-    given.write_text("Rss: 5 kB\n" + SMAPS)  # a line before any mapping belongs to no library
-    asked = []
-    monkeypatch.setattr(usage, "Path", lambda name: asked.append(name) or given)
-
-    assert usage.library_bytes() == {
-        "/lib/libfirst.so.1": (40 - 8 + 4 - 4) * 1024,
-        "/a path/second.so": 12 * 1024,
-    }
-    assert asked == ["/proc/self/smaps"]
-    given.unlink()
-    assert usage.library_bytes() == {}
-
-
 def test_address_spaces_are_compared_by_kcmp(monkeypatch):
     asked = []
     libc = SimpleNamespace(syscall=lambda *call: asked.append(call) or call[1] - call[2])

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from frugal_rl.memory import process, usage
+from frugal_rl.memory import process
 from frugal_rl.memory.choices import Allocator, LibraryPages
+from frugal_rl.memory.libraries import MappedLibrary, library_bytes
 from frugal_rl.memory.part import Phase
 from frugal_rl.memory.process import give_back_pages, settle_process, settled
 from frugal_rl.memory.profile import MemoryProfile
-from frugal_rl.memory.usage import MappedLibrary, library_bytes, mapped_libraries
 
 GIVEN_BACK = MemoryProfile()
 KEPT = replace(GIVEN_BACK, library_pages=LibraryPages.kept)
@@ -63,24 +63,6 @@ def test_other_systems_keep_their_pages(monkeypatch):
     monkeypatch.setattr(process, "mapped_libraries", lambda: pytest.fail("read"))
 
     assert give_back_pages() == 0
-
-
-def test_ranges_of_libraries_are_those_that_the_kernel_lists(tmp_path, monkeypatch):
-    text = (
-        "7f00-7f10 r-xp 00000000 08:01 7      /lib/my folder/a.so.6\n"
-        "Size:  9 kB\nRss:   12 kB\nAnonymous:   4 kB\nVmFlags: rd ex\n"
-        "7f10-7f20 rw-p 00000000 00:00 0\nRss:  8 kB\nAnonymous:  8 kB\n"
-        "7f20-7f30 r--p 00000000 08:01 8      /lib/words.txt\nRss:  8 kB\nAnonymous:  0 kB\n"
-    )
-    (tmp_path / "smaps").write_text(text)
-    monkeypatch.setattr(usage, "Path", lambda name: tmp_path / "smaps")
-
-    assert mapped_libraries() == [
-        MappedLibrary(0x7F00, 0x7F10, "r-xp", "/lib/my folder/a.so.6", 12288, 4096)
-    ]
-    assert library_bytes() == {"/lib/my folder/a.so.6": 8192}
-    (tmp_path / "smaps").unlink()
-    assert mapped_libraries() == []
 
 
 @pytest.mark.parametrize("allocator", list(Allocator))

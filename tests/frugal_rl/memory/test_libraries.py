@@ -1,0 +1,118 @@
+"""Resident and written pages of libraries, beside what the kernel says of whole ranges."""
+
+import mmap
+import platform
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from frugal_rl.memory import libraries
+from frugal_rl.memory.libraries import MappedLibrary, library_bytes, mapped_libraries
+
+PAGE = mmap.PAGESIZE
+FILE, OWN, OUT = 1 << 63 | 1 << 61, 1 << 63, 1 << 62
+"""Entries of a page: the file's, this process's, one that was swapped out."""
+MAPS = """\
+1000-3000 r-xp 00000000 08:01 11   /lib/my folder/a.so.6
+5000-6000 rw-p 00000000 00:00 0
+6000-7000 rw-p 00002000 08:01 11   /lib/my folder/a.so.6
+7000-8000 r--p 00000000 08:01 12   /lib/words.txt
+9000-c000 r--p 00000000 08:01 13   /lib/b.so
+"""
+linux = pytest.mark.skipif(platform.system() != "Linux", reason="/proc is Linux's")
+
+
+def from_here(folder):
+    """Opens files of /proc out of a folder."""
+    return lambda name, *more, **named: open(folder / Path(name).name, *more, **named)
+
+
+@pytest.fixture
+def told(tmp_path, monkeypatch):
+    """The two files of a made-up process, its pages 4 KiB."""
+    entries = np.zeros(0xC, np.uint64)
+    entries[[1, 2, 6, 9, 10]] = FILE, OWN, OUT, FILE, FILE
+    entries[7] = FILE  # of no library
+    (tmp_path / "maps").write_text(MAPS)
+    (tmp_path / "pagemap").write_bytes(entries.tobytes())
+    monkeypatch.setattr(libraries.os, "sysconf", lambda name: 0x1000)
+    monkeypatch.setattr(libraries, "open", from_here(tmp_path), raising=False)
+    return tmp_path
+
+
+def test_each_range_of_a_library_has_its_pages(told):
+    assert mapped_libraries() == [
+        MappedLibrary(0x1000, 0x3000, "r-xp", "/lib/my folder/a.so.6", 0x2000, 0x1000),
+        MappedLibrary(0x6000, 0x7000, "rw-p", "/lib/my folder/a.so.6", 0, 0x1000),
+        MappedLibrary(0x9000, 0xC000, "r--p", "/lib/b.so", 0x2000, 0),
+    ]
+
+
+@pytest.mark.parametrize("missing", ["maps", "pagemap"])
+def test_where_the_kernel_does_not_tell_there_are_none(told, missing):
+    (told / missing).unlink()
+
+    assert mapped_libraries() == []
+    assert library_bytes() == {}
+
+
+def test_a_process_without_libraries_has_none(told):
+    (told / "maps").write_text("5000-6000 rw-p 00000000 00:00 0\n")
+
+    assert mapped_libraries() == []
+
+
+def test_bytes_of_a_library_are_those_that_it_shares_with_its_file(monkeypatch):
+    ranges = [
+        MappedLibrary(0x1000, 0x3000, "r-xp", "/a.so", 8192, 4096),
+        MappedLibrary(0x4000, 0x5000, "rw-p", "/a.so", 4096, 0),
+        MappedLibrary(0x6000, 0x7000, "r--p", "/b.so", 0, 0),
+    ]
+    monkeypatch.setattr(libraries, "mapped_libraries", lambda: ranges)
+
+    assert library_bytes() == {"/a.so": 8192, "/b.so": 0}
+
+
+@linux
+def test_they_are_the_kernels_own_sums_of_each_range():
+    def sums():
+        """Rss and Anonymous of each range, in bytes, from /proc/self/smaps."""
+        found, head = {}, ()
+        for line in Path("/proc/self/smaps").read_text().splitlines():
+            words = line.split(maxsplit=5)
+            if not words[0].endswith(":"):
+                head = (*words[:2], words[5] if len(words) == 6 else "")
+            elif words[0] in ("Rss:", "Anonymous:"):
+                found.setdefault(head, []).append(1024 * int(words[1]))
+        return {key: tuple(both) for key, both in found.items() if ".so" in key[2]}
+
+    def ours():
+        return {
+            (f"{found.start:08x}-{found.end:08x}", found.rights, found.path): (
+                found.resident,
+                found.written,
+            )
+            for found in mapped_libraries()
+        }
+
+    ours(), sums()  # what reading touches is there from now on
+    assert ours() == sums()
+    assert sum(resident for resident, _ in ours().values()) > 10 << 20
+
+
+@linux
+def test_a_page_that_is_written_into_is_this_processs_own(tmp_path):
+    path = tmp_path / "three pages.so"
+    path.write_bytes(bytes(3 * PAGE))
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 3 * PAGE, access=mmap.ACCESS_COPY)
+
+    def pages():
+        [found] = [library for library in mapped_libraries() if library.path == str(path)]
+        return found.resident // PAGE, found.written // PAGE
+
+    assert pages() == (0, 0)
+    mapped[0] = 1
+    resident, written = pages()
+    assert (1 <= resident <= 3, written) == (True, 1)  # neighbours may come with it
