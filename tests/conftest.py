@@ -57,13 +57,14 @@ class Meanwhile:
 
     def __init__(self, reporter):
         self.reporter, self.over = reporter, threading.Event()
-        self.collected, self.running, self.heard = False, {}, time.monotonic()
+        self.collecting, self.running, self.heard = 0, {}, time.monotonic()
 
-    def pytest_xdist_setupnodes(self):
+    def pytest_xdist_setupnodes(self, specs):
+        self.collecting = len(specs)
         threading.Thread(target=self.tell, daemon=True).start()
 
     def pytest_xdist_node_collection_finished(self):
-        self.collected, self.heard = True, time.monotonic()
+        self.collecting, self.heard = self.collecting - 1, time.monotonic()
 
     def pytest_runtest_logstart(self, nodeid):
         self.running[nodeid] = time.monotonic()
@@ -72,7 +73,9 @@ class Meanwhile:
         self.running.pop(nodeid, None)
         self.heard = time.monotonic()
 
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self):
+        """Behind xdist's own, which waits for the workers to end."""
         self.over.set()
 
     def tell(self):
@@ -83,12 +86,14 @@ class Meanwhile:
 
     def said(self, begun, now):
         """A line, or nothing while tests end one after the other."""
-        if not self.collected:
+        if self.collecting > 0:
             return f"collecting the tests, {now - begun:.0f} s"
-        if now - self.heard < QUIET or not self.running:
+        if now - self.heard < QUIET:
             return ""
         self.heard = now
-        nodeid, since = min(list(self.running.items()), key=lambda item: item[1])
+        if not (running := list(self.running.items())):
+            return "no test runs: processes begin or end"
+        nodeid, since = min(running, key=lambda item: item[1])
         return f"{now - since:.0f} s in {nodeid}"
 
 
