@@ -33,7 +33,9 @@ TASKS = {
     "main job": "env=nclone memory=parallel algo.total_steps=2000000 evaluation.episodes=128",
     "Duel": "env=fighting experiment=duel_features env.emulator=native evaluation.every_steps=0 "
     "evaluation.episodes=100",
-    "mine": "env=mine_daily_small agent=mlp algo.total_steps=200000 evaluation.episodes=32",
+    "mine": "env=mine_daily_small env.deposits=1 env.eval_deposits=0 env.deposit.nx=12 "
+    "env.deposit.ny=12 env.deposit.nz=8 env.max_steps=200 agent=mlp algo.total_steps=600000 "
+    "evaluation.episodes=32",
     "CartPole": "env=gymnasium env.id=CartPole-v1 algo.total_steps=150000 evaluation.episodes=32",
 }
 QUARTERS = 4
