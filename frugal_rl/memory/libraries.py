@@ -27,20 +27,20 @@ class MappedLibrary:
     """As `r-xp`: read, write, execute, private."""
     path: str
     resident: int
+    """Of the file's own pages."""
     written: int
-    """Those that this process wrote into, swapped out or resident: they are its own."""
+    """Of pages that this process wrote into, swapped out or resident: they are its own."""
 
 
 def library_bytes() -> dict[str, int]:
-    """Resident bytes of each library that this process has mapped, less what it wrote into them.
+    """Resident bytes of each library that this process has mapped, without what it wrote into them.
 
     How many of a library's pages are resident depends on what the kernel has of its file at the
     moment: it maps the neighbours of a page that is touched where it has them.
     """
     held: dict[str, int] = {}
     for library in mapped_libraries():
-        unwritten = library.resident - library.written
-        held[library.path] = held.get(library.path, 0) + unwritten
+        held[library.path] = held.get(library.path, 0) + library.resident
     return held
 
 
@@ -66,7 +66,7 @@ def _range(text: str) -> tuple[int, int]:
 
 
 def _pages(ranges: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """Bytes of each range that are resident, and those that were written into."""
+    """Bytes of each range that are the file's and resident, and those that were written into."""
     if not ranges:
         return [], []
     page = os.sysconf("SC_PAGESIZE")
@@ -78,7 +78,7 @@ def _pages(ranges: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
         ]
     entries = np.frombuffer(b"".join(told), ENTRY)
     begins = np.cumsum([0, *sizes[:-1]]) // ENTRY.itemsize
-    here = entries >> PRESENT
-    own = (here & ~(entries >> OF_FILE)) | (entries >> SWAPPED & ONE)
-    resident, written = (np.add.reduceat(pages, begins) * ENTRY.type(page) for pages in (here, own))
+    here, of_file = entries >> PRESENT, entries >> OF_FILE
+    kinds = here & of_file, (here & ~of_file) | (entries >> SWAPPED & ONE)
+    resident, written = (np.add.reduceat(pages, begins) * ENTRY.type(page) for pages in kinds)
     return resident.tolist(), written.tolist()

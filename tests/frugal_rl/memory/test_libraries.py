@@ -43,7 +43,7 @@ def told(tmp_path, monkeypatch):
 
 def test_each_range_of_a_library_has_its_pages(told):
     assert mapped_libraries() == [
-        MappedLibrary(0x1000, 0x3000, "r-xp", "/lib/my folder/a.so.6", 0x2000, 0x1000),
+        MappedLibrary(0x1000, 0x3000, "r-xp", "/lib/my folder/a.so.6", 0x1000, 0x1000),
         MappedLibrary(0x6000, 0x7000, "rw-p", "/lib/my folder/a.so.6", 0, 0x1000),
         MappedLibrary(0x9000, 0xC000, "r--p", "/lib/b.so", 0x2000, 0),
     ]
@@ -65,7 +65,7 @@ def test_a_process_without_libraries_has_none(told):
 
 def test_bytes_of_a_library_are_those_that_it_shares_with_its_file(monkeypatch):
     ranges = [
-        MappedLibrary(0x1000, 0x3000, "r-xp", "/a.so", 8192, 4096),
+        MappedLibrary(0x1000, 0x3000, "r-xp", "/a.so", 4096, 4096),
         MappedLibrary(0x4000, 0x5000, "rw-p", "/a.so", 4096, 0),
         MappedLibrary(0x6000, 0x7000, "r--p", "/b.so", 0, 0),
     ]
@@ -77,7 +77,7 @@ def test_bytes_of_a_library_are_those_that_it_shares_with_its_file(monkeypatch):
 @linux
 def test_they_are_the_kernels_own_sums_of_each_range():
     def sums():
-        """Rss and Anonymous of each range, in bytes, from /proc/self/smaps."""
+        """Rss - Anonymous, and Anonymous, of each range, in bytes, from /proc/self/smaps."""
         found, head = {}, ()
         for line in Path("/proc/self/smaps").read_text().splitlines():
             words = line.split(maxsplit=5)
@@ -85,7 +85,9 @@ def test_they_are_the_kernels_own_sums_of_each_range():
                 head = (*words[:2], words[5] if len(words) == 6 else "")
             elif words[0] in ("Rss:", "Anonymous:"):
                 found.setdefault(head, []).append(1024 * int(words[1]))
-        return {key: tuple(both) for key, both in found.items() if ".so" in key[2]}
+        return {
+            key: (resident - own, own) for key, (resident, own) in found.items() if ".so" in key[2]
+        }
 
     def ours():
         return {
@@ -96,9 +98,8 @@ def test_they_are_the_kernels_own_sums_of_each_range():
             for found in mapped_libraries()
         }
 
-    ours(), sums()  # what reading touches is there from now on
-    assert ours() == sums()
-    assert sum(resident for resident, _ in ours().values()) > 10 << 20
+    assert any(ours() == sums() for _ in range(5))  # reading touches pages, and so do other threads
+    assert sum(resident for resident, _ in ours().values()) > 1 << 20
 
 
 @linux
@@ -115,4 +116,5 @@ def test_a_page_that_is_written_into_is_this_processs_own(tmp_path):
     assert pages() == (0, 0)
     mapped[0] = 1
     resident, written = pages()
-    assert (1 <= resident <= 3, written) == (True, 1)  # neighbours may come with it
+    assert written == 1
+    assert resident <= 2  # neighbours may come with it
