@@ -26,10 +26,15 @@ train: .venv/.core
 test: .venv/.dev
 	@$(MAKE) --no-print-directory --jobs 2 lint pytest
 
+# pytest loads torch before its first word: 27 s where its modules are not compiled yet.
+LOAD = $(call told,loading libraries,$(BIN)/python -c "import torch")
+
 pytest: .venv/.dev
+	$(LOAD)
 	$(PYTEST)
 
 test-all: .venv/.dev lint
+	$(LOAD)
 	$(PYTEST) -m "slow or not slow"
 
 # Every kernel with its indices checked: compiled anew, apart from the others.

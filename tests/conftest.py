@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda i: (parts[i][0] not in KERNELS_OF, parts[i][:2] != ("nclone", "sim")))
 
 
-QUIET = 6
+QUIET = 4
 """Seconds without the end of a test after which it is said which one is running."""
 
 
@@ -83,6 +83,7 @@ class Meanwhile:
         while not self.over.wait(2):
             if said := self.said(begun, time.monotonic()):
                 self.reporter.write_line(said)
+                self.reporter.flush()
 
     def said(self, begun, now):
         """A line, or nothing while tests end one after the other."""
