@@ -156,3 +156,9 @@ def nobody_starts():
     yield
     while speech._EARLY:
         speech._EARLY.pop().stop()
+
+
+@pytest.fixture(autouse=True)
+def libraries_stay(monkeypatch):
+    """Pages that one run gives back the next test brings again: a fifth of tests that train."""
+    monkeypatch.setattr("frugal_rl.memory.process.give_back_pages", lambda: 0)
