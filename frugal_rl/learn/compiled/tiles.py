@@ -11,12 +11,21 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
 from numba.extending import intrinsic
 
-FEATURES = llvm.get_host_cpu_features()
+
+def _features() -> dict[str, bool]:
+    """Which instructions Numba may use: the processor's, unless the user names some."""
+    named: str | None = getattr(config, "CPU_FEATURES", None)
+    if named is None:
+        return dict(llvm.get_host_cpu_features())
+    return {word[1:]: word[0] == "+" for word in named.split(",") if word}
+
+
+FEATURES = _features()
 WORTH_IT = bool(FEATURES.get("avx2") and FEATURES.get("fma"))
-"""Whether this processor has registers for tiles."""
+"""Whether there are registers for tiles."""
 LANES = 16
 """Columns of a tile: one register of AVX-512, two of AVX2."""
 ROWS, MOST = (8, 384) if FEATURES.get("avx512f") else (6, 128)

@@ -1,10 +1,13 @@
 """Products in tiles: numbers, what they leave alone, and what their bits depend on."""
 
+import llvmlite.binding as llvm
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
+from numba import config, njit
 
+from frugal_rl.learn.compiled import tiles
 from frugal_rl.learn.compiled.tiles import LANES, MOST, ROWS, product, suit
 
 MARK = np.float32(7.5)
@@ -79,3 +82,24 @@ def test_what_is_narrow_or_large_is_left_to_others():
     assert not suit(LANES - 1, 64)
     assert not suit(64, MOST + 1)
     assert not suit(MOST + 1, 64)
+
+
+@pytest.mark.parametrize(
+    ("named", "features"),
+    [
+        ("", {}),
+        ("+avx2,-fma", {"avx2": True, "fma": False}),
+        ("+avx2,+fma", {"avx2": True, "fma": True}),
+    ],
+)
+def test_instructions_that_numba_may_not_use_are_not_counted_on(named, features, monkeypatch):
+    """`NUMBA_CPU_NAME=generic` names none, for kernels that run on all nodes of a cluster."""
+    monkeypatch.setattr(config, "CPU_FEATURES", named)
+
+    assert tiles._features() == features
+
+
+def test_without_a_word_of_the_users_they_are_the_processors(monkeypatch):
+    monkeypatch.setattr(config, "CPU_FEATURES", None)
+
+    assert tiles._features() == dict(llvm.get_host_cpu_features())
