@@ -160,5 +160,8 @@ def nobody_starts():
 
 @pytest.fixture(autouse=True)
 def libraries_stay(monkeypatch):
-    """Pages that one run gives back the next test brings again: a fifth of tests that train."""
+    """Pages that one run gives back the next test brings again: a fifth of tests that train.
+
+    What calls it has tests of its own, which put it back or something else there.
+    """
     monkeypatch.setattr("frugal_rl.memory.process.give_back_pages", lambda: 0)

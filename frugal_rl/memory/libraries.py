@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from mmap import PAGESIZE
 
 import numpy as np
 
@@ -47,9 +48,8 @@ def library_bytes() -> dict[str, int]:
 def mapped_libraries() -> list[MappedLibrary]:
     """The ranges of all libraries of this process; none where the kernel tells no pages."""
     try:
-        with open("/proc/self/maps") as file:
-            lines = [line.split(maxsplit=5) for line in file.read().splitlines() if ".so" in line]
-        found = [words for words in lines if len(words) == 6 and ".so" in words[5]]
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
+            found = [line.split(maxsplit=5) for line in file.read().splitlines() if ".so" in line]
         ranges = [_range(words[0]) for words in found]
         resident, written = _pages(ranges)
     except OSError:
@@ -69,16 +69,17 @@ def _pages(ranges: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
     """Bytes of each range that are the file's and resident, and those that were written into."""
     if not ranges:
         return [], []
-    page = os.sysconf("SC_PAGESIZE")
-    sizes = [(end - start) // page * ENTRY.itemsize for start, end in ranges]
+    sizes = [(end - start) // PAGESIZE * ENTRY.itemsize for start, end in ranges]
     with open("/proc/self/pagemap", "rb", buffering=0) as file:
-        told = [
-            os.pread(file.fileno(), size, start // page * ENTRY.itemsize)
+        told = b"".join(
+            os.pread(file.fileno(), size, start // PAGESIZE * ENTRY.itemsize)
             for size, (start, _) in zip(sizes, ranges, strict=True)
-        ]
-    entries = np.frombuffer(b"".join(told), ENTRY)
+        )
+    if len(told) < sum(sizes):
+        raise OSError("/proc/self/pagemap has no entry for some pages")
+    entries = np.frombuffer(told, ENTRY)
     begins = np.cumsum([0, *sizes[:-1]]) // ENTRY.itemsize
     here, of_file = entries >> PRESENT, entries >> OF_FILE
     kinds = here & of_file, (here & ~of_file) | (entries >> SWAPPED & ONE)
-    resident, written = (np.add.reduceat(pages, begins) * ENTRY.type(page) for pages in kinds)
+    resident, written = (np.add.reduceat(pages, begins) * ENTRY.type(PAGESIZE) for pages in kinds)
     return resident.tolist(), written.tolist()

@@ -36,7 +36,7 @@ def told(tmp_path, monkeypatch):
     entries[7] = FILE  # of no library
     (tmp_path / "maps").write_text(MAPS)
     (tmp_path / "pagemap").write_bytes(entries.tobytes())
-    monkeypatch.setattr(libraries.os, "sysconf", lambda name: 0x1000)
+    monkeypatch.setattr(libraries, "PAGESIZE", 0x1000)
     monkeypatch.setattr(libraries, "open", from_here(tmp_path), raising=False)
     return tmp_path
 
@@ -55,6 +55,22 @@ def test_where_the_kernel_does_not_tell_there_are_none(told, missing):
 
     assert mapped_libraries() == []
     assert library_bytes() == {}
+
+
+def test_where_it_tells_of_some_pages_only_there_are_none(told):
+    whole = (told / "pagemap").read_bytes()
+    (told / "pagemap").write_bytes(whole[:-8])
+
+    assert mapped_libraries() == []
+
+
+def test_a_name_that_is_no_text_is_read_all_the_same(told):
+    text = (told / "maps").read_bytes()
+    (told / "maps").write_bytes(text.replace(b"words", b"w\xf6rds").replace(b"b.so", b"\xff.so"))
+
+    assert [library.path for library in mapped_libraries()][
+        -1
+    ] == "/lib/\N{REPLACEMENT CHARACTER}.so"
 
 
 def test_a_process_without_libraries_has_none(told):

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from frugal_rl.errors import CheckpointError, MemoryBudgetError
 from frugal_rl.learn.agents import MlpAgent
 from frugal_rl.learn.ppo_config import PpoConfig
 from frugal_rl.learn.schedules import Linear, WarmUp
-from frugal_rl.memory import MemoryProfile
+from frugal_rl.memory import MemoryProfile, process
+from frugal_rl.memory.choices import LibraryPages
 from frugal_rl.memory.part import Phase
+from frugal_rl.memory.process import give_back_pages
 from frugal_rl.observation.history import History
 from frugal_rl.run import trainer
 from frugal_rl.run.checkpoints import load_checkpoint
@@ -82,6 +85,20 @@ def test_a_run_that_was_stopped_and_resumed_equals_one_that_was_not(tmp_path, ra
     assert not torch.equal(
         weights(whole)["network.value.bias"], weights(first)["network.value.bias"]
     )
+
+
+def test_a_run_gives_pages_of_libraries_back_and_learns_the_same(tmp_path, monkeypatch):
+    gone: list[int] = []
+    monkeypatch.setattr(process, "give_back_pages", lambda: gone.append(give_back_pages()))
+    kept, given_back = tmp_path / "kept", tmp_path / "given back"
+    memory = MemoryProfile(library_pages=LibraryPages.kept)
+    train(toy_run(kept, memory=memory), Kept(), console=quiet())
+    assert gone == []
+    train(toy_run(given_back), Kept(), console=quiet())
+    assert len(gone) == 1 + len({Phase.rollout, Phase.update, Phase.evaluation, Phase.checkpoint})
+    assert sum(gone) > 1 << 20 or platform.system() != "Linux"
+    for a, b in zip(weights(kept).values(), weights(given_back).values(), strict=True):
+        assert torch.equal(a, b)
 
 
 def test_environments_without_a_state_begin_new_episodes_and_the_run_says_so(tmp_path, monkeypatch):
